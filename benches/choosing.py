@@ -35,16 +35,16 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.choice.answer import Answer, Says
-from headstack.choice.asked import asked
-from headstack.choice.beside import relaxations
+from headstack.choice.answer import Answer, Decision
 from headstack.choice.bottleneck import CONTROLLER, RELIEF, with_eased_controller
 from headstack.choice.candidates import Candidates, candidates, cost_of
-from headstack.choice.choose import Choosing
+from headstack.choice.choose import Chooser
 from headstack.choice.job import Job
-from headstack.choice.limits import Known, Limit, judged, off, together, verdict
+from headstack.choice.limits import Estimate, Limit, combine_decisions, judge, miss_factor, verdict
+from headstack.choice.question_parser import parse_question
 from headstack.choice.search import Tested
-from headstack.choice.simulated import Ask, Simulated
+from headstack.choice.sensitivity import relaxations
+from headstack.choice.simulations import Simulations, Trial
 from headstack.choice.space import Candidate
 from headstack.io.atomic_files import write_text
 
@@ -133,7 +133,7 @@ def _space(random_: random.Random, folder: Path, small: bool) -> dict[str, Any]:
     }
 
 
-def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> Choosing:
+def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> Chooser:
     """Returns the job of a number: its limit is near the figure of one of its systems, selected at random."""
     random_ = random.Random(f"{seed} {number} {small}")
     own = folder / f"{number}"
@@ -142,7 +142,7 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
         workload = random_.choice(WORKLOADS) if random_.random() < 0.6 else _mix(random_, own)
         options = _space(random_, own, small) | {"requests": requests}
         try:
-            open_ = asked([workload], rates=[1], limits=["mean=1h"], **options)
+            open_ = parse_question([workload], rates=[1], limits=["mean=1h"], **options)
             every = _members(candidates(open_.space, open_.job, open_.book))
         except InputError:
             continue
@@ -153,7 +153,7 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
             continue
         figure = random_.choice(("p99", "p99", "p95", "mean"))
         load, slack = random_.uniform(0.25, 0.8), random_.uniform(0.85, 1.3)
-        sized = asked([workload], rates=[1], limits=["mean=1h"], capacity=capacity, **options)
+        sized = parse_question([workload], rates=[1], limits=["mean=1h"], capacity=capacity, **options)
         some = _members(candidates(sized.space, sized.job, sized.book))
         if small and not LEAST_OF_SPACE <= len(some) <= MOST_OF_SPACE:
             continue
@@ -161,19 +161,19 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
             continue
         # Throughput of the system, and response time at a share of it.
         depth = 2 * pivot.drives
-        full = asked([workload], depth=depth, limits=["mean=1h"], capacity=capacity, **options)
-        (busy,) = Simulated(full.job).rows([Ask(pivot, 4000, seed=11)])
+        full = parse_question([workload], depth=depth, limits=["mean=1h"], capacity=capacity, **options)
+        (busy,) = Simulations(full.job).rows([Trial(pivot, 4000, seed=11)])
         if busy.impossible is not None:
             print(f"{number}: {pivot.name}: impossible: {busy.impossible}", flush=True)
             continue
         rate = float(f"{busy.figures['iops'] * load:.3g}")
-        at = asked([workload], rates=[rate], limits=["mean=1h"], capacity=capacity, **options)
-        (usual,) = Simulated(at.job).rows([Ask(pivot, PILOT, seed=12)])
+        at = parse_question([workload], rates=[rate], limits=["mean=1h"], capacity=capacity, **options)
+        (usual,) = Simulations(at.job).rows([Trial(pivot, PILOT, seed=12)])
         value = usual.figures["mean_ms" if figure == "mean" else f"{figure}_ms"]
         if value is None or usual.saturated:
             continue
         limit = f"{figure}={float(f'{value * slack:.3g}'):.10g}ms"
-        return asked([workload], rates=[rate], limits=[limit], capacity=capacity, **options)
+        return parse_question([workload], rates=[rate], limits=[limit], capacity=capacity, **options)
 
 
 def _members(found: Candidates) -> list[Candidate]:
@@ -189,32 +189,32 @@ def _members(found: Candidates) -> list[Candidate]:
 class Long:
     """Long runs of a job's systems with seeds that the search never uses."""
 
-    choosing: Choosing
-    _runs: dict[float | None, Simulated] = field(default_factory=dict)
+    choosing: Chooser
+    _runs: dict[float | None, Simulations] = field(default_factory=dict)
 
-    def says(self, candidate: Candidate, job: Job) -> Says:
+    def says(self, candidate: Candidate, job: Job) -> Decision:
         """Returns the verdict on all limits together."""
-        return together([judged(limit, self.known(candidate, limit, job)) for limit in job.limits])
+        return combine_decisions([judge(limit, self.estimate(candidate, limit, job)) for limit in job.limits])
 
-    def known(self, candidate: Candidate, limit: Limit, job: Job) -> Known:
+    def estimate(self, candidate: Candidate, limit: Limit, job: Job) -> Estimate:
         """Returns Student's interval of four runs, lengthened as necessary."""
         runs = self.of(job)
-        (pilot,) = runs.known(limit, [candidate], max(PILOT, limit.requests_min))
-        if off(limit, pilot) > HOPELESS:
-            return Known(pilot.value, pilot.value, pilot.value, PILOT, "pilot", pilot.piles_up)
+        (pilot,) = runs.estimate(limit, [candidate], max(PILOT, limit.requests_min))
+        if miss_factor(limit, pilot) > HOPELESS:
+            return Estimate(pilot.value, pilot.value, pilot.value, PILOT, "pilot", pilot.piles_up)
         found = pilot
         for requests in LENGTHS:
-            rows = runs.rows([Ask(candidate, requests, seed=seed) for seed in SEEDS])
+            rows = runs.rows([Trial(candidate, requests, seed=seed) for seed in SEEDS])
             values = [one.figures[limit.column] for one in rows]
             if any(one.saturated for one in rows) or None in values:
-                return Known(None, None, None, requests, "piles up", True)
+                return Estimate(None, None, None, requests, "piles up", True)
             mean, half = _interval(values)
             if told := next((one.sampling for one in rows if one.sampling), ""):
                 # A cache still fills: the results so far are not those in service, however similar the four runs are.
-                found = Known(mean, None, None, requests * len(values), told)
+                found = Estimate(mean, None, None, requests * len(values), told)
                 continue
-            found = Known(mean, mean - half, mean + half, requests * len(values))
-            if judged(limit, found) != "cannot tell":
+            found = Estimate(mean, mean - half, mean + half, requests * len(values))
+            if judge(limit, found) != "undecided":
                 break
         return found
 
@@ -229,14 +229,14 @@ class Long:
             match self.says(one, job):
                 case "meets":
                     return one, ties
-                case "cannot tell":
+                case "undecided":
                     ties.append(one)
         return None, ties
 
-    def of(self, job: Job) -> Simulated:
+    def of(self, job: Job) -> Simulations:
         """Returns the runs under a load."""
         key = job.demand.rate_per_s
-        own = self._runs.setdefault(key, Simulated(job))
+        own = self._runs.setdefault(key, Simulations(job))
         own.job = job
         return own
 
@@ -271,7 +271,7 @@ def optimum_and_binding(seed: int, numbers: Sequence[int], folder: Path, request
         else:
             what, is_right = "no answer, and there is none" if best is None else "the optimum", True
             none += best is None
-            if own == "cannot tell":
+            if own == "undecided":
                 what, ties = "tie: long runs cannot tell of the answer", ties + 1
         right, misses = right + is_right, misses + (not is_right)
         told = f"{number}: {len(some)} systems, {_job(choosing)}: {answer.best and answer.best.name}: {what}"
@@ -298,7 +298,7 @@ def optimum_and_binding(seed: int, numbers: Sequence[int], folder: Path, request
             yield row(f"binding and bottleneck: constraints {name}", count, "constraints")
 
 
-def _job(choosing: Choosing) -> str:
+def _job(choosing: Chooser) -> str:
     job = choosing.job
     held = ", ".join(limit.text for limit in job.limits)
     return f"{job.demand.name} {job.demand.rate_per_s:g}/s {held} {job.capacity_bytes / 1e12:g}TB survive {job.survive}"
@@ -317,7 +317,7 @@ def _why(name: str, answer: Answer) -> str:
     return "never simulated: bound, or fewer drives than one that failed"
 
 
-def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) -> Iterator[tuple[str, tuple[str, str]]]:
+def _binding(choosing: Chooser, long: Long, answer: Answer, best: Candidate) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yields for each constraint whether the answer's statement is right: whether without it a system is cheaper than
     the cheapest in long runs."""
     cost = (best.usd, best.usd, best.name)
@@ -344,7 +344,7 @@ def _bottleneck(long: Long, named: str, best: Candidate) -> tuple[str, str]:
     def figures(candidate: Candidate, factor: float = 1.0) -> list[float]:
         return [
             one.figures[limit.column] or math.inf
-            for one in runs.rows([Ask(candidate, LENGTHS[0], factor, seed=seed) for seed in SEEDS])
+            for one in runs.rows([Trial(candidate, LENGTHS[0], factor, seed=seed) for seed in SEEDS])
         ]
 
     now, by_controller, by_all = figures(best), figures(eased), figures(best, RELIEF)
@@ -375,7 +375,7 @@ def statements(
     for number in numbers:
         began = time.monotonic()
         choosing = drawn(seed, number, folder, small=False, requests=requests)
-        found, some = choosing.found(choosing.job, choosing.book)
+        found, some = choosing.search(choosing.job, choosing.book)
         first = found.best
         took = time.monotonic() - began
         cheaper = [one for one in found.undecided if first is None or one.candidate.usd < first.candidate.usd]
@@ -388,7 +388,7 @@ def statements(
             continue
         met += 1
         longer = max(10 * first.requests, holds_least)
-        (now,) = Simulated(choosing.job).rows([Ask(first.candidate, longer, seed=seed + 1000)])
+        (now,) = Simulations(choosing.job).rows([Trial(first.candidate, longer, seed=seed + 1000)])
         limits = choosing.job.limits
         values = [now.figures[limit.column] for limit in limits]
         misses = max(
@@ -398,7 +398,7 @@ def statements(
         held += misses <= 1
         far += [misses] if misses > 1 else []
         says = "holds" if misses <= 1 else "DOES NOT HOLD"
-        stated = "; ".join(f"{_figure(one.value)} [{_figure(one.low)}..{_figure(one.high)}]" for one in first.known)
+        stated = "; ".join(f"{_figure(one.value)} [{_figure(one.low)}..{_figure(one.high)}]" for one in first.estimates)
         print(
             f"{told}: {first.candidate.name}: {stated} after {first.requests}; {values[0]} after {longer}: {says}"
             f"; cheaper and open: {len(cheaper)}, by {_open(cheaper, choosing.job.limits)} ({took:.1f} s)",
@@ -406,7 +406,7 @@ def statements(
         )
     share = 100 * held / met if met else 0
     yield row("a limit stated as met holds in a long run", share, f"% of {met} answers", 88, "at least")
-    yield row("cannot tell", 100 * open_ / len(numbers), f"% of {len(numbers)} jobs", 15, "at most")
+    yield row("undecided", 100 * open_ / len(numbers), f"% of {len(numbers)} jobs", 15, "at most")
     yield row("nothing meets", none, "jobs")
     yield row("missed by at most, where it does not hold", 100 * (max(far, default=1) - 1), "%")
 
@@ -421,7 +421,7 @@ def _open(tests: Sequence[Tested], limits: Sequence[Limit]) -> str:
     """Returns the reasons why these are undecided."""
     whys: Counter[str] = Counter()
     for one in tests:
-        for limit, known, model in zip(limits, one.known, one.models or [None] * len(limits), strict=True):
+        for limit, known, model in zip(limits, one.estimates, one.models or [None] * len(limits), strict=True):
             whys[verdict(limit, known, model).why] += 1
     return ", ".join(f"{why} {count}" for why, count in whys.most_common() if why) or "none"
 
@@ -432,7 +432,7 @@ def speed(count: int, seed: int, folder: Path) -> Iterator[Row]:
     """
     units, question = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "32KiB", "16KiB", "2MiB", "4MiB", "8MiB"], None
     for more in range(len(units) + 1):
-        question = asked(
+        question = parse_question(
             ["file-server"],
             rates=[2000],
             limits=["p99=40ms"],

@@ -33,8 +33,8 @@ from pathlib import Path
 from statistics import stdev
 
 import headstack as hs
-from headstack.comparison.differences.cells import REACH, Cell
-from headstack.comparison.differences.difference import Difference, of_sides
+from headstack.comparison.differences.cells import RUNS_MAX, Cell
+from headstack.comparison.differences.difference import Difference, compare_sides
 from headstack.comparison.differences.runs import NAMES, OWN_SHARE, Outcome, Run, Side, runs_of
 
 PAIRS, DEALT, PILOT, SLOWER, TRIES = 4, 24, 10, 0.03, 200
@@ -120,7 +120,7 @@ def judged(chosen: Sequence[tuple[Run, Run]], paired: bool = True, figures: str 
     sides = [[pair[side] for pair in chosen] for side in (0, 1)]
     if not paired:
         sides = [[replace(run, at_s=None) for run in runs] for runs in sides]
-    return of_sides(Side("first", tuple(sides[0])), Side("second", tuple(sides[1])), 0.01, 0.03, figures)
+    return compare_sides(Side("first", tuple(sides[0])), Side("second", tuple(sides[1])), 0.01, 0.03, figures)
 
 
 def told_apart(name: str, runs: Sequence[Run], count: int, paired: bool) -> None:
@@ -160,14 +160,14 @@ def found(runs: Sequence[Run], figure: str) -> None:
         planted = [(slower(first, SLOWER), second) for first, second in every[start : start + PILOT]]
         pilot = of(figure, judged(planted, figures=name))
         counts.append(PILOT + (pilot.more_runs or 0))
-        if counts[-1] <= REACH:
+        if counts[-1] <= RUNS_MAX:
             tries.append(is_found(figure, drawn(draw, every, counts[-1], SLOWER)))
         else:
             # A slowdown of x is a ratio of 1 / (1 + x).
             reaches.append(pilot.reach or 0.0)
-            of_reach.append(is_found(figure, drawn(draw, every, REACH, 1 - 1 / (1 + reaches[-1]))))
+            of_reach.append(is_found(figure, drawn(draw, every, RUNS_MAX, 1 - 1 / (1 + reaches[-1]))))
     print(f"  3 % slower, {name}: {min(counts)} to {max(counts)} pairs asked for, {middle(counts):.0f} in the middle")
-    for what, done in ((f"asked for up to {REACH}", tries), (f"what {REACH} were said to tell", of_reach)):
+    for what, done in ((f"asked for up to {RUNS_MAX}", tries), (f"what {RUNS_MAX} were said to tell", of_reach)):
         if done:
             low, high = wilson(sum(done), len(done))
             share = f"{100 * sum(done) / len(done):.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"

@@ -251,8 +251,8 @@ def main() -> None:
         disks = [*of_storagereview(), *of_fio_disks(rows, Path(temporary)), *of_traces(folder / "disksim")]
     classes = {"disk": disks, "flash": list(of_fio_ssds(rows))}
     write_text(calibration.CATALOGUE, written(classes))
-    calibration.of_catalogue.cache_clear()
-    for name, scores in calibration.of_catalogue().items():
+    calibration.catalogue_scores.cache_clear()
+    for name, scores in calibration.catalogue_scores().items():
         tell(name, scores)
 
 

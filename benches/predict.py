@@ -11,9 +11,9 @@ import time
 from dataclasses import replace
 
 from headstack.catalogue.system import load_system
-from headstack.prediction.calibration import drawn
+from headstack.prediction.calibration import draw_environments
 from headstack.prediction.grid import Bench
-from headstack.prediction.predictions import predicted
+from headstack.prediction.predictions import predict_all
 from headstack.prediction.predictor import Axes, characterization_of
 
 # The fewest knots between which a table can be interpolated.
@@ -44,12 +44,12 @@ axes = SMOKE if smoke else Axes()
 system = load_system(name)
 with tempfile.TemporaryDirectory() as folder:
     tested = characterization_of(system, axes=axes, store=folder if smoke else None)
-environments = [one for one, _ in drawn(Bench.of(system), replace(axes, environments=COUNT))]
-predicted(environments[:1], [tested])  # Initializes the tables.
+environments = [one for one, _ in draw_environments(Bench.of(system), replace(axes, environments=COUNT))]
+predict_all(environments[:1], [tested])  # Initializes the tables.
 asked = {"closed": environments, "open": [one.at_rate(20) for one in environments[: COUNT // 10]]}
 figures = {}
 for loops, ones in asked.items():
     start = time.process_time()
-    predicted(ones, [tested])
+    predict_all(ones, [tested])
     figures[loops] = len(ones) / (time.process_time() - start)
 print(json.dumps(figures))

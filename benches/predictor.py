@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import headstack as hs
-from headstack.prediction.predictions import predicted
+from headstack.prediction.predictions import predict_all
 from headstack.prediction.predictor import (
     Characterization,
     Environment,
@@ -101,7 +101,7 @@ def held(name: str, trace: hs.Trace, environment: Environment, systems: list[Cha
         replays = hs.replay(trace, system.system, "asap", depth=DEPTHS, requests=REQUESTS)
         for row in replays:
             try:
-                prediction = predicted([environment.at_depth(row["depth"])], [system])[0]
+                prediction = predict_all([environment.at_depth(row["depth"])], [system])[0]
             except hs.InputError as refused:
                 print(f"refused: {refused}")
                 break

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 
 import headstack as hs
-from headstack.prediction.predictions import predicted
+from headstack.prediction.predictions import predict_all
 from headstack.prediction.predictor import Characterization, Prediction, characterization_of, load_environment
 
 SYSTEMS = ("cheetah-15k7-600", "dc-s3700-400gb", "md-raid5-8x2tb")
@@ -247,7 +247,7 @@ def held(title: str, trace: hs.Trace, system: Characterization) -> dict[str, str
     is compared instead of response times."""
     line = f"{system.system:18}{title:19}"
     try:
-        found: Prediction = predicted([load_environment(trace)], [system])[0]
+        found: Prediction = predict_all([load_environment(trace)], [system])[0]
     except hs.InputError as refused:
         print(f"{line}refused: {str(refused).partition(': ')[2]}", flush=True)
         return dict.fromkeys(FIGURES, "refused")

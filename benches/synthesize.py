@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import headstack as hs
-from headstack.traces.synthesis import dispersion_of, misses_of, replays_of, scored
+from headstack.traces.synthesis import compare_traces, dispersion_of, misses_of, replays_of
 
 TRACES = (
     "cloudphysics/cloudPhysicsIO.vscsi",
@@ -67,10 +67,10 @@ def main(folder: Path, chosen: list[str]) -> None:
             first = Path(room) / "first.parquet"
             half = hs.Trace(whole).with_steps(f"first={requests // 2}")
             learnt = half.to_parquet(first)["requests"]
-            show("  its halves", learnt, scored(hs.Trace(first), second_of(whole, first), OPEN, 1.0))
+            show("  its halves", learnt, compare_traces(hs.Trace(first), second_of(whole, first), OPEN, 1.0))
             made = hs.synthesize(first, path, length="10x", footprint="2x", scorecard=False).made
             second = second_of(whole, first)
-            show("  10x on 2x, own half", learnt, scored(hs.Trace(first), hs.Trace(path), made, 2.0))
+            show("  10x on 2x, own half", learnt, compare_traces(hs.Trace(first), hs.Trace(path), made, 2.0))
             rest, like = second.analyze(), hs.Trace(path).analyze()
             card = {
                 "misses": misses_of(rest, like, 2.0),

@@ -50,7 +50,7 @@ fn assert_stays_on_its_luns(scenario: &Scenario) {
                     in_flight += 1;
                 }
                 Step::Await => {
-                    assert!(in_flight > 0, "a client would wait for ever");
+                    assert!(in_flight > 0, "a client would wait forever");
                     (0..std::mem::take(&mut in_flight)).for_each(|_| {
                         let _ = run.complete(client);
                     });

@@ -8,10 +8,10 @@
     results.plot("curve.png")
     hs.curve(["atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB"], "file-server").knees()
 
-A *system* is a drive or an array of the catalogue or of a TOML file, as the whole or a part of it (``NAME@RANGE``).
-A *workload* is one of the catalogue, a TOML file, or given by ``size``, ``read`` and ``random``; a *scenario*, of the
-catalogue or a TOML file, may stand in its place. Quantities are text with their unit (``"64KiB"``, ``"8.5ms"``); a list
-in place of a value is swept.
+A *system* is a drive or an array of the catalogue or of a TOML file, or a part of it (``NAME@RANGE``).
+A *workload* is one of the catalogue, a TOML file, or set by ``size``, ``read`` and ``random``; you can use a *scenario*
+of the catalogue or a TOML file instead. Write quantities as text with their unit (``"64KiB"``, ``"8.5ms"``); a list of
+values is swept.
 """
 
 # Loading ``typing`` takes as long as starting Python.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headstack.catalogue.drive import Drive, import_disksim
     from headstack.catalogue.scenario import Scenario
     from headstack.catalogue.workload import Workload
-    from headstack.choice.asked import choose
+    from headstack.choice.question_parser import choose
     from headstack.comparison.comparison import Comparison, compare
     from headstack.comparison.differences.difference import Difference, difference
     from headstack.comparison.validation import Validation, validate
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# What a module has is loaded when somebody names it: a command waits for nothing that it does not use.
-_HELD = {
+# Modules are imported when a name of theirs is first used, which keeps startup fast.
+_NAMES_BY_MODULE = {
     "_native": ("InputError", "RunError", "catalogue_hash"),
     "catalogue.array": ("Array",),
     "catalogue.drive": ("Drive", "import_disksim"),
     "catalogue.scenario": ("Scenario",),
     "catalogue.workload": ("Workload",),
-    "choice.asked": ("choose",),
+    "choice.question_parser": ("choose",),
     "comparison.comparison": ("Comparison", "compare"),
     "comparison.differences.difference": ("Difference", "difference"),
     "comparison.validation": ("Validation", "validate"),
@@ -95,7 +95,7 @@ _HELD = {
     "traces.synthesis": ("Synthesis", "synthesize", "synthesize_scenario"),
     "traces.traces": ("Trace", "capture"),
 }
-_MODULE_OF = {name: module for module, names in _HELD.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 _MODULES = {
     **{name: f"catalogue.{name}" for name in ("arrays", "drives", "prices", "scenarios", "workloads")},
     **{name: name for name in ("crash", "studies")},
@@ -111,8 +111,8 @@ def __getattr__(name: str) -> object:
         return import_module(f"headstack.{_MODULES[name]}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'headstack' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"headstack.{_MODULE_OF[name]}"), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(f"headstack.{_MODULE_OF[name]}"), name)
+    return attribute
 
 
 __all__ = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headstack.choice.answer import Answer, Choice, Durability, Part, Reason, Relaxed, Says, Sensitivity, Verdict
+from headstack.choice.answer import Answer, Choice, Decision, Durability, Part, Reason, Relaxed, Sensitivity, Verdict
 
 HOST = "md-raid6-12x16tb"
 DURABILITY = Durability(1.4, "Backblaze's fleet, 2024", 29.4, "simulated", 2.1e-5, 0.034)
 ERROR = "p99 of arrays of disks: nine of ten devices are within 17 % (measured, 40 devices)"
 
 
-def p99(value: float | None, low: float | None, high: float | None, says: Says, why: str = "") -> Verdict:
+def p99(value: float | None, low: float | None, high: float | None, says: Decision, why: str = "") -> Verdict:
     ends = (None, None) if value is None else (0.83 * value, 1.17 * value)
     return Verdict("p99=20ms", says, "ms", 20.0, value, low, high, ends[0], ends[1], why, 240_000)
 
@@ -64,7 +64,7 @@ OPEN = system(
     "exos-x18-18tb",
     "raid6",
     2921,
-    p99(19.97, 18.9, 21.1, "cannot tell", "the model's error reaches over the limit"),
+    p99(19.97, 18.9, 21.1, "undecided", "the model's error reaches over the limit"),
     rate_at_limit=301.0,
     busy_percent=81.0,
 )
@@ -103,7 +103,7 @@ PLAIN = Answer(
         Relaxed("survive=1", "0", BEST.name, 0.0, False),
     ),
     sensitivity=(
-        Sensitivity("exos-x18-18tb 10 % dearer", RUNNERS_UP[0].name, 3298.0, True),
+        Sensitivity("exos-x18-18tb 10 % more expensive", RUNNERS_UP[0].name, 3298.0, True),
         Sensitivity("exos-x18-18tb 10 % cheaper", BEST.name, 2979.0, False),
         Sensitivity("flash at half its price", BEST.name, 3210.0, False),
     ),
@@ -157,7 +157,7 @@ FRONTIER = replace(
 )
 
 
-def volume(name: str, months_usd: float, value: float, says: Says) -> Choice:
+def volume(name: str, months_usd: float, value: float, says: Decision) -> Choice:
     verdicts = (
         Verdict("read.mean=2ms", says, "ms", 2.0, value, 0.98 * value, 1.02 * value, requests=90_000),
         Verdict("iops=4000", "meets", "1/s", 4000.0, 4391.2, 4350.0, 4432.0, requests=90_000),

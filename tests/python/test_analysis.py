@@ -273,7 +273,7 @@ def test_bad_input_is_one_line(headstack: Headstack, csv: Path, arguments: list[
 def test_a_workload_that_cannot_be_is_one_line(headstack: Headstack, tmp_path: Path) -> None:
     done = headstack("trace", "analyze", str(UNKNOWN), "--workload", "w.toml", "--json", "a.json")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("headstack: oracle-general.bin: no workload: the trace does not say what its requests did\n")
+    assert done.stderr == ("headstack: oracle-general.bin: no workload: the trace does not record operations\n")
     assert list(tmp_path.iterdir()) == []
 
 

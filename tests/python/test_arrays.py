@@ -113,10 +113,10 @@ IMPOSSIBLE = [
     ('name = "bus"', 'name = "cable1"', "bad.toml:12: links[0].up: ", 'no link "bus"'),
     ('level = "raid5"', 'level = "raid7"', "bad.toml:20: groups[0].level: ", "did you mean"),
     ('"d0..d4"', '"d0..d1"', "bad.toml:21: groups[0].drives: ", "raid5 of 2 drives; 3 or more"),
-    ('"d0..d4"', '"d4..d0"', "bad.toml:21: groups[0].drives: ", "runs backwards"),
+    ('"d0..d4"', '"d4..d0"', "bad.toml:21: groups[0].drives: ", "is a descending range"),
     ('"d0..d4"', '"d0..d9"', "bad.toml:21: groups[0].drives: ", 'no drive "d9"'),
-    ('"d0..d4"', '"d0..d4", "d2"', "bad.toml:21: groups[0].drives: ", "taken by group"),
-    ('spares = ["d5"]', 'spares = ["d4"]', "bad.toml:23: groups[0].spares: ", "taken by group"),
+    ('"d0..d4"', '"d0..d4", "d2"', "bad.toml:21: groups[0].drives: ", "already used by group"),
+    ('spares = ["d5"]', 'spares = ["d4"]', "bad.toml:23: groups[0].spares: ", "already used by group"),
     ('"64KiB"\nspares', '"0B"\nspares', "bad.toml:22: groups[0].stripe_unit: ", "multiple"),
     ('"64KiB"\nspares', '"1000B"\nspares', "bad.toml:22: groups[0].stripe_unit: ", "multiple"),
     ("spares =", "spans = 2\nspares =", "bad.toml:23: groups[0].spans: ", "2 spans of 5 drives"),
@@ -146,7 +146,12 @@ IMPOSSIBLE = [
     ('page = "64KiB"', "high_water = 1.5", "bad.toml:37: controller.cache.high_water: ", "0 to 1"),
     ('page = "64KiB"', "destages = 0", "bad.toml:37: controller.cache.destages: ", "1 to 65536"),
     ('page = "64KiB"', 'mirror = "bos"', "bad.toml:37: controller.cache.mirror: ", 'no link "bos"; closest: bus'),
-    ('page = "64KiB"', 'flash_drives = ["d0"]', "bad.toml:37: controller.cache.flash_drives: ", "taken by group"),
+    (
+        'page = "64KiB"',
+        'flash_drives = ["d0"]',
+        "bad.toml:37: controller.cache.flash_drives: ",
+        "already used by group",
+    ),
     ('page = "64KiB"', "prefetch.streams = 0", "bad.toml:37: controller.cache.prefetch.streams: ", "1 to 65536"),
     ('fails = "d1"', 'fails = "d9"', "bad.toml:41: incidents[0].fails: ", 'no drive "d9"'),
     ('fails = "d1"', "", "bad.toml:39: incidents[0].fails: ", "exactly one of fails and battery"),
@@ -155,7 +160,7 @@ IMPOSSIBLE = [
     ('fails = "d1"', 'fails = "d1"\n[[incidents]]\nat = "5s"\nfails = "d2"', "bad.toml:43: ", "ascending"),
     ('fails = "d1"', 'fails = "d1"\n[[incidents]]\nat = "50s"\nfails = "d1"', "bad.toml:44: ", "failed before"),
     ('name = "Test"', 'name = "Test"\nbase = "va-710"', "bad.toml:2: base: ", "closest: va-7100"),
-    ('name = "Test"', 'name = "Test"\nbase = "bad.toml"', "bad.toml:2: base: ", "based on each other"),
+    ('name = "Test"', 'name = "Test"\nbase = "bad.toml"', "bad.toml:2: base: ", "levels of base files"),
     ('name = "Test"', "", "bad.toml: name: ", "this key is missing"),
     ('name = "Test"', 'name = "Test"\nsources.default = "perhaps"', "bad.toml:2: sources.default: ", "a code (A, S"),
 ]
@@ -212,7 +217,7 @@ def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(f
         (["catalog", "arrays", "show", "va-710", "--toml"], "no array"),
         (["catalog", "arrays", "show", ATLAS], "no array"),
         (["catalog", "drives", "show", "va-7100"], "no drive"),
-        (["run", MD, "--fail", "d3"], "--fail: 'd3' is no failure; write DRIVE@TIME, such as d0@10s"),
+        (["run", MD, "--fail", "d3"], "--fail: 'd3' is not a failure; write DRIVE@TIME, such as d0@10s"),
         (["run", MD, "--fail", "d9@10s"], "--fail: no drive 'd9' in md-raid5-8x2tb; there are d0..d7"),
         (["run", MD, "--fail", "d3@10"], "--fail: "),
         (["run", MD, "--fail", "d3@-1s"], "--fail: -1s is negative"),
@@ -285,7 +290,7 @@ def test_drives_luns_and_failures_reach_the_specification() -> None:
     assert tuple(specs[0]["span"]) == (array["luns"][0]["length_bytes"], array["luns"][1]["length_bytes"])
     assert specs[0]["system_name"] == f"{CHAIN}@d1"
     assert hs.arrays.show(CHAIN).description["incidents"] == []
-    with pytest.raises(hs.InputError, match="is loaded already"):
+    with pytest.raises(hs.InputError, match="is already loaded"):
         specify(hs.Array.load(CHAIN), None, {"drives": 2})
 
 
@@ -385,8 +390,8 @@ def test_luns_find_a_group_that_was_called_by_its_former_level(folder: Path) -> 
         (["--usable", "9"], '--usable: "9" is not a capacity; write it with its unit, such as 9TB'),
         (["--rate", "4000/m"], "--rate: '4000/m' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
         (["--rate", "-5/s"], "-5 is out of range; above 0"),
-        (["--usable", "9PB"], "--usable: 9PB: no number of drives exports so much"),
-        (["--usable", "9TB", "--drives", "4"], "drives, usable: only one of them can be given"),
+        (["--usable", "9PB"], "--usable: 9PB: too large for any number of drives"),
+        (["--usable", "9TB", "--drives", "4"], "drives, usable: only one of the two is allowed"),
         (["--drives", "4..24"], "drives: a grid needs steps; write 4..24:5"),
         (["--drives", "24..4:3"], "drives: the range 24..4:3 is empty"),
         (["--drives", "5000"], '--drives: "5000" is not a whole number of drives; 1 to 4096'),

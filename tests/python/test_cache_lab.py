@@ -88,7 +88,7 @@ def test_a_coarse_clock_is_noted_for_response_times_behind(tmp_path: Path) -> No
     path = tmp_path / "t.csv"
     path.write_text("".join(f"{1_538_323_200 + number // 50},{number * 64},8,0,7\n" for number in range(500)))
     lab = hs.caches(path, "lru,fifo,belady", ["3", "9"], behind="cheetah-x15-36lp")
-    note = "490 of 500 requests arrive with the request before, as times are recorded in steps of 1s"
+    note = "490 of 500 requests arrive at the time of the previous one, since times have a resolution of 1s"
     assert [note in remark for remark in lab.remarks].count(True) == 1, lab.remarks
     lab.to_json(tmp_path / "lab.json")
     assert hs.CacheLab.load(tmp_path / "lab.json").remarks == lab.remarks
@@ -120,9 +120,9 @@ def test_sizes_are_ranges_and_lists() -> None:
     assert sizes_of("1MiB..16MiB", 5, BLOCKS) == [256, 512, 1024, 2048, 4096]
     assert sizes_of(["100", 20, "4KiB"], 8, BLOCKS) == [1, 20, 100]
     assert sizes_of("10..1000", 3, "objects") == [10, 100, 1000]
-    with pytest.raises(hs.InputError, match="lower end comes first"):
+    with pytest.raises(hs.InputError, match="write the lower end first"):
         sizes_of("1000..10", 2, "objects")
-    with pytest.raises(hs.InputError, match="--holds bytes has"):
+    with pytest.raises(hs.InputError, match="use --holds bytes"):
         sizes_of("1GiB", 2, "objects")
 
 
@@ -146,7 +146,7 @@ def test_the_command_writes_what_it_shows(headstack: Headstack, csv: Path) -> No
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "s3-fifo" in done.stdout
-    assert "Response times are simulated" in done.stdout
+    assert "Latencies are simulated" in done.stdout
     lab = CacheLab.load(csv.parent / "lab.json")
     rows = list(csv_module.DictReader((csv.parent / "lab.csv").open()))
     assert [row["policy"] for row in rows] == ["lru", "lru", "s3-fifo", "s3-fifo"]
@@ -164,16 +164,16 @@ def test_the_command_writes_what_it_shows(headstack: Headstack, csv: Path) -> No
     ("options", "says"),
     [
         ("--policy lrx", "policy: 'lrx' is unknown; allowed: lru"),
-        ("--size 0", "size: 0 is less than one block or object"),
-        ("--size 1KiB", "size: 1KiB is less than one block"),
+        ("--size 0", "size: 0 is smaller than one block or object"),
+        ("--size 1KiB", "size: 1KiB is smaller than one block"),
         ("--block 1000B", "block: must be a power of two"),
         ("--sample 2", "sample: must be above 0 and up to 1"),
         ("--admit never", "admit: 'never' is unknown"),
         ("--writes never", "writes"),
         ("--behind nothing", "nothing"),
-        ("--sample 0.1 --behind cheetah-x15-36lp", "sample: a system behind a cache has to see all"),
+        ("--sample 0.1 --behind cheetah-x15-36lp", "sample: a system behind a cache needs all misses"),
         ("--memory 100B", "memory: "),
-        ("--behind cheetah-x15-36lp@0%..50%", "behind: a whole system"),
+        ("--behind cheetah-x15-36lp@0%..50%", "behind: needs a whole system"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(headstack: Headstack, csv: Path, options: str, says: str) -> None:

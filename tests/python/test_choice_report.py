@@ -67,7 +67,7 @@ def test_all_that_were_simulated_are_points_with_their_marks() -> None:
     assert (found[SLOW.name]["mark"], found[SLOW.name]["ends"]) == ("cross", (None, None))
     assert [mark for mark, _ in figure.key] == ["full", "open", "cross"]
     assert figure.limits == [Limit(20.0, "limit 20 ms")]
-    assert "Not drawn: 1 whose requests pile up" in figure.note
+    assert "Not drawn: 1 whose queues grow" in figure.note
     assert "Prices of 2025-11 to 2026-01-15" in figure.note
 
 
@@ -163,7 +163,7 @@ def test_a_figure_that_is_not_there_is_refused(tmp_path: Path) -> None:
     empty = replace(NOTHING, nearest=None, looked_at=())
     with pytest.raises(InputError, match="nothing was simulated"):
         choice_report.plot(empty, tmp_path / "a.png")
-    assert [section.title for section in report_of(empty).sections] == ["What is known, and what would change it"]
+    assert [section.title for section in report_of(empty).sections] == ["Confidence and sensitivity"]
 
 
 def test_the_picture_has_the_points_the_limit_and_the_intervals() -> None:
@@ -214,7 +214,7 @@ def test_the_page_says_what_the_text_says(tmp_path: Path) -> None:
     assert told["title"] == f"Choice: {BEST.name}"
     assert [section["title"] for section in told["sections"]] == [
         "Answer",
-        "What is known, and what would change it",
+        "Confidence and sensitivity",
         "Price",
         "Simulated",
     ]

@@ -79,7 +79,7 @@ def test_dollars_in_words_are_those_of_the_study(name: str) -> None:
     """Amounts of the README's sentences and of the summary occur in its tables, or in prices that headstack has."""
     outcome = carried_out(name)
     figures = {value for found in outcome.data.values() for row in found.rows for value in row if type(value) is float}
-    figures |= {price.usd for price in hs.prices.known()} | {745.0 - 549.0, 8.0 * (246 - 198), 1.0}
+    figures |= {price.usd for price in hs.prices.shipped_prices()} | {745.0 - 549.0, 8.0 * (246 - 198), 1.0}
     known = {f"{value:,.0f}" for value in figures} | {f"{value:.2f}" for value in figures}
     text = (SHIPPED / name / "README.md").read_text(encoding="utf-8") + outcome.summary
     named = re.findall(r"\$(\d+(?:,\d{3})*(?:\.\d+)?)", text)

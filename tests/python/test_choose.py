@@ -13,14 +13,14 @@ import pytest
 import headstack as hs
 from headstack import _native
 from headstack.choice.answer import Answer
-from headstack.choice.asked import asked
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, candidates
-from headstack.choice.choose import Choosing
-from headstack.choice.limits import Known, judged, limit_of
-from headstack.choice.simulated import Ask
+from headstack.choice.choose import Chooser
+from headstack.choice.limits import Estimate, judge, limit_of
+from headstack.choice.question_parser import parse_question
+from headstack.choice.simulations import Trial
 from headstack.choice.space import Candidate, array_of
-from headstack.cli.predict.choosing import _choosing
+from headstack.cli.predict.choosing import _build_search
 from headstack.cli.predict.choosing import choose as command
 
 DRIVE, HOST, FLASH = "exos-x16-16tb", "md-raid6-12x16tb", "dc-s3700-400gb"
@@ -51,21 +51,21 @@ def answer(store: Path) -> Answer:
     return hs.choose("file-server", **JOB, survive=1, store=store)
 
 
-def parsed(*arguments: str) -> Choosing:
+def parsed(*arguments: str) -> Chooser:
     """The question of a command line."""
     context = command.make_context("choose", list(arguments))
     given = dict(context.params)
     names = [*given.pop("job"), *given["workloads"]]
-    found: Choosing = _choosing(names, given)
-    return found
+    chooser: Chooser = _build_search(names, given)
+    return chooser
 
 
-def typed(*arguments: str) -> Choosing:
+def typed(*arguments: str) -> Chooser:
     """The same with the job of the tests, of which what is given again goes first."""
     return parsed(*TYPED, *arguments)
 
 
-def space_of(choosing: Choosing) -> Candidates:
+def space_of(choosing: Chooser) -> Candidates:
     return candidates(choosing.space, choosing.job, choosing.book, choosing.estimate)
 
 
@@ -315,7 +315,7 @@ def test_no_candidate_is_impossible(store: Path) -> None:
     runs.store = store
     families = space_of(choosing).families
     assert {family.level for family, _ in families} == set(levels.split(","))
-    asks = [Ask(one, 1000) for _, own in families for one in {own[0].name: own[0], own[-1].name: own[-1]}.values()]
+    asks = [Trial(one, 1000) for _, own in families for one in {own[0].name: own[0], own[-1].name: own[-1]}.values()]
     assert len(asks) > 60
     said = {ask.candidate.name: row.impossible for ask, row in zip(asks, runs.rows(asks), strict=True)}
     assert {name: why for name, why in said.items() if why is not None} == {}
@@ -325,7 +325,7 @@ def test_no_candidate_is_impossible(store: Path) -> None:
 def test_a_bound_leaves_out_nothing_that_keeps_up(host: str, level: str, store: Path) -> None:
     """What a bound says of each number of drives, held against a run at that rate: what it calls too few piles up."""
     for workload, rate in (("random-read-4k", 900), ("file-server", 400)):
-        choosing = asked([workload], **(JOB | {"rates": [rate], "hosts": [host], "levels": [level]}))
+        choosing = parse_question([workload], **(JOB | {"rates": [rate], "hosts": [host], "levels": [level]}))
         some = candidates(choosing.space, choosing.job, choosing.book)
         bounds = Bounds(choosing.job, store)
         bounds.test([family.model for family, _ in some.families if family.model is not None])
@@ -333,10 +333,10 @@ def test_a_bound_leaves_out_nothing_that_keeps_up(host: str, level: str, store: 
         first = bounds.first(own)
         runs = choosing.runs(choosing.job)
         runs.store = store
-        rows = runs.rows([Ask(one, 4000) for one in own[:first]])
+        rows = runs.rows([Trial(one, 4000) for one in own[:first]])
         assert all(row.saturated for row in rows)
     # A hundred times the load is beyond any number of them.
-    hopeless = asked(["random-read-4k"], **(JOB | {"rates": [90_000], "hosts": [host], "levels": [level]}))
+    hopeless = parse_question(["random-read-4k"], **(JOB | {"rates": [90_000], "hosts": [host], "levels": [level]}))
     bounds = Bounds(hopeless.job, store)
     bounds.test([family.model for family, _ in some.families if family.model is not None])
     assert bounds.first(own) == len(own) > 0
@@ -345,22 +345,22 @@ def test_a_bound_leaves_out_nothing_that_keeps_up(host: str, level: str, store: 
 def test_what_could_not_keep_up_is_asked_for_no_more_than_it_did(store: Path) -> None:
     """Of four drives that were saturated, neither they nor fewer are looked at under a load that is far beyond that;
     more of them are, and all are under a load that may be carried."""
-    over = asked(["random-read-4k"], **(JOB | {"rates": [5000], "levels": ["raid10"]}))
+    over = parse_question(["random-read-4k"], **(JOB | {"rates": [5000], "levels": ["raid10"]}))
     ((_, own),) = candidates(over.space, over.job, over.book).families
     four = of(own, 4, "raid10")
     runs = over.runs(over.job)
     runs.store = store
-    (row,) = runs.rows([Ask(four, 4000)])
+    (row,) = runs.rows([Trial(four, 4000)])
     assert row.saturated
     iops = row.figures["iops"]
     assert iops is not None
-    assert runs.carried.most(four) == iops < 4000
+    assert runs.overload_rates.max_rate(four) == iops < 4000
     larger = [one for one in own if one.drives > 4]
     assert larger
-    assert runs.carried.most(larger[0]) == float("inf")
+    assert runs.overload_rates.max_rate(larger[0]) == float("inf")
     for rate, first in ((1.2 * iops, larger[0]), (1.1 * iops, own[0])):
         demand = replace(over.job.demand, rate_per_s=rate, classes=())
-        bounds = Bounds(replace(over.job, demand=demand), carried=runs.carried)
+        bounds = Bounds(replace(over.job, demand=demand), overload_rates=runs.overload_rates)
         assert own[bounds.first(own)] == first
 
 
@@ -381,7 +381,7 @@ def test_the_winner_is_the_system_that_was_simulated(answer: Answer, store: Path
     assert len(array.description["members"]) == best.drives
     assert sum(part.quantity * part.usd for part in best.parts) == pytest.approx(best.usd)
     # The figure of the answer's run, of the same requests.
-    choosing = asked(["file-server"], **JOB, survive=1, store=store)
+    choosing = parse_question(["file-server"], **JOB, survive=1, store=store)
     requests = best.verdicts[0].requests
     taken = f"{choosing.runs(choosing.job).footprint_bytes(one)}B"
     (run,) = hs.run(path, "file-server", rate=100, requests=requests, warm_up=max(500, requests // 8), range=taken)
@@ -407,10 +407,10 @@ def test_nothing_harder_is_cheaper(answer: Answer, store: Path, changed: dict[st
     assert found is None or found.candidate.usd >= answer.best.usd
 
 
-def found_of(changed: dict[str, Any], store: Path, **more: Any) -> tuple[Any, Choosing]:
+def found_of(changed: dict[str, Any], store: Path, **more: Any) -> tuple[Any, Chooser]:
     """What a search comes to, without what would change it."""
-    choosing = asked(["file-server"], **(JOB | {"survive": 1, "store": store} | changed | more))
-    found, _ = choosing.found(choosing.job, choosing.book)
+    choosing = parse_question(["file-server"], **(JOB | {"survive": 1, "store": store} | changed | more))
+    found, _ = choosing.search(choosing.job, choosing.book)
     return found.best, choosing
 
 
@@ -419,19 +419,19 @@ def test_drives_of_a_host_that_cost_nothing_are_named(tmp_path: Path) -> None:
     prices = tmp_path / "prices.csv"
     prices.write_text(f"item,price,currency,date,confidence,source\n{DRIVE},300,USD,2019-06,A,a shop\n")
     own = {"prices": str(prices), "shipped_prices": False, "hosts": ["nearline-12-raid6-nvme-cache"]}
-    choosing = asked(["file-server"], **(JOB | own))
+    choosing = parse_question(["file-server"], **(JOB | own))
     some = space_of(choosing)
     ((family, members_),) = some.families[:1]
     assert family.host is not None
     ((flash, _),) = family.host.others
     told = choosing._warnings(some, members_[:1])
-    assert [one for one in told if "count nothing" in one and flash in one] != [], told
+    assert [one for one in told if "count $0" in one and flash in one] != [], told
 
 
 def test_openzfs_says_what_is_not_modelled() -> None:
     """RAIDZ is modelled in place and without a cache, which an answer with such an array says once."""
 
-    choosing = asked(["file-server"], **(JOB | {"hosts": ["zfs-raidz2-8-nas", HOST], "drives": (8, 8)}))
+    choosing = parse_question(["file-server"], **(JOB | {"hosts": ["zfs-raidz2-8-nas", HOST], "drives": (8, 8)}))
     some = space_of(choosing)
     by_level = {one.level: one for _, own in some.families for one in own}
 
@@ -448,7 +448,7 @@ def test_ssds_that_begin_steady_are_not_called_filled(tmp_path: Path) -> None:
         prices = tmp_path / "own.csv"
         prices.write_text(f"item,price,currency,date,confidence,source\n{name},55,USD,2019-06-30,A,a quote\n")
         own = {"among": [str(tmp_path / f"{name}.toml")], "prices": [str(prices)], "hosts": None, "capacity": "100GB"}
-        choosing = asked(["file-server"], **(JOB | own))
+        choosing = parse_question(["file-server"], **(JOB | own))
         some = space_of(choosing)
         return [one for one in choosing._warnings(some, some.families[0][1][:1]) if "simulated filled" in one]
 
@@ -462,16 +462,16 @@ def test_percentiles_well_within_a_limit_meet_it_without_an_interval() -> None:
     limit = limit_of("p999=20ms")
 
     def verdict_of(
-        value: float, why: str = "too short to tell: too few requests beyond it", requests: int = 32_000
+        value: float, why: str = "run too short: too few requests above this percentile", requests: int = 32_000
     ) -> str:
-        return judged(limit, Known(value, None, None, requests, why))
+        return judge(limit, Estimate(value, None, None, requests, why))
 
-    assert [verdict_of(value) for value in (1.0, 10.0, 10.1, 40.0, 40.1)] == ["meets"] * 2 + ["cannot tell"] * 2 + [
+    assert [verdict_of(value) for value in (1.0, 10.0, 10.1, 40.0, 40.1)] == ["meets"] * 2 + ["undecided"] * 2 + [
         "does not"
     ]
-    assert verdict_of(1.0, requests=limit.requests_min - 1) == "cannot tell"
-    for why in ("response times changed all along", "slow phases last too long", "one event or a few decide it"):
-        assert verdict_of(1.0, f"too short to tell: {why}") == "cannot tell"
+    assert verdict_of(1.0, requests=limit.requests_min - 1) == "undecided"
+    for why in ("response times drifted during the whole run", "a few events dominate"):
+        assert verdict_of(1.0, f"run too short: {why}") == "undecided"
 
 
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 import headstack as hs
 from conftest import Headstack, interrupt
 from headstack.choice import search
-from headstack.choice.asked import asked
-from headstack.choice.choose import Choosing
+from headstack.choice.choose import Chooser
+from headstack.choice.question_parser import parse_question
 from headstack.simulation.shards import Shard
 from test_choose import DRIVE, HOST, JOB, TYPED
 
@@ -60,48 +60,48 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--limit", "p98=3ms"], "p98 is unknown; allowed: mean, p50"),
-        (["--limit", "read.iops=3"], "rates are of all requests together"),
+        (["--limit", "read.iops=3"], "rates apply to all requests together"),
         (["--capacity", "lots"], "capacity"),
         (["--capacity", "0TB"], "capacity: 0TB is out of range; above 0"),
-        (["--among", "nearlin"], "among: 'nearlin' is no drive and no class of drives; the closest is nearline"),
-        (["--among", "constellation2-1tb"], "without one: constellation2-1tb"),
-        (["--not", "exoss"], "not: 'exoss' is no drive, class, level or host; the closest is exos"),
-        (["--not", "exos*"], "is not left out by exos*"),
+        (["--among", "nearlin"], "among: 'nearlin' is neither a drive nor a class of drives; the closest is nearline"),
+        (["--among", "constellation2-1tb"], "without a price: constellation2-1tb"),
+        (["--not", "exoss"], "not: 'exoss' is not a drive, class, level or host; the closest is exos"),
+        (["--not", "exos*"], "is not excluded by exos*"),
         (["--hosts", "md-raid6-12x16t"], "md-raid6-12x16tb"),
-        (["--hosts", DRIVE], "is a single drive; an array is allowed"),
-        (["--levels", "raid7"], "levels: 'raid7' cannot be chosen; allowed: raid0, raid1"),
-        (["--levels", "draid2"], "draid2:8d:1s is such"),
-        (["--levels", "raidz2"], f"levels: raidz2: none of the hosts has it: {HOST}"),
+        (["--hosts", DRIVE], "is a single drive; name an array"),
+        (["--levels", "raid7"], "levels: 'raid7' is not a candidate; allowed: raid0, raid1"),
+        (["--levels", "draid2"], "as in draid2:8d:1s"),
+        (["--levels", "raidz2"], f"levels: raidz2: no host supports it ({HOST})"),
         (["--drives", "x"], "--drives: x: not a number of drives; write for example 8 or 4..24"),
         (["--drives", "9..4"], "drives: 9..4 is empty"),
-        (["--drives", "30..40"], "no level has 30 to 40 drives in 24 bays, as nobody says how many there are (--bays)"),
+        (["--drives", "30..40"], "no RAID level fits 30 to 40 drives in 24 bays, the default (set --bays)"),
         (["--scale", "x"], "--scale: 'x' is not a number"),
         (["--scale", "0x"], "scale: 0 is out of range; above 0 is allowed"),
-        (["--growth", "10"], "growth: it goes on over years; give --years"),
+        (["--growth", "10"], "growth: needs --years"),
         (["--growth", "much", "--years", "2"], "--growth: 'much' is not a number"),
-        (["--growth", "-100", "--years", "2"], "growth: -100% a year leaves nothing"),
+        (["--growth", "-100", "--years", "2"], "growth: -100% per year leaves no load"),
         (["--on", "yesterday"], "on: 'yesterday'; a year, a month or a day is allowed"),
-        (["--own-prices"], "prices: a file is needed"),
+        (["--own-prices"], "prices: needs a file"),
         (["--objective", "money"], "objective: 'money' is unknown; allowed: usd, watts, bays, latency"),
         (["--objective", "usd,usd"], "objective: 'usd,usd'; one of usd"),
         (["--objective", ""], "objective: ''; one of usd"),
         (["--objective", "usd,watts,bays"], "or two of them for a frontier"),
-        (["--afr", "dsk=2"], "afr: 'dsk' is no class and no drive"),
+        (["--afr", "dsk=2"], "afr: 'dsk' is neither a class nor a drive"),
         (["--afr", "disk"], "--afr: disk: no rate; write for example disk=1.5"),
         (["--afr", "disk=0"], "afr: disk: 0 %; above 0 and below 100"),
-        (["--pue", "0.5"], "pue: 0.5 is less than the drives draw; 1 or more is allowed"),
-        (["--loss", "2"], "loss: 2 is no probability of losing data"),
+        (["--pue", "0.5"], "pue: 0.5 is less than the power of the drives; 1 or more is allowed"),
+        (["--loss", "2"], "loss: 2 is not a probability of data loss"),
         (["--watts", "0"], "watts: 0 is out of range"),
         (["--budget", "-5"], "budget: -5 is out of range"),
         (["--reserve", "100"], "reserve: 100% leaves nothing; below 100% is allowed"),
         (["--compression", "0"], "compression: 0 is out of range"),
         (["--stripe-units", "foo"], 'stripe-units: "foo" is not a size'),
-        (["--caches", "2GiB"], f"caches: none of the hosts has one that can be set: {HOST}"),
-        (["--volumes", "gp3"], "volumes: cloud volumes cost by the month; give --years"),
-        (["--no-arrays"], "hosts: none is named, and volumes neither"),
+        (["--caches", "2GiB"], f"caches: no host has one that can be set ({HOST})"),
+        (["--volumes", "gp3"], "volumes: cloud volumes are billed monthly; add --years"),
+        (["--no-arrays"], "hosts: no candidates: name hosts, or cloud volumes"),
         (["--rate", "7"], "rate: 2 for 1 workloads"),
         (["--depth", "7"], "rate, depth: only one of them can be given"),
-        (["-w", "oltp-8k"], "at once each needs a rate of its own"),
+        (["-w", "oltp-8k"], "concurrent workloads need a rate each"),
         (["--shard", "1/2"], "--shard: needs --store DIR for its finished runs"),
         (["--shard", "3/2", "--store", "here"], "shard: '3/2': write NUMBER/COUNT"),
     ],
@@ -131,8 +131,8 @@ def test_what_cannot_be_asked(
 
 def test_the_exit_codes(headstack: Headstack, tmp_path: Path) -> None:
     for arguments, said in (
-        (["--limit", "p99=20ms"], "nothing to be carried is named"),
-        (["-w", "file-server", "--rate", "5"], "no limit is given"),
+        (["--limit", "p99=20ms"], "no load: name a workload, a scenario or a trace"),
+        (["-w", "file-server", "--rate", "5"], "no limit: without one, the smallest system is the answer"),
     ):
         refused = headstack("choose", *arguments)
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -142,9 +142,9 @@ def test_the_exit_codes(headstack: Headstack, tmp_path: Path) -> None:
     # Nothing that is large enough: what binds is said, and nothing is written for a winner.
     large = headstack(*QUICK, "--capacity", "100PB", "-o", "best.toml")
     assert (large.returncode, large.stderr) == (1, "")
-    assert "Nothing of" in large.stdout
+    assert "No system meets every limit" in large.stdout
     assert "capacity" in large.stdout.replace("100PB of data", "")
-    fast = headstack(*QUICK, "--limit", "p99=1us", "-o", "best.toml")
+    fast = headstack(*QUICK, "--limit", "p99=1us", "-o", "best.toml", "--verbose")
     assert (fast.returncode, fast.stderr) == (1, "")
     assert "Nearest: " in fast.stdout
     assert "p99=1us" in fast.stdout
@@ -188,8 +188,8 @@ def test_shards_are_the_first_runs_of_the_whole(
     monkeypatch.setattr(search, "BLOCK", 2)
     job = JOB | {"among": [DRIVE, "exos-x10-10tb"], "drives": (2, 6), "requests": 4000}
 
-    def question(store: str) -> Choosing:
-        return asked(["file-server"], **job, store=tmp_path / store)
+    def question(store: str) -> Chooser:
+        return parse_question(["file-server"], **job, store=tmp_path / store)
 
     runs = [question("parts").race(Shard(number, 2)) for number in (1, 2)]
     assert min(runs) > 0
@@ -215,51 +215,57 @@ def test_a_trace_a_scenario_and_two_workloads(tmp_path: Path) -> None:
     # All of a recording leaves nothing to chance.
     verdict = replayed.best.verdicts[0]
     assert (verdict.low, verdict.high) == (verdict.value, verdict.value)
-    faster = asked([trace], **(job | {"rates": []}), scale=2.0).job.demand.rate_per_s
-    assert faster == pytest.approx(2 * (asked([trace], **(job | {"rates": []})).job.demand.rate_per_s or 0))
-    with pytest.raises(hs.InputError, match="a recording is replayed in service as usual"):
+    faster = parse_question([trace], **(job | {"rates": []}), scale=2.0).job.demand.rate_per_s
+    assert faster == pytest.approx(2 * (parse_question([trace], **(job | {"rates": []})).job.demand.rate_per_s or 0))
+    with pytest.raises(hs.InputError, match="a trace is replayed in normal service only"):
         hs.choose(trace, **(job | {"rates": []}), rebuilding=True)
-    both = asked(["file-server", "oltp-8k"], **(job | {"rates": [40, 30]}))
-    found, _ = both.found(both.job, both.book)
+    both = parse_question(["file-server", "oltp-8k"], **(job | {"rates": [40, 30]}))
+    found, _ = both.search(both.job, both.book)
     assert found.best is not None
     # What runs is the two of them: neither alone is as slow.
-    alone = asked(["file-server"], **(job | {"rates": [40]}))
-    least, _ = alone.found(alone.job, alone.book)
+    alone = parse_question(["file-server"], **(job | {"rates": [40]}))
+    least, _ = alone.search(alone.job, alone.book)
     assert least.best is not None
     assert least.best.candidate == found.best.candidate
-    assert (least.best.known[0].value or 0) < (found.best.known[0].value or 0)
-    scenario = asked(["demartek-web"], **(job | {"rates": [], "limits": ["p99=400ms"]}))
-    found, _ = scenario.found(scenario.job, scenario.book)
+    assert (least.best.estimates[0].value or 0) < (found.best.estimates[0].value or 0)
+    scenario = parse_question(["demartek-web"], **(job | {"rates": [], "limits": ["p99=400ms"]}))
+    found, _ = scenario.search(scenario.job, scenario.book)
     assert found.best is not None
-    assert found.best.known[0].requests > 0
+    assert found.best.estimates[0].requests > 0
 
 
 def test_a_system_that_is_never_rebuilt_fails_a_limit_while_rebuilding(tmp_path: Path) -> None:
     """As what a constraint costs looks at systems that survive fewer failures."""
     job = JOB | {"survive": 1, "store": tmp_path / "store", "drives": (3, 5), "limits": ["p99=300ms"]}
-    rebuilt = asked(["file-server"], **job, rebuilding=True)
-    found, _ = rebuilt.found(replace(rebuilt.job, survive=0), rebuilt.book)
+    rebuilt = parse_question(["file-server"], **job, rebuilding=True)
+    found, _ = rebuilt.search(replace(rebuilt.job, survive=0), rebuilt.book)
     assert found.best is not None
     assert found.best.candidate.survives >= 1
-    whys = {known.why for one in found.fails if not one.candidate.survives for known in one.known if known.impossible}
-    assert whys == {"while rebuilding: its first failed drive loses data, and nothing is rebuilt"}
+    whys = {
+        estimate.why
+        for one in found.fails
+        if not one.candidate.survives
+        for estimate in one.estimates
+        if estimate.impossible
+    }
+    assert whys == {"while rebuilding: a failed drive loses data, so there is no rebuild"}
 
 
 def test_limits_while_rebuilding_and_least_of_latency(tmp_path: Path) -> None:
     job = JOB | {"survive": 1, "store": tmp_path / "store", "drives": (3, 5)}
-    rebuilt = asked(["file-server"], **(job | {"limits": ["p99=300ms"]}), rebuilding=True)
-    found, _ = rebuilt.found(rebuilt.job, rebuilt.book)
+    rebuilt = parse_question(["file-server"], **(job | {"limits": ["p99=300ms"]}), rebuilding=True)
+    found, _ = rebuilt.search(rebuilt.job, rebuilt.book)
     (one,) = found.meets[:1]
     assert [limit.rebuilding for limit in rebuilt.job.limits] == [False, True]
-    usual, degraded = (known.value for known in one.known)
+    usual, degraded = (estimate.value for estimate in one.estimates)
     assert usual is not None
     assert degraded is not None
     assert degraded > usual
-    least = asked(["file-server"], **job, objective="latency")
-    found, _ = least.found(least.job, least.book)
-    cheapest = asked(["file-server"], **job)
-    cheap, _ = cheapest.found(cheapest.job, cheapest.book)
+    least = parse_question(["file-server"], **job, objective="latency")
+    found, _ = least.search(least.job, least.book)
+    cheapest = parse_question(["file-server"], **job)
+    cheap, _ = cheapest.search(cheapest.job, cheapest.book)
     assert found.best is not None
     assert cheap.best is not None
-    assert (found.best.known[0].value or 0) < (cheap.best.known[0].value or 0)
+    assert (found.best.estimates[0].value or 0) < (cheap.best.estimates[0].value or 0)
     assert found.best.candidate.usd > cheap.best.candidate.usd

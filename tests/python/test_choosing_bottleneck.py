@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from conftest import REPOSITORY
-from headstack.choice.asked import asked
 from headstack.choice.bottleneck import CONTROLLER, Bottleneck, bottlenecks, with_eased_controller
 from headstack.choice.candidates import candidates
-from headstack.choice.simulated import Simulated
+from headstack.choice.question_parser import parse_question
+from headstack.choice.simulations import Simulations
 
 HOST = (REPOSITORY / "catalogue" / "arrays" / "md-raid6-12x16tb.toml").read_text()
 
@@ -22,9 +22,9 @@ def bottleneck(folder: Path, request: str, demand: str = "random-read-4k", **loa
     host.write_text(HOST.replace('request     = "8us"', f'request     = "{request}"'))
     options: dict[str, Any] = {"limits": ["mean=1h"], "capacity": "1TB", "on": "2026-01", "estimate_prices": True}
     options |= {"among": ["pm893-3840gb"], "hosts": [str(host)], "levels": ["raid10"], "drives": (4, 4)}
-    question = asked([demand], **load, **options)
+    question = parse_question([demand], **load, **options)
     [(_, [one])] = candidates(question.space, question.job, question.book, question.estimate).families
-    [found] = bottlenecks(Simulated(question.job), question.job, [one])
+    [found] = bottlenecks(Simulations(question.job), question.job, [one])
     return found
 
 
@@ -54,7 +54,7 @@ def test_of_clients_who_think_the_busiest_is_told(tmp_path: Path) -> None:
 
 
 def test_all_times_of_the_controller_are_eased(tmp_path: Path) -> None:
-    question = asked(
+    question = parse_question(
         ["random-read-4k"], depth=4, limits=["mean=1h"], on="2019-07", among=["exos-x16-16tb"],
         hosts=["md-raid6-12x16tb"], levels=["raid6"], drives=(6, 6),
     )  # fmt: skip

@@ -18,10 +18,10 @@ from headstack.choice.durability import (
     afr_percent,
     bits_per_error,
     durability_of,
+    format_durability,
     loss_a_year,
     mean_time_to_loss_years,
     meets_unreadable,
-    told,
     unreadable_a_year,
 )
 
@@ -162,7 +162,7 @@ def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, ki
         ("raid7", 8, 1, "level: 'raid7'; allowed: jbod"),
         ("raid50", 8, 1, "raid50: 1 span; 2 or more"),
         ("raid5", 8, 3, "raid5: 8 drives in 3 spans"),
-        ("raid5", 2, 1, "raid5: 2 drives in 1 spans; each has as many, 3 or more"),
+        ("raid5", 2, 1, "raid5: 2 drives in 1 spans; spans have equally many drives, 3 or more"),
         ("raid10", 1, 1, "raid10: 1 drives; 2 or more"),
         ("raid10", 8, 2, "raid10: 2 spans; only raid5"),
         ("4+2", 8, 1, r"4\+2: 8 drives; a multiple of 6"),
@@ -182,9 +182,9 @@ def test_rates_are_of_the_field_unless_they_are_put_in() -> None:
     percent, source = afr_percent(disk)
     assert percent == 1.57
     assert "Backblaze" in source
-    assert "2,500,000 h between failures, 0.35 % a year" in source
+    assert "2,500,000 h between failures, 0.35 % per year" in source
     assert "its data sheet states 0.35 %" in afr_percent(hs.Drive.load("exos-x18-18tb"))[1]
-    assert afr_percent(flash) == (1.0, "measured of Backblaze's flash in 2023, about")
+    assert afr_percent(flash) == (1.0, "measured, rounded: SSDs of Backblaze in 2023")
     assert afr_percent(disk, {"disk": 3, "mg11-24tb": 2.5}) == (2.5, "stated by the caller for mg11-24tb")
     assert afr_percent(sheetless, {"disk": 3, "mg11-24tb": 2.5})[0] == 3
     assert afr_percent(flash, {"disk": 3, "flash": 0.9})[0] == 0.9
@@ -198,22 +198,22 @@ def test_rates_are_of_the_field_unless_they_are_put_in() -> None:
 def test_bits_of_an_error_are_the_sheets_or_assumed() -> None:
     bits, source = bits_per_error(hs.Drive.load("archive-8tb"))
     assert bits == 1e14
-    assert source.startswith("a data sheet's worst, by its file (")
+    assert source.startswith("worst case of the data sheet, from the drive's file (")
     assert bits_per_error(hs.Drive.load("870-evo-1tb"))[1].startswith("assumed")
     assert bits_per_error(hs.Drive.load("aws-gp3-500"))[0] == math.inf
 
 
 def test_one_digit_is_told_with_the_rate_that_was_put_in() -> None:
     def of(loss: float, unreadable: float = 0.0) -> str:
-        return told(Durability(1.5, "", 24, "", loss, unreadable))
+        return format_durability(Durability(1.5, "", 24, "", loss, unreadable))
 
     assert of(3.49e-5) == "about 1 in 30,000 a year at 1.5 % a drive"
     assert of(1.05e-6) == "about 1 in 1,000,000 a year at 1.5 % a drive"
     assert of(3.4e-12).startswith("about 1 in 3 x 10^11 a year")
     assert of(1.02e-12).startswith("about 1 in 10^12 a year")
     assert of(0.63).startswith("about 60 % a year")
-    assert of(1e-6, 0.0716).endswith("; a rebuild loses sectors about once in 10 years by the data sheets' worst")
-    assert of(1e-6, 2.6).endswith("about 3 times a year by the data sheets' worst")
+    assert of(1e-6, 0.0716).endswith("; a rebuild loses sectors about once in 10 years at the data sheets' worst case")
+    assert of(1e-6, 2.6).endswith("about 3 times a year at the data sheets' worst case")
     found = durability_of("raid6", 12, 1, hs.Drive.load("exos-x16-16tb"), (48, "simulated"), {"disk": 1.5})
     assert found.loss_a_year == pytest.approx(1.36e-7, rel=0.01)
     assert (found.rebuild_h, found.afr_source) == (48, "stated by the caller for disk")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headstack.choice.asked import asked
 from headstack.choice.candidates import candidates
-from headstack.choice.simulated import Ask, Simulated
+from headstack.choice.question_parser import parse_question
+from headstack.choice.simulations import Simulations, Trial
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
@@ -31,9 +31,9 @@ def test_flash_spans_and_full_systems_run(drive: str, host: str, level: str, dri
         "drives": (drives, drives),
         "estimate_prices": True,
     }
-    question = asked(["random-read-4k"], rates=[10], limits=["mean=1h"], on="2026-01", **among)
+    question = parse_question(["random-read-4k"], rates=[10], limits=["mean=1h"], on="2026-01", **among)
     ((_, (one,)),) = candidates(question.space, question.job, question.book, True).families
     job = replace(question.job, capacity_bytes=int(share * one.usable_bytes))
-    (row,) = Simulated(job).rows([Ask(one, 200)])
+    (row,) = Simulations(job).rows([Trial(one, 200)])
     assert row.impossible is None
     assert row.requests == 200

@@ -104,7 +104,7 @@ def test_flash_is_timed_beyond_its_fast_cells(monkeypatch: pytest.MonkeyPatch) -
     hours, source = rebuild_h(array)
     size_bytes = array.description["groups"][0]["member_bytes"]
     assert hours * 3600 == pytest.approx(42e9 / 500e6 + (size_bytes - 42e9) / 80e6, rel=0.02)
-    assert source.startswith("simulated idle: 8 s of it into cells with one bit, 16 s beyond")
+    assert source.startswith("simulated idle: 8 s into the SLC cache, 16 s after it")
 
 
 def test_what_never_is_steady_counts_all_that_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_what_is_beyond_small_caches_is_as_fast_as_beyond_large_ones() -> None:
 
 
 def test_nothing_is_rebuilt_without_redundancy() -> None:
-    with pytest.raises(hs.InputError, match="compaq-raid0-7: none of its groups survives a failure"):
+    with pytest.raises(hs.InputError, match="compaq-raid0-7: none of its RAID groups survives a failure"):
         rebuild_h(hs.Array.load("compaq-raid0-7"))
 
 

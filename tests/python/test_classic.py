@@ -20,7 +20,7 @@ from conftest import CHEETAH, Attach, Headstack, interrupt
 from headstack.measurement.access import Access
 from headstack.measurement.tests.classic.crystal import PROFILES
 from headstack.measurement.tests.classic.figures import POINTS_MAX, Lun, Profile
-from headstack.measurement.tests.classic.fsync import SizeFigures, paired
+from headstack.measurement.tests.classic.fsync import SizeFigures, pair_with_flushes
 from headstack.measurement.tests.classic.plateaus import plateaus
 from headstack.measurement.tests.classic.zones import Zones
 from headstack.results import words
@@ -155,7 +155,7 @@ def test_no_steps_are_found_where_there_are_none() -> None:
 
 
 def test_small_systems_and_profiles_without_points_are_no_crash() -> None:
-    with pytest.raises(hs.InputError, match="too little"):
+    with pytest.raises(hs.InputError, match="are too small"):
         hs.zones(NULL, range="1MiB")
     empty = Profile("x", "measured", "read", 0, 1, [], [])
     assert empty.figures()["mb_per_s"]["outer"] is None
@@ -169,11 +169,11 @@ def test_reports_begin_with_what_came_out(data: Path) -> None:
     half = waited.statistics()["p50_ms"]
     assert half is not None
     answer = waited.report().summary.split("\n\n")[0]
-    assert f"20 reads of 4KiB, half within {words.time(half)}, the longest " in answer
+    assert f"20 reads of 4KiB, median {words.time(half)}, max " in answer
     # Of twenty requests nobody knows what one in a hundred takes.
     assert "p99" not in answer
     log = hs.fsync(NULL, sizes=["4KiB"], count=50, limit="50ms").report().summary
-    assert re.search(r"4KiB: half within \S+ \S+, 99 of 100 within \S+ \S+; the limit of 50 ms is kept\.", log)
+    assert re.search(r"4KiB: median \S+ \S+, p99 \S+ \S+; the limit of 50 ms is kept\.", log)
     scores = hs.crystal(NULL, runs=1, time="50ms", pause="0s")
     best = max(scores.scores, key=lambda score: score.best_mb_per_s)
     told = f"{best.test.name} {best.kind} {words.number(best.best_mb_per_s)} MB/s down to "
@@ -273,7 +273,7 @@ def test_pairs_are_a_write_and_the_flush_after_it() -> None:
 
     logged = [one("flush", 0, 9), one("write", 10, 5), one("flush", 16, 4), one("write", 30, 5, True),
               one("flush", 36, 4), one("write", 50, 1), one("flush", 51, 1, True), one("write", 60, 1)]  # fmt: skip
-    assert paired(logged) == ([10], 2)
+    assert pair_with_flushes(logged) == ([10], 2)
 
 
 def test_a_limit_that_is_not_kept_is_an_exit_code(headstack: Headstack, tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_nothing_is_written_without_a_word(headstack: Headstack, data: Path, tmp
     quick = ("--runs", "1", "--time", "50ms", "--pause", "0s", "-q")
     done = headstack("measure", "crystal", str(data), *quick, "--plot", "c.png", "--csv", "c.csv")
     assert done.returncode == 0, done.stderr
-    assert "a file that exists is written only with --overwrite" in done.stdout
+    assert "writing an existing file needs --overwrite" in done.stdout
     assert {row["kind"] for row in csv.DictReader((tmp_path / "c.csv").open())} == {"read"}
     assert is_picture(tmp_path / "c.png")
     assert data.read_bytes() == before
@@ -400,7 +400,7 @@ def test_several_files_are_filled(headstack: Headstack, tmp_path: Path) -> None:
     assert found["complete"]
     assert [lun["written_bytes"] for lun in found["luns"]] == 2 * [33 * MIB]
     for arguments, message in [
-        (("a", "b", "--overwrite", "--parts", "2"), "only a single one is divided"),
+        (("a", "b", "--overwrite", "--parts", "2"), "only a single target can be divided"),
         (("a", "./a", "--overwrite"), "named twice"),
         (("a",), "overwrite"),
         (("a", "--overwrite", "--parts", "1000000"), "cannot be divided"),
@@ -431,7 +431,7 @@ def test_what_cannot_be_done_is_one_line(headstack: Headstack) -> None:
         (("zones", NULL, "--time", "0s"), "more than 0s"),
         (("latency", "missing"), "does not exist"),
         (("latency", NULL, "-i", "-1s"), "negative"),
-        (("latency", NULL, "--json", "-", "--csv", "-"), "each output needs a file of its own"),
+        (("latency", NULL, "--json", "-", "--csv", "-"), "each output needs its own file"),
         (("fsync", NULL, "--size", "0B"), "size"),
         (("fsync", NULL, "--limit", "soon"), "limit"),
         (("crystal", NULL, "--profile", "fast"), "default, nvme"),

@@ -60,7 +60,7 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["run", ATLAS, "--size", "4G"], "--size: "),
         (["run", ATLAS, "--size", "0B"], "size: 0 is not allowed"),
         (["run", ATLAS, "--size", "1000B"], "multiple"),
-        (["run", ATLAS, "--size", "4KiB", "-w", "file-server"], "--size: the workload states its own"),
+        (["run", ATLAS, "--size", "4KiB", "-w", "file-server"], "--size: the workload has its own"),
         (["run", ATLAS, "--read", "101"], "101 is not a percentage"),
         (["run", ATLAS, "--think", "5"], "--think: "),
         (["run", ATLAS, "--rate", "5", "--think", "5ms"], "--think: an open loop"),

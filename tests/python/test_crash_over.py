@@ -141,7 +141,7 @@ def test_a_reproducer_is_shown_as_it_was_found(tmp_path: Path, headstack: Headst
     # What wants a file gets one.
     assert headstack("crash", "replay", str(reproducer), "--check", "sqlite:/x").stdout.startswith("ext4: ")
     refused = headstack("crash", "explore", "log", "--check", "sqlite:/x", "--over", "nbd")
-    assert (refused.returncode, "sqlite:/x looks at a file" in refused.stderr) == (2, True)
+    assert (refused.returncode, "sqlite:/x needs a file" in refused.stderr) == (2, True)
     wrong = headstack("crash", "explore", "log", *words, "--over", "air")
     assert "file, nbd, fuse" in wrong.stderr, wrong.stderr
 

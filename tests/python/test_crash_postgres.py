@@ -68,9 +68,9 @@ def looked(image: Path, folder: Path, path: str = "/pg/data", query: str = "", m
 
 def index_of(data: Path) -> Path:
     """The file of the primary key."""
-    owner = postgres.handed_over(data)
+    owner = postgres.hand_over(data)
     question = "SELECT '<<' || jsonb_build_array(pg_relation_filepath('entries_pkey'))::text || '>>'"
-    problem, [[path]] = postgres.asked(server.binary("postgres"), data, "postgres", [question], owner)
+    problem, [[path]] = postgres.run_queries(server.binary("postgres"), data, "postgres", [question], owner)
     assert problem is None
     return data / path
 
@@ -79,10 +79,10 @@ def test_a_cluster_recovers_and_what_is_wrong_with_it_is_found(cluster: Path, tm
     own = Path(tempfile.mkdtemp(dir=cluster))
     image = image_of(tmp_path, cluster / "3")
     assert looked(image, own) is None
-    assert looked(image, own, path="/pg/other") == "/pg/other is not there"
-    assert looked(image, own, path="/pg") == "no cluster: PG_VERSION is not there"
+    assert looked(image, own, path="/pg/other") == "/pg/other is missing"
+    assert looked(image, own, path="/pg") == "no cluster: PG_VERSION is missing"
     assert looked(image, own, query=NUMBERS, marks=("1", "2", "3")) is None
-    with pytest.raises(AssertionError, match="acknowledged and not there: 4"):
+    with pytest.raises(AssertionError, match="acknowledged but missing: 4"):
         looked(image, own, query=NUMBERS, marks=("1", "2", "3", "4"))
     assert 'relation "nonesuch" does not exist' in str(looked(image, own, query="SELECT 1 FROM nonesuch"))
     assert list(own.iterdir()) == [], "copies are gone"

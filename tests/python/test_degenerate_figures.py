@@ -14,7 +14,7 @@ import pytest
 
 from headstack.report.draw import draw
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Limit, Lines, Report, Section, Series, Table
-from headstack.report.html import _decided, _page_data
+from headstack.report.html import _decide_looks, _page_data
 from headstack.report.markdown import to_markdown
 from headstack.report.pages import as_json
 from headstack.report.plain import body_of
@@ -42,7 +42,7 @@ LOGS = (None, True, False)
 def checked(figure: Figure, *, picture: bool = True) -> Report:
     """Makes the page with and without its script, the ticket and the picture; returns the report as it is drawn."""
     report = Report("title", "question?", "summary", (Section("", "", (figure,)),))
-    decided = _decided(report)
+    decided = _decide_looks(report)
     for is_inline in (True, False):
         shown = body_of(decided, is_inline)
         assert "nan" not in shown.lower().replace("finance", "")

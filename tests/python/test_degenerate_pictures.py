@@ -21,10 +21,10 @@ from headstack.catalogue.system import load_system
 from headstack.cli.measure.conditioning import print_conditioning
 from headstack.cli.measure.pts import print_report
 from headstack.comparison.comparison import Comparison
-from headstack.comparison.members import Member, standing_out
+from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.pairs import Point
 from headstack.comparison.picture import overlaid
-from headstack.comparison.points import FIGURES, Seen
+from headstack.comparison.points import FIGURES, SidePoint
 from headstack.measurement.tests.conditioning.picture import overview as conditioning_picture
 from headstack.measurement.tests.conditioning.session import Conditioning
 from headstack.measurement.tests.pts.outcomes import FIGURES as MEASURED
@@ -33,12 +33,12 @@ from headstack.measurement.tests.pts.picture import overview as pts_picture
 from headstack.measurement.tests.pts.plans import PLANS, Row
 from headstack.measurement.tests.pts.testing import Report as PtsReport
 from headstack.report.figures import Report
-from headstack.report.html import _decided, _page_data
+from headstack.report.html import _decide_looks, _page_data
 from headstack.report.markdown import to_markdown
 from headstack.report.pages import as_json
 from headstack.report.plain import body_of
 from headstack.traces.synthesis import Synthesis
-from headstack.traces.synthesis_picture import both
+from headstack.traces.synthesis_picture import overview as synthesis_picture
 from headstack.traces.synthesis_types import Made, Misses, Replayed, Scorecard
 from headstack.traces.volume_maps import WAYS, Lun, extents
 from headstack.twin.device import Answers, Requests
@@ -49,7 +49,7 @@ from headstack.twin.pictures import of_disk
 from headstack.twin.probes import queue, rotation, seeks, tracks, zones
 from headstack.twin.proof import Proof
 from headstack.twin.report import report_of as report_of_proofs
-from headstack.twin.session import Asked, Session
+from headstack.twin.session import ProbeRun, Session
 from test_conditioning import made_log
 from test_degenerate_figures import VALUES
 
@@ -78,7 +78,7 @@ def strict(text: str) -> Any:
 
 def write_all_forms(report: Report) -> None:
     """Makes the page with and without its script, and the ticket."""
-    decided = _decided(report)
+    decided = _decide_looks(report)
     for is_inline in (True, False):
         body_of(decided, is_inline)
         as_json(_page_data(decided, is_inline))
@@ -185,10 +185,10 @@ def test_a_log_of_figures_that_nothing_measures_is_refused(tmp_path: Path) -> No
 # Comparison.
 
 
-def side(values: dict[str, float | None], kind: str, model: bool = False) -> Seen:
+def side(values: dict[str, float | None], kind: str, model: bool = False) -> SidePoint:
     ends = {name: (value, value) for name, value in values.items() if value is not None and model}
     half_width = values["mean_ms"]
-    return Seen("s", None, "w", None, "depth 1", 1, 0, values, half_width, False, [], {}, kind, model=ends)
+    return SidePoint("s", None, "w", None, "depth 1", 1, 0, values, half_width, False, [], {}, kind, model=ends)
 
 
 def compared(measured: list[float | None], predicted: list[float | None]) -> Comparison:
@@ -223,7 +223,7 @@ def test_comparisons_of_any_values_are_drawn_and_written(name: str) -> None:
 
 def test_a_comparison_of_nothing_says_so() -> None:
     for empty in (compared([], []), compared([None], [None])):
-        assert empty.report().summary == "No figure is known on both sides."
+        assert empty.report().summary == "No figure is on both sides."
     assert "nothing to compare" in drawn(overlaid(compared([], [])))
 
 
@@ -233,8 +233,8 @@ def test_members_of_any_figures_are_judged() -> None:
             Member(f"sd{number}", requests, (value or 0.0) if busy else 0.0, value)
             for number, value in enumerate(values)
         ]
-        for one in standing_out(members):
-            assert one.in_words
+        for outlier in find_outliers(members):
+            assert outlier.in_words
 
 
 # Twins of traces.
@@ -287,7 +287,7 @@ def test_twins_of_traces_of_any_values_are_drawn_and_written(name: str) -> None:
     for other in OTHERS:
         found = synthesis(VALUES[name], VALUES[other], sizes=other != "infinite")
         if other == "from zero":
-            drawn(both(found))
+            drawn(synthesis_picture(found))
         assert all("nan" not in line and "inf" not in line for line in found.lost)
         strict(found.to_json())
         write_all_forms(found.to_report())
@@ -303,7 +303,7 @@ def test_a_twin_without_figures_says_so() -> None:
         "replays": [],
     }
     none = replace(found, scorecard=card)
-    assert "no cache reuse and no bursts to compare" in drawn(both(none))
+    assert "no cache reuse and no bursts to compare" in drawn(synthesis_picture(none))
     write_all_forms(none.to_report())
     strict(none.to_json())
 
@@ -395,7 +395,7 @@ def calibration(response_ns: list[int], systems: int, residuals: dict[str, Resid
         took = np.resize(np.array(response_ns, np.int64), 600)
         issued = np.concatenate([[0], np.cumsum(took)[:-1]])
         offsets = np.tile(np.arange(300, dtype=np.uint64), 2) * np.uint64(1 << 30)
-        session.asked.append(Asked(test, Requests.reads(offsets), Answers(issued, issued + took)))
+        session.runs.append(ProbeRun(test, Requests.reads(offsets), Answers(issued, issued + took)))
     described = dict(load_system("cheetah-x15-36lp").system)
     return Calibration("disk", session, Learnt(described, {}, [described] * systems, residuals))
 

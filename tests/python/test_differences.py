@@ -16,18 +16,19 @@ import headstack as hs
 from conftest import CHEETAH, IS_TEST_ALL, Headstack
 from headstack.comparison.differences import tails
 from headstack.comparison.differences.cells import Cell
-from headstack.comparison.differences.difference import Difference, of_sides
+from headstack.comparison.differences.difference import Difference, compare_sides
 from headstack.comparison.differences.estimates import (
     batches,
     correlation_time,
     e_value,
-    held,
+    holm_corrected,
     outliers,
     paired,
     sequence,
     unpaired,
 )
-from headstack.comparison.differences.gate import judged, limits_of
+from headstack.comparison.differences.gate import judge_limits, limits_of
+from headstack.comparison.differences.headline import next_steps
 from headstack.comparison.differences.runs import Outcome, Run, Side
 from headstack.comparison.differences.student import chi_square_of, p_of, t_of
 
@@ -59,7 +60,7 @@ def compared(
     values = [[x + effect * (side == 0) for x, s in zip(noise, sides, strict=True) if s == side] for side in (0, 1)]
     places = [[n for n, s in enumerate(sides) if s == side] for side in (0, 1)]
     ours, theirs = (runs_of(v, p) for v, p in zip(values, places, strict=True))
-    return of_sides(ours, theirs, 0.01, 0.03, figures)
+    return compare_sides(ours, theirs, 0.01, 0.03, figures)
 
 
 def white(draw: random.Random, n: int) -> list[float]:
@@ -97,7 +98,7 @@ def test_runs_that_are_alike_are_seldom_called_different(noise: Noise, pairs: in
 def test_unpaired_runs_that_are_alike_are_seldom_called_different() -> None:
     draw = random.Random(1)
     sides = [(runs_of(white(draw, 5), None), runs_of(white(draw, 5), None)) for _ in range(TRIES)]
-    assert sum(says_a_difference(of_sides(*both, 0.01, 0.03, None)) for both in sides) / TRIES <= MOST
+    assert sum(says_a_difference(compare_sides(*both, 0.01, 0.03, None)) for both in sides) / TRIES <= MOST
 
 
 def test_three_percent_are_found_with_as_many_runs_as_were_asked_for() -> None:
@@ -115,7 +116,7 @@ def test_three_percent_are_found_with_as_many_runs_as_were_asked_for() -> None:
     assert 9 <= sorted(asked)[100] <= 25
 
 
-def test_a_drift_is_told_from_a_difference() -> None:
+def test_drift_is_separated_from_a_difference() -> None:
     draw = random.Random(3)
     noise = [draw.gauss(0, 0.002) + 0.02 * n for n in range(20)]
     found = compared(noise, effect=0.01, figures="throughput")
@@ -141,7 +142,7 @@ def test_mixed_runs_that_do_not_come_in_pairs_have_their_drift_taken_out() -> No
         )
         for side in (0, 1)
     ]
-    [cell] = of_sides(sides[0], sides[1], 0.01, 0.03, "throughput").cells
+    [cell] = compare_sides(sides[0], sides[1], 0.01, 0.03, "throughput").cells
     assert (cell.estimate.design, cell.estimate.with_drift) == ("unpaired", True)
     assert abs(cell.estimate.log) < 0.005
 
@@ -200,7 +201,7 @@ def test_rearranging_says_its_least() -> None:
 
 
 def test_many_questions_are_held_to_five_percent_together() -> None:
-    assert held([0.02, 0.5, 0.04, 0.6]) == pytest.approx([0.08, 1.0, 0.12, 1.0])
+    assert holm_corrected([0.02, 0.5, 0.04, 0.6]) == pytest.approx([0.08, 1.0, 0.12, 1.0])
     draw = random.Random(7)
 
     def side(places: Sequence[int]) -> Side:
@@ -208,7 +209,7 @@ def test_many_questions_are_held_to_five_percent_together() -> None:
         made = ({load: Outcome({"iops": math.exp(draw.gauss(0, 0.02))}) for load in loads} for _ in places)
         return Side("side", tuple(Run("", float(at), 0.0, one) for at, one in zip(places, made, strict=True)))
 
-    found = [of_sides(side((0, 3, 4, 7, 8, 11)), side((1, 2, 5, 6, 9, 10)), 0.01, 0.03, None) for _ in range(200)]
+    found = [compare_sides(side((0, 3, 4, 7, 8, 11)), side((1, 2, 5, 6, 9, 10)), 0.01, 0.03, None) for _ in range(200)]
     assert len(found[0]) == 10
     assert sum(map(says_a_difference, found)) / 200 <= 0.08
     assert sum(any(cell.estimate.p <= 0.05 for cell in one) for one in found) / 200 > 0.25
@@ -225,15 +226,15 @@ def test_three_verdicts() -> None:
     assert same.in_words(0.01, 0.03).startswith("no difference larger than 0.")
     [short] = compared(white(draw, 8), figures="throughput").cells
     assert short.verdict == "too short"
-    assert "more runs of each would tell 3 %" in short.in_words(0.01, 0.03)
+    assert "more runs of each would detect 3 %" in short.in_words(0.01, 0.03)
     assert short.least_seen > 0.02
-    [alone] = of_sides(runs_of([1.0], [1]), runs_of([2.0], [2]), 0.01, 0.03, "throughput").cells
+    [alone] = compare_sides(runs_of([1.0], [1]), runs_of([2.0], [2]), 0.01, 0.03, "throughput").cells
     assert (alone.verdict, alone.more_runs) == ("too short", None)
 
 
 def test_what_lies_in_one_bin_of_a_histogram_is_not_known_closer() -> None:
     sides = [runs_of([x] * 4, places, 1 / 64) for x, places in ((0.0, (0, 3, 4, 7)), (0.001, (1, 2, 5, 6)))]
-    exact, binned = (of_sides(sides[0], sides[1], 0.001, 0.03, name).cells[0] for name in ("throughput", "p99"))
+    exact, binned = (compare_sides(sides[0], sides[1], 0.001, 0.03, name).cells[0] for name in ("throughput", "p99"))
     assert (exact.verdict, binned.verdict) == ("differs", "too short")
 
 
@@ -243,7 +244,7 @@ def test_outliers_are_named_and_counted() -> None:
     noise[0] = 1.0
     found = compared(noise, figures="throughput")
     assert found.cells[0].apart == ("run 0",)
-    assert "far apart from the others, and counted: run 0" in found.remarks
+    assert "outliers, included: run 0" in found.remarks
     assert found.cells[0].ours > math.exp(0.1)
 
 
@@ -251,26 +252,26 @@ def test_a_run_in_which_nothing_was_complete_is_named() -> None:
     draw = random.Random(11)
     ours, theirs = (runs_of(white(draw, 4), None) for _ in range(2))
     stalled = Side("side", (*ours.runs, Run("stalled", None, 0.0, {"": Outcome({})})))
-    found = of_sides(stalled, theirs, 0.01, 0.03, None)
+    found = compare_sides(stalled, theirs, 0.01, 0.03, None)
     assert found.cells[0].estimate.counts == (4, 4)
-    assert "nothing was complete, and left out: stalled" in found.remarks
+    assert "no request completed, left out: stalled" in found.remarks
 
 
 @pytest.mark.parametrize(
-    ("effect", "pairs", "sd", "kept"),
+    ("effect", "pairs", "sd", "verdict"),
     [
         (-0.05, 8, 0.002, "exceeded"),
-        (-0.005, 8, 0.002, "kept"),
-        (0.05, 8, 0.002, "kept"),
-        (0.0, 3, 0.05, "not told"),
-        (-0.05, 3, 0.05, "not told"),
+        (-0.005, 8, 0.002, "met"),
+        (0.05, 8, 0.002, "met"),
+        (0.0, 3, 0.05, "undecided"),
+        (-0.05, 3, 0.05, "undecided"),
     ],
 )
-def test_a_limit_is_kept_exceeded_or_not_told(effect: float, pairs: int, sd: float, kept: str) -> None:
+def test_a_limit_is_met_exceeded_or_undecided(effect: float, pairs: int, sd: float, verdict: str) -> None:
     draw = random.Random(9)
     found = compared([draw.gauss(0, sd) for _ in range(2 * pairs)], effect=effect)
-    verdicts = judged(limits_of(["slower=3%"]), found.cells)
-    assert [(one.cell.figure, one.kept) for one in verdicts] == [("iops", kept), ("mean_ms", kept)]
+    verdicts = judge_limits(limits_of(["slower=3%"]), found.cells)
+    assert [(one.cell.figure, one.verdict) for one in verdicts] == [("iops", verdict), ("mean_ms", verdict)]
     assert all("3%" in one.in_words for one in verdicts)
 
 
@@ -278,10 +279,10 @@ def test_a_limit_is_of_the_worse_side_alone() -> None:
     for figure, effect in (("throughput", -0.04), ("p99", -0.04)):
         draw = random.Random(10)
         found = compared([draw.gauss(0, 0.001) for _ in range(16)], effect=effect)
-        [verdict] = judged(limits_of([f"{figure}=3%"]), found.cells)
-        assert verdict.kept == "exceeded"
+        [verdict] = judge_limits(limits_of([f"{figure}=3%"]), found.cells)
+        assert verdict.verdict == "exceeded"
     with pytest.raises(hs.InputError, match="no such figure"):
-        judged(limits_of(["elapsed=3%"]), found.cells)
+        judge_limits(limits_of(["elapsed=3%"]), found.cells)
     for wrong in ("slower", "slower=0%", "speed=3%", "slower=x"):
         with pytest.raises(hs.InputError, match="fail-if"):
             limits_of([wrong])
@@ -309,10 +310,12 @@ def test_folders_and_patterns_of_our_results(folders: Path, headstack: Headstack
         assert told["format"] == "headstack difference"
         assert [len(told["runs"][side]) for side in ("ours", "theirs")] == [4, 4]
         assert {row["figure"] for row in told["figures"]} >= {"throughput", "mean", "p50", "p99", "p99.9"}
-        assert "differs from" in done.stdout
+        assert done.stdout.partition("\n")[0].startswith(
+            f"{folders / ours} is faster than {folders / theirs}: throughput "
+        )
     (folders / "a" / "bad.json").write_text("{")
     try:
-        done = headstack("compare", str(folders / "a"), "--against", str(folders / "b"))
+        done = headstack("compare", str(folders / "a"), "--against", str(folders / "b"), "--verbose")
         assert done.returncode == 0
         assert f"left out: {folders / 'a' / 'bad.json'}: " in done.stdout
         refused = headstack("compare", str(folders / "a" / "bad.json"), "--against", str(folders / "b"))
@@ -326,10 +329,10 @@ def test_a_file_that_is_meant_twice_counts_once(folders: Path, headstack: Headst
     link = tmp_path / "link.json"
     link.symlink_to(folders / "a" / "1.json")
     sources = [str(folders / "a"), str(folders / "a" / "1.json"), str(link)]
-    done = headstack("compare", *sources, "--against", str(folders / "b"), "--json", "out.json")
+    done = headstack("compare", *sources, "--against", str(folders / "b"), "--json", "out.json", "--verbose")
     assert len(json.loads((tmp_path / "out.json").read_text())["runs"]["ours"]) == 4
     for named in sources[1:]:
-        assert f"left out: {named}: is meant twice, and counts once" in done.stdout
+        assert f"left out: {named}: given twice, counted once" in done.stdout
 
 
 def test_names_that_the_shell_puts_in_place_of_a_pattern_are_of_their_side(
@@ -356,7 +359,7 @@ def test_exit_codes_of_limits(folders: Path, headstack: Headstack, tmp_path: Pat
     ):
         codes[name] = headstack("compare", ours, "--against", theirs, "--fail-if", limit)
     assert [one.returncode for one in codes.values()] == [0, 4, 2]
-    assert "too short to tell whether p99.9=0.01% is kept" in codes["short"].stderr
+    assert "too short to decide whether p99.9=0.01% is met" in codes["short"].stderr
     found = hs.difference(a, b)
     iops = next(cell for cell in found if cell.figure == "iops")
     ours, theirs = (a, b) if iops.estimate.log < 0 else (b, a)
@@ -366,7 +369,7 @@ def test_exit_codes_of_limits(folders: Path, headstack: Headstack, tmp_path: Pat
     assert "is worse by" in shown.stderr
 
 
-def test_a_baseline_is_kept_and_held_against(folders: Path, headstack: Headstack, tmp_path: Path) -> None:
+def test_a_baseline_is_stored_and_compared(folders: Path, headstack: Headstack, tmp_path: Path) -> None:
     a, b = (str(folders / name) for name in "ab")
     kept = headstack("compare", a, "--save-baseline", "base.json")
     assert (kept.returncode, kept.stdout) == (0, "saved 4 runs to base.json\n")
@@ -377,18 +380,19 @@ def test_a_baseline_is_kept_and_held_against(folders: Path, headstack: Headstack
     (tmp_path / "base.json").write_text('{"format": "headstack baseline", "schema": 1, "runs": [{}]}')
     broken = headstack("compare", b, "--baseline", "base.json")
     assert broken.returncode == 2
-    assert "base.json: is no whole baseline" in broken.stderr
+    assert "base.json: not a complete baseline" in broken.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("x.json",), "1 sources"),
-        (("x.json", "y.json", "--fail-if", "slower=3%"), "--fail-if: is for sets of runs"),
+        (("--quiet",), "nothing to compare"),
+        (("x.json",), "x.json: no such file or folder"),
+        (("a/1.json", CHEETAH, "--fail-if", "slower=3%"), "--fail-if: is for sets of runs"),
         (("a", "--against", "b", "--tolerance", "5%"), "--tolerance: is for points"),
         (("a", "--against", "b", "--pairs", "3"), "--pairs: needs --run"),
         (("a", "--against", "b", "--baseline", "a/1.json"), "--baseline, --against: give only one"),
-        (("--against", "b"), "RUNS are missing"),
+        (("--against", "b"), "FILES are missing"),
         (("--run", "true"), "--run: given 1 times"),
         (("--run", "true", "--run", "true", "--pairs", "2"), "--pairs: 2"),
         (("--run", "x {}", "--run", "true"), "{} stands for"),
@@ -436,7 +440,7 @@ json.dump({"fio version": "fio-3.33", "timestamp_ms": 5, "jobs": [job]}, open(pa
 """
 
 
-def test_commands_stop_as_soon_as_it_is_told(headstack: Headstack, tmp_path: Path) -> None:
+def test_commands_stop_at_the_first_verdict(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(MADE)
     commands = [f"{sys.executable} made.py {name} {{}}" for name in "ab"]
     done = headstack(
@@ -459,7 +463,7 @@ def test_a_report_has_every_question(folders: Path) -> None:
     table = report.sections[0].figures[1]
     assert table.kind == "table"
     assert len(table.rows) == len(found)
-    assert report.summary.lower().startswith("first differs from second")
+    assert report.summary.startswith("first is faster than second: throughput ")
     assert [figure.kind for figure in report.sections[0].figures] == ["bars", "table"]
 
 
@@ -497,18 +501,18 @@ def test_stalls_do_not_hide_three_percent() -> None:
     assert sorted(asked)[50] <= 100
 
 
-def test_stalls_of_one_side_are_counted_to_it() -> None:
+def test_stalls_of_one_side_are_attributed_to_it() -> None:
     draw = random.Random(13)
     calm, stalls = [draw.gauss(0, 0.01) for _ in range(30)], [(n % 3 == 0) * 0.4 for n in range(30)]
     ours = runs_of([a - b for a, b in zip(calm, stalls, strict=True)], [2 * n + n % 2 for n in range(30)])
     theirs = runs_of([draw.gauss(0, 0.01) for _ in range(30)], [2 * n + 1 - n % 2 for n in range(30)])
-    [cell] = of_sides(ours, theirs, 0.01, 0.03, "throughput").cells
+    [cell] = compare_sides(ours, theirs, 0.01, 0.03, "throughput").cells
     assert cell.estimate.stalls is None
     assert cell.verdict == "differs"
     assert cell.estimate.log < -0.08
 
 
-def test_what_cannot_be_told_is_said_with_what_can() -> None:
+def test_an_undecided_verdict_states_the_detectable_difference() -> None:
     draw = random.Random(14)
     noise = [draw.gauss(0, 0.3) for _ in range(20)]
     found = compared(noise, figures="throughput")
@@ -517,7 +521,11 @@ def test_what_cannot_be_told_is_said_with_what_can() -> None:
     assert cell.more_runs > 200
     assert cell.reach is not None
     assert 0.05 < cell.reach < 0.3
-    assert "more runs of each would tell 3 %, and 200 in all no less than" in found.headline
+    assert found.headline.startswith("not enough data for a verdict: throughput of side differs by ")
+    [step] = next_steps(found.cells, found.detect)
+    assert (
+        f"{cell.more_runs:,} more runs of each would detect 3 % in every figure; 200 runs of each would detect" in step
+    )
     # What 200 are said to tell, they do.
     reached = 0
     for _ in range(50):
@@ -529,7 +537,7 @@ def test_what_cannot_be_told_is_said_with_what_can() -> None:
     # At a second from run to run.
     [effort] = [line for line in found.remarks if "minutes" in line]
     minutes = f"{2 * cell.more_runs / 60:,.0f} minutes"
-    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} at the pace of these"
+    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} at the rate of these"
 
 
 def test_thousands_of_pairs_are_rearranged() -> None:

@@ -206,7 +206,7 @@ def test_a_recording_is_replayed_alike(file: str, tmp_path: Path) -> None:
 
 def test_a_recording_that_is_none_is_refused() -> None:
     (answer,) = asked([{"ask": "trace", "file": "a.txt", "text": "nothing\n", "device": None}])
-    assert answer["refused"].startswith("a.txt: is in none of the formats")
+    assert answer["refused"].startswith("a.txt: is in no known format")
 
 
 def test_the_load_of_a_scenario_is_to_be_chosen_or_said_to_be_its_own() -> None:
@@ -214,4 +214,4 @@ def test_the_load_of_a_scenario_is_to_be_chosen_or_said_to_be_its_own() -> None:
     blueprints = [_native.demand_blueprint(name) for name in names]
     answers = asked({"ask": "describe", "blueprint": blueprint, "values": []} for blueprint in blueprints)
     fixed = [answer["answer"]["fixed"] for answer in answers]
-    assert fixed == [None, "no stream of neds-play has a number of clients that could be set", None]
+    assert fixed == [None, "no stream of neds-play has a number of clients to set", None]

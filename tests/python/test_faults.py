@@ -104,7 +104,7 @@ def test_what_needs_contents_is_refused_where_there_are_none(tmp_path: Path, hea
     (tmp_path / "pattern.toml").write_text('[[fault]]\nwhat = "lose-write"\ncontaining = "COMMIT"\n')
     refused = headstack("run", CHEETAH, "--faults", str(tmp_path / "pattern.toml"))
     assert refused.returncode == 2
-    assert "pattern.toml:3: fault[0].containing: no contents are kept here" in refused.stderr
+    assert "pattern.toml:3: fault[0].containing: a simulation stores no data" in refused.stderr
 
 
 def test_blkdebugs_files_are_schedules(tmp_path: Path, headstack: Headstack) -> None:

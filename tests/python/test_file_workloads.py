@@ -75,13 +75,13 @@ def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, headsta
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("operation=getattr", "operation=move"), "move needs another tree to go to; target=FSD names it"),
-        (("operation=read", "operation=fly"), "'fly' is no operation; allowed: mkdir, rmdir, create"),
-        (("fwdrate=RATE,", ""), "it has no fwdrate; fwdrate=max or a number is needed"),
+        (("operation=getattr", "operation=move"), "move needs a second tree as target; add target=FSD"),
+        (("operation=read", "operation=fly"), "'fly' is not an operation; allowed: mkdir, rmdir, create"),
+        (("fwdrate=RATE,", ""), "it has no fwdrate; add fwdrate=max or a number"),
         (("fwd=*", "fwd=none"), "there is no fwd=none; allowed: look, fetch"),
-        (("anchor=ANCHOR,", ""), "it has no anchor; the folder is needed that the tree grows in"),
-        (("fwdrate=RATE", "iorate=5"), "operations on files have fwdrate="),
-        (("rd=day", "wd=x"), "storage (sd, wd) and trees of files (fsd, fwd) need files of their own"),
+        (("anchor=ANCHOR,", ""), "it has no anchor; add the directory of the tree"),
+        (("fwdrate=RATE", "iorate=5"), "use fwdrate= for operations on files"),
+        (("rd=day", "wd=x"), "storage (sd, wd) and trees of files (fsd, fwd) need separate job files"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_line(
@@ -133,10 +133,10 @@ def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, head
     for power_loss in ([], ["--power-loss"]):
         code, out, err = headstack("measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
         assert code == 1
-        assert f"{gone}: is not there any more" in out
+        assert f"{gone}: is missing" in out
     code, _, err = headstack("measure", "verify", "-q", str(mail))
     assert code == 2
     assert "add --ledger FILE" in err
     code, _, err = headstack("measure", "verify", "-q", str(tmp_path), "--ledger", ledger)
     assert code == 2
-    assert "holds no tree of headstack's" in err
+    assert "has no tree of headstack" in err

@@ -93,7 +93,7 @@ def test_what_would_change_what_is_written_is_refused(tmp_path: Path, headstack:
         file = job_file(tmp_path, f"[w]\nfilename={path}\nsize=64k\nrw=write\n{option}\n")
         code, _, err = headstack("measure", "-q", "--fio", str(file))
         assert (code, path.exists()) == (2, False), err
-        assert f"job.fio:5: {option.split('=')[0]}: cannot be done" in err
+        assert f"job.fio:5: {option.split('=')[0]}: not supported" in err
 
 
 def test_phases_on_files_of_their_own_are_one_document(tmp_path: Path) -> None:
@@ -344,4 +344,4 @@ def test_loops_that_verify_are_one_job_in_json(tmp_path: Path) -> None:
     assert (job["write"]["total_ios"], job["read"]["total_ios"], job["groupid"]) == (48, 48, 0)
     once = hs.measure_jobs(job_file(tmp_path, text + "runtime=60\n"), overwrite=True)
     assert [row["requests"] for row in once] == [48]
-    assert any("what is written is read after the last loop" in remark for remark in once.remarks)
+    assert any("data are verified after the last loop" in remark for remark in once.remarks)

@@ -1,4 +1,4 @@
-"""What fio printed is read, of any version: ten that were run for ``samples/fio``, and forms that others have."""
+"""Reading fio's output: ten versions that were run for ``samples/fio``, and variants of other versions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def by_name(loads: list[Load]) -> dict[str, Load]:
 
 
 def raw_of(version: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((SAMPLES / f"{version}.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((SAMPLES / f"{version}.json").read_text())
+    return document
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -50,9 +50,9 @@ def test_every_version_is_read(version: str) -> None:
         assert row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"] <= row["p999_ms"] <= 1.02 * row["max_ms"] + 0.01
     for load in loads.values():
         assert sum(load.shares.values()) == pytest.approx(100, abs=1)
-    # Version 2 told no options of jobs, and flushes are counted later than in 3.1.
-    told = (rows["mixed read"]["rw"], rows["mixed read"]["rwmixread"], rows["large write"]["bs"])
-    assert told == ((None, None, None) if version == "2.2.10" else ("randrw", 70, "64k"))
+    # Version 2 prints no options of jobs, and versions after 3.1 count flushes.
+    stated = (rows["mixed read"]["rw"], rows["mixed read"]["rwmixread"], rows["large write"]["bs"])
+    assert stated == ((None, None, None) if version == "2.2.10" else ("randrw", 70, "64k"))
     flushes = rows["mixed read"]["syncs"]
     assert (flushes > 0) == (version not in ("2.2.10", "3.1"))
 
@@ -60,8 +60,8 @@ def test_every_version_is_read(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_latencies_have_their_unit(version: str) -> None:
     [large] = [load for load in loads_of(SAMPLES / f"{version}.json") if load.row["jobname"] == "large"]
-    told = raw_of(version)["jobs"][-1]["write"]
-    mean_ms = told["lat_ns"]["mean"] / 1e6 if "lat_ns" in told else told["lat"]["mean"] / 1e3
+    printed = raw_of(version)["jobs"][-1]["write"]
+    mean_ms = printed["lat_ns"]["mean"] / 1e6 if "lat_ns" in printed else printed["lat"]["mean"] / 1e3
     assert large.row["mean_ms"] == pytest.approx(mean_ms)
     # A request of 64 KiB from memory takes some microseconds.
     assert 0.003 < large.row["mean_ms"] < 5
@@ -70,14 +70,14 @@ def test_latencies_have_their_unit(version: str) -> None:
 def test_jobs_of_one_load_are_joined() -> None:
     raw = [job["read"] for job in raw_of("3.25")["jobs"] if job["jobname"] == "mixed"]
     joined = by_name(loads_of(SAMPLES / "3.25.json"))["mixed read"]
-    assert joined.row["iops"] == pytest.approx(sum(one["iops"] for one in raw))
-    count = sum(one["total_ios"] for one in raw)
-    mean_ms = sum(one["total_ios"] * one["lat_ns"]["mean"] for one in raw) / count / 1e6
+    assert joined.row["iops"] == pytest.approx(sum(job["iops"] for job in raw))
+    count = sum(job["total_ios"] for job in raw)
+    mean_ms = sum(job["total_ios"] * job["lat_ns"]["mean"] for job in raw) / count / 1e6
     assert joined.row["mean_ms"] == pytest.approx(mean_ms)
     assert sum(joined.latency.bins.values()) == count
     below = sum(n for middle, n in joined.latency.bins.items() if middle <= joined.row["p50_ms"])
     assert below >= count / 2 > below - joined.latency.bins[joined.row["p50_ms"]]
-    # Without bins nobody knows the percentiles of both together.
+    # Percentiles of two jobs together cannot be computed without bins.
     assert by_name(loads_of(SAMPLES / "3.33.json"))["mixed read"].row["p99_ms"] is None
 
 
@@ -86,16 +86,16 @@ def test_notes_before_and_after() -> None:
     assert (load.row["requests"], load.name) == (256, "randread 4k, depth 1")
 
 
-def test_of_a_run_that_was_told_of_again_and_again_the_end_counts() -> None:
+def test_the_last_status_of_a_run_counts() -> None:
     text = (SAMPLES / "3.33-status.txt").read_text()
     assert text.count('"fio version"') > 2
     [load] = loads_of(SAMPLES / "3.33-status.txt")
     assert load.row["requests"] == 200
-    # Runs one after another are as many runs.
-    one = raw_of("3.33")
-    later = copy.deepcopy(one)
+    # Consecutive runs stay separate.
+    first = raw_of("3.33")
+    later = copy.deepcopy(first)
     later["timestamp_ms"] += 60_000
-    assert len(documents(json.dumps(one) + "\n" + json.dumps(later))) == 2
+    assert len(documents(json.dumps(first) + "\n" + json.dumps(later))) == 2
 
 
 def test_reads_and_writes_that_fio_joined() -> None:
@@ -112,7 +112,7 @@ def changed(**fields: Any) -> dict[str, Any]:
     return document
 
 
-def test_figures_that_are_no_numbers_are_not_known() -> None:
+def test_nan_and_inf_are_read_as_unknown() -> None:
     text = json.dumps(changed(iops_stddev=math.nan)).replace("NaN", "-nan").replace('"slat_ns"', '"x": inf, "slat_ns"')
     assert "-nan" in text
     [load] = loads_in(documents(text), "hand", "")
@@ -126,8 +126,12 @@ def test_counts_beyond_32_and_53_bits() -> None:
 
 def test_clients_of_a_server() -> None:
     document = changed()
-    one = document.pop("jobs")[0]
-    document["client_stats"] = [one | {"hostname": "a"}, one | {"hostname": "b"}, one | {"jobname": "All clients"}]
+    job_entry = document.pop("jobs")[0]
+    document["client_stats"] = [
+        job_entry | {"hostname": "a"},
+        job_entry | {"hostname": "b"},
+        job_entry | {"jobname": "All clients"},
+    ]
     loads = loads_in(documents(json.dumps(document)), "hand", "")
     assert [load.row["requests"] for load in loads] == [512, 512]
     # Two files of the same clients are two runs, and later versions have the options of each.
@@ -147,7 +151,7 @@ def test_clients_of_a_server() -> None:
     ]
 
 
-def test_clients_on_one_host_are_told_apart_by_port(headstack: Headstack, tmp_path: Path) -> None:
+def test_clients_on_one_host_are_distinguished_by_port(headstack: Headstack, tmp_path: Path) -> None:
     sample = SAMPLES / "3.33-clients.json"
     loads = loads_of(sample)
     assert len(loads) == 6
@@ -166,7 +170,7 @@ def test_runs_with_errors_are_named(tmp_path: Path) -> None:
     failing["jobs"][0]["error"] = 5
     (tmp_path / "failing.json").write_text(json.dumps(failing))
     found = hs.difference(tmp_path / "failing.json", tmp_path / "good.json")
-    named = f"requests failed, and what was left is counted: {tmp_path / 'failing.json'}"
+    named = f"some requests failed, the others are included: {tmp_path / 'failing.json'}"
     assert named in found.remarks
 
 
@@ -188,7 +192,7 @@ def test_a_steady_state_and_unknown_fields_do_no_harm() -> None:
         ('{"jobs": [3]}', "not as fio writes it"),
     ],
 )
-def test_what_is_no_result_is_refused_by_name(text: str, why: str, tmp_path: Path) -> None:
+def test_a_file_without_results_is_refused_by_name(text: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(text)
     with pytest.raises(hs.InputError, match=r"bad\.json") as refused:
         loads_of(tmp_path / "bad.json")
@@ -218,19 +222,23 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_of_two_hundred_files_is_read_and_bad_ones_are_named(bench: Path) -> None:
-    found = fio_results(bench)
-    assert len(found) == 196
-    assert {Path(one.partition(": ")[0]).name for one in found.bad} == {"randread-3-3.json", "empty.json", "notes.txt"}
-    assert {load.row["folder"] for load in found} == {"one/4k", "two/4k"}
-    rows = found.to_csv().splitlines()
+    collection = fio_results(bench)
+    assert len(collection) == 196
+    assert {Path(line.partition(": ")[0]).name for line in collection.bad} == {
+        "randread-3-3.json",
+        "empty.json",
+        "notes.txt",
+    }
+    assert {load.row["folder"] for load in collection} == {"one/4k", "two/4k"}
+    rows = collection.to_csv().splitlines()
     assert rows[0].split(",") == [field.name for field in FIELDS]
     assert len(rows) == 197
-    for load in found:
+    for load in collection:
         stem = f"{load.row['rw']}-{load.row['iodepth']}-{load.row['numjobs']}"
         assert Path(load.row["source"]).stem == stem
 
 
-def test_names_of_files_tell_what_version_2_did_not(tmp_path: Path) -> None:
+def test_file_names_supply_the_options_that_version_2_omits(tmp_path: Path) -> None:
     (tmp_path / "randread-16-4.json").write_text((SAMPLES / "2.2.10.json").read_text())
     assert {load.row["iodepth"] for load in loads_of(tmp_path / "randread-16-4.json")} == {16}
 
@@ -243,14 +251,14 @@ def test_pictures_of_a_folder(bench: Path, tmp_path: Path, headstack: Headstack)
     assert grid.values[0][0] == 7000
     lines = figures["mean-ms-two-4k--randwrite-4k"]
     assert lines.kind == "lines"
-    assert [one.name for one in lines.series][:2] == ["1 job", "2 jobs"]
+    assert [series.name for series in lines.series][:2] == ["1 job", "2 jobs"]
     bars = figures["beside-iops"]
     assert bars.kind == "bars"
-    assert [one.name for one in bars.series] == ["one/4k", "two/4k"]
+    assert [series.name for series in bars.series] == ["one/4k", "two/4k"]
     assert (bars.series[0].low[0], bars.series[0].high[0]) == (6950, 7050)
     done = headstack("compare", "plot", str(bench), "-o", "pictures", "--html", "page.html", "--json", "all.json")
     assert done.returncode == 0, done.stderr
-    assert "196 results of 196 files, 3 could not be read." in done.stdout
+    assert "196 results from 196 files, 3 could not be read." in done.stdout
     assert (tmp_path / "pictures/percentiles.png").read_bytes()[:4] == b"\x89PNG"
     assert len(list((tmp_path / "pictures").iterdir())) == len(figures) - 1
     assert "randread" in (tmp_path / "page.html").read_text()
@@ -275,10 +283,10 @@ def test_logs_of_jobs_are_drawn_over_time(tmp_path: Path) -> None:
     assert [at_s for at_s, _ in found.logs[0].entries["read"]] == [0.5, 1.0]
     assert [value for _, value in found.logs[0].entries["read"]] == pytest.approx([1.024, 3.072])
     assert found.logs[1].entries["read"] == [(0.001, 2.0), (0.002, 4.0)]
-    assert ["w_clat_hist" in one for one in found.bad] == [True]
+    assert ["w_clat_hist" in line for line in found.bad] == [True]
     [bandwidth, latency] = [figure for section in found.report().sections for figure in section.figures]
     assert bandwidth.kind == "lines"
-    assert [one.name for one in bandwidth.series] == ["w job 1, reads", "w job 1, writes"]
+    assert [series.name for series in bandwidth.series] == ["w job 1, reads", "w job 1, writes"]
     assert latency.name == "log-lat"
     (tmp_path / "x_iops.log").write_text("1, 2\n")
     with pytest.raises(hs.InputError, match=r"x_iops\.log: line 1"):

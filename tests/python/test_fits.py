@@ -16,7 +16,7 @@ from headstack._native import InputError
 from headstack.simulation.designs import Axis, Listed, Range
 from headstack.studies.fits import finding
 from headstack.studies.fits.files import RESULT_FILE
-from headstack.studies.fits.fitted import Figure, Tried
+from headstack.studies.fits.fit_data import Figure, Tried
 from headstack.studies.fits.page import page, stored
 from headstack.studies.fits.search import ENOUGH, Search
 from headstack.studies.power import Tolerance
@@ -117,9 +117,9 @@ def test_a_known_setting_is_found_again(found: hs.studies.Fitted) -> None:
     assert int(depth.low) <= int(DEPTH) <= int(depth.high)
     assert int(depth.high) - int(depth.low) <= 6
     assert left["size"].shares[SIZE] > 0.99
-    assert depth.is_told
-    assert left["size"].is_told
-    assert not left["seed"].is_told
+    assert depth.is_determined
+    assert left["size"].is_determined
+    assert not left["seed"].is_determined
     assert found.reproducing >= 4
     assert found.wider[0][1] == found.reproducing < found.wider[-1][1]
     assert found.exclude == ()
@@ -219,7 +219,7 @@ def test_weights_make_up_for_where_settings_were_sought() -> None:
     points: list[tuple[float, ...]] = []
     for some in search.rounds():
         points += some
-        search.hear(some, [max(one[0] / 0.02, one[1] / 0.1, 0.5 if one[2] < 0.5 else 1.5) for one in some])
+        search.add_results(some, [max(one[0] / 0.02, one[1] / 0.1, 0.5 if one[2] < 0.5 else 1.5) for one in some])
     weights = search.weights()
     assert search.of_equal_weight() >= ENOUGH
     assert len(points) < 4000
@@ -241,7 +241,7 @@ def test_a_kernel_draws_as_densely_as_it_says(edge: float) -> None:
     axes: list[Axis] = [Range(0.0, 1.0, "", None, False, False), Listed(("a", "b", "c"))]
     search = Search(axes, 400, 5)
     first = next(search.rounds())
-    search.hear(first, [abs(abs(one[0] - edge) - 0.02) * 30 + one[1] for one in first])
+    search.add_results(first, [abs(abs(one[0] - edge) - 0.02) * 30 + one[1] for one in first])
     kernel = search._kernel()
     assert kernel is not None
     generator = random.Random(1)

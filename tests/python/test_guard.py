@@ -22,7 +22,7 @@ class Way(NamedTuple):
     refused: str
 
 
-BY_NAME, CARRIES, BY_WORD = "allow it by --destroy NAME", "carries ext4", "allow it by --overwrite"
+BY_NAME, CARRIES, BY_WORD = "to allow it, add --destroy NAME", "carries ext4", "to allow it, add --overwrite"
 WAYS = [
     Way("measure DISK --read 0 --time 1s", BY_NAME),
     Way("measure DISK --read 0 --time 1s --overwrite", BY_NAME),
@@ -49,7 +49,7 @@ WAYS = [
     Way("replay trace.csv DISK --destroy NAME", CARRIES),
     Way("replay trace.csv FILE", "--overwrite a file"),
     Way("serve constant:1ms --nbd unix:s --data DISK", "is a block device"),
-    Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "no file is made among devices"),
+    Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "an output file in /dev is not created"),
 ]
 FILES = {
     "job.fio": "[x]\nfilename=DISK\nrw=randwrite\nbs=4k\nnumber_ios=10\n",
@@ -130,7 +130,7 @@ def test_a_run_ends_with_code_1_when_a_loop_device_is_made_of_its_file(tmp_path:
     finally:
         run.kill()
         run.wait()
-    ended = f"{target}: is in use by now, and is not written any further: it is behind {device.removeprefix('/dev/')}"
+    ended = f"{target}: is now in use; writing stops: it is behind {device.removeprefix('/dev/')}"
     if run.returncode == 2:
         # It came between the creation and the first look.
         assert f"it is behind {device.removeprefix('/dev/')}" in said

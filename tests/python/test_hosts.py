@@ -371,7 +371,7 @@ def test_another_schema_is_refused_in_a_plain_line(shell: str, tmp_path: Path) -
     fake.chmod(0o755)
     done = measured(tmp_path, "--hosts", "a", "--ssh-command", shell, "--remote-command", str(fake), "null")
     assert done.returncode == 2
-    assert "headstack: a: has headstack 0.1.0 with results of schema 4; here is" in done.stderr, done.stderr
+    assert "headstack: a: has headstack 0.1.0 with results of schema 4, this host" in done.stderr, done.stderr
 
 
 def test_every_step_of_a_sweep_begins_together(shell: str, tmp_path: Path, none_left: None) -> None:
@@ -428,14 +428,14 @@ def test_job_files_of_fio_are_carried_out_by_their_clients(shell: str, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--hosts", "-oProxyCommand=x", "null"], "'-oProxyCommand=x' is no host"),
-        (["--hosts", "a,,b:0", "null"], "'b:0' is no host"),
+        (["--hosts", "-oProxyCommand=x", "null"], "'-oProxyCommand=x' is not a host"),
+        (["--hosts", "a,,b:0", "null"], "'b:0' is not a host"),
         (["--hosts", "a", "--target", "b=/dev/sdb"], "there is no host 'b'; allowed: a"),
         (["--target", "b=/dev/sdb", "null"], "--target: needs --hosts"),
-        (["--hosts", "a,b"], "a: 0 targets; one TARGET is measured"),
+        (["--hosts", "a,b"], "a: 0 targets; name one TARGET"),
         (["--hosts", "a=x.fio,b", "null"], "x.fio: No such file"),
         (["--hosts", "a", "null", "--verify"], "--verify: not available with --hosts"),
-        (["--fio", "--", "--client=a", "one.fio", "two.fio"], "2 job files for a; one is carried out"),
+        (["--fio", "--", "--client=a", "one.fio", "two.fio"], "2 job files for a; name only one"),
     ],
 )
 def test_hosts_that_cannot_be_meant_are_refused(tmp_path: Path, words: list[str], message: str) -> None:

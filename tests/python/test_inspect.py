@@ -120,7 +120,7 @@ def test_hours_of_self_tests_that_begin_again(tmp_path: Path) -> None:
     log = {"standard": {"table": rows}}
     disk = changed(tmp_path, "disk.smartctl.json", power_on_time={"hours": 70_000}, ata_smart_self_test_log=log)
     assert [test.hours for test in disk.self_tests or ()] == [69_936, 69_536, 65_000, None]
-    assert "hours of self-tests begin again at 65,536: the latest time possible is shown" in disk.notes
+    assert "hours of self-tests wrap at 65,536: the latest possible time is shown" in disk.notes
     young = changed(tmp_path, "disk.smartctl.json", power_on_time={"hours": 60_000}, ata_smart_self_test_log=log)
     assert [test.hours for test in young.self_tests or ()] == [4_400, 4_000, 65_000, None]
     assert not any("self-tests" in note for note in young.notes)
@@ -146,10 +146,10 @@ def test_shingled_tracks_and_the_entry_of_the_catalogue(tmp_path: Path, headstac
     assert known.shingled == "smartctl's database calls the family Western Digital Red (SMR)"
     said = headstack("inspect", str(tmp_path / "changed.json")).stdout
     assert "shingled (SMR): smartctl's database calls the family Western Digital Red (SMR)" in said
-    assert "wd-red-4tb-smr (headstack drives show wd-red-4tb-smr)" in said
+    assert "wd-red-4tb-smr (headstack catalog drives show wd-red-4tb-smr)" in said
     assert headstack("catalog", "drives", "show", "wd-red-4tb-smr").returncode == 0
     by_entry = changed(tmp_path, "disk.smartctl.json", model_name="WDC WD40EFAX-68JH4N0", model_family=None)
-    assert judge(by_entry).summary.shingled == "the catalogue describes it so (wd-red-4tb-smr)"
+    assert judge(by_entry).summary.shingled == "the catalogue describes it as shingled (wd-red-4tb-smr)"
     for model, entry in (
         ("ST16000NM001G-2KK103", "exos-x16-16tb"),
         ("Samsung SSD 980 1TB", "980-1tb"),
@@ -171,7 +171,7 @@ def test_a_note_of_many_devices_is_printed_once(tmp_path: Path, headstack: Heads
         own["smartctl"] = data["smartctl"] | {"messages": [{"string": f"/dev/sd{number}: Warning: this is odd"}]}
         (tmp_path / f"{number}.json").write_text(json.dumps(own))
     said = headstack("inspect", str(tmp_path)).stdout
-    assert said.count("no sign is no promise") == 1
+    assert said.count("drives fail without signs, too") == 1
     assert said.count("this is odd") == 1
     assert "(/dev/sd0, /dev/sd1, /dev/sd2 and 2 more)" in said.replace("\n", " ").replace("  ", " ")
     alone = headstack("inspect", str(tmp_path / "0.json")).stdout
@@ -209,7 +209,7 @@ def test_a_listing_that_is_cut_claims_no_absence(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(text[: text.index("\n\t   *\tNative Command")])
     cut = one(tmp_path / "a.txt")
     assert cut.listings == ()
-    assert any("are not known" in note for note in cut.notes)
+    assert any("missing features are unknown" in note for note in cut.notes)
 
 
 def test_the_listings_within_the_memo(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_two_programs_on_one_drive_contradict_each_other_aloud(tmp_path: Path) -
     shutil.copy(SAMPLES / "memo" / "good.hdparm.txt", tmp_path / "b.txt")
     (tmp_path / "README.md").write_text("two outputs of one drive")
     drive = one(tmp_path)
-    assert "write_cache: smartctl says supported, hdparm says enabled" in drive.notes
+    assert "write_cache: smartctl reports supported, hdparm reports enabled" in drive.notes
     assert any("left out: README.md" in note for note in drive.notes)
     assert {"tcq", "sct_erc_read_seconds"} <= drive.capabilities.keys()
 
@@ -413,7 +413,7 @@ def test_a_device_is_asked_by_what_is_installed(fake_device: Path) -> None:
     assert found.capabilities["kernel_queue_depth"].value == 31
     assert found.capabilities["wbt_lat_usec"].value == 75000
     assert "hdparm is not installed: the identify data of the drive are missing" in found.notes
-    assert "write_cache: smartctl says enabled, sysfs says off" in found.notes
+    assert "write_cache: smartctl reports enabled, sysfs reports off" in found.notes
     saved = sorted(path.name for path in (fake_device / "out").iterdir())
     assert saved == ["sda.smartctl.json", "sda.sysfs.json"]
     (again,) = hs.inspect(fake_device / "out")
@@ -447,7 +447,7 @@ def test_a_usb_bridge_suggests_the_type(fake_device: Path) -> None:
     folder.symlink_to(behind)
     answer = '{"device": {"protocol": "SCSI"}, "scsi_model_name": "JMicron Generic", "serial_number": "DD56419883891"}'
     program(fake_device, "smartctl", f"echo '{answer}'")
-    hint = "sda: behind a USB bridge, whose drive said nothing; try --smartctl-type: sat for a SATA drive"
+    hint = "sda: behind a USB bridge, whose drive did not answer; try --smartctl-type: sat for a SATA drive"
     assert any(note.startswith(hint) for note in collect._read_device("sda", "/dev/sda", None, None).notes)
     assert not any("USB" in note for note in collect._read_device("sda", "/dev/sda", None, "sat").notes)
     program(fake_device, "smartctl", f"/bin/cat {SAMPLES}/disk.smartctl.json")
@@ -477,7 +477,7 @@ def test_a_loop_device(large_device: str, tmp_path: Path, headstack: Headstack) 
     assert "max_sectors_kb" in said.stdout
     refused = headstack("inspect", large_device, "--record", "db.sqlite")
     assert refused.returncode == 2
-    assert "no serial number was read" in refused.stderr
+    assert "no serial number; snapshots need one" in refused.stderr
 
 
 def test_a_data_file_stands_for_its_device(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_device_without_a_listing_proves_no_absence(good: Inspection, bad: lis
     assert difference.state(disk, "dipm") == "not known"
     exact, nearly = difference.dividers()
     assert "dipm" not in {divider.key for divider in (*exact, *nearly)}
-    assert any("no whole listing" in caveat for caveat in difference.caveats())
+    assert any("no complete listing" in caveat for caveat in difference.caveats())
     # Beside a good device that is listed, it is the one exception.
     _, nearly = compare([good, disk], bad).dividers()
     assert {d.key: d.exceptions for d in nearly}["dipm"] == ("WDC WD40EFRX-68N32N0 WD-WX00SAMPLE01",)
@@ -79,7 +79,7 @@ def test_a_device_without_a_listing_proves_no_absence(good: Inspection, bad: lis
 
 def test_devices_of_one_model_are_one_observation(good: Inspection, bad: list[Inspection]) -> None:
     caveats = compare([good, good], bad).caveats()
-    assert "all good devices are of one model: they are one observation, not 2" in caveats
+    assert "all good devices are the same model: they count as one observation, not 2" in caveats
 
 
 def test_the_memo_cannot_conclude_without_the_missing_listing(headstack: Headstack) -> None:

@@ -104,7 +104,7 @@ def test_scatter_widens_the_forecast_until_there_is_none() -> None:
     assert wild.plus_minus > 3 * calm.plus_minus
     noise = wear([(0, 100), (1000, 80), (2000, 99), (3000, 85)])
     assert noise.hours_to_threshold is None
-    assert "no trend beyond the scatter" in noise.says
+    assert "no significant trend" in noise.says
 
 
 def test_two_points_are_no_forecast() -> None:
@@ -197,5 +197,5 @@ def test_without_a_serial_number_nothing_is_recorded(headstack: Headstack, tmp_p
     bare.write_text(Path(samples[1]).read_text())
     refused = headstack("inspect", str(bare), "--record", "db.sqlite")
     assert refused.returncode == 2
-    assert "no serial number was read" in refused.stderr
+    assert "no serial number; snapshots need one" in refused.stderr
     assert not (tmp_path / "db.sqlite").exists()

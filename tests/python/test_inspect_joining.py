@@ -51,7 +51,7 @@ def test_a_heap_of_redacted_captures_keeps_its_failing_drives(tmp_path: Path, he
     found = hs.inspect(tmp_path)
     assert len(found) == len(by_device(found)) == 20
     assert sum(judge(one).verdict == "replace" for one in found) == 2
-    assert "serial number 'REDACTED' names no device: nothing was joined by it" in found[0].notes
+    assert "serial number 'REDACTED' identifies no device and joins nothing" in found[0].notes
     said = headstack("inspect", str(tmp_path), "--check")
     assert said.returncode == 1
     assert said.stdout.count("\nverdict: replace\n") == 2
@@ -69,12 +69,12 @@ def test_redacted_captures_in_one_text_stay_apart(tmp_path: Path) -> None:
     [{"model_name": "ST8000NM0055"}, {"wwn": {"naa": 5, "oui": 5358, "id": 1}}, {"device": {"protocol": "SCSI"}}],
     ids=["model", "wwn", "protocol"],
 )
-def test_one_serial_number_of_two_devices_is_said(changed: dict[str, Any], tmp_path: Path) -> None:
+def test_two_devices_with_one_serial_number_are_noted(changed: dict[str, Any], tmp_path: Path) -> None:
     capture(tmp_path, "a.json")
     capture(tmp_path, "b.json", smart_status={"passed": False}, **changed)
     one, other = by_device(hs.inspect(tmp_path))
     for [device] in (one, other):
-        assert any("also that of" in note and note.endswith("two devices, not joined") for note in device.notes)
+        assert any("has serial number" in note and note.endswith("two devices, not joined") for note in device.notes)
     assert {judge(device).verdict for [device] in (one, other)} == {"pass", "replace"}
 
 
@@ -84,8 +84,8 @@ def test_what_one_device_states_in_two_ways_is_said() -> None:
     )
     hdparm = Inspection("b", Identity("M", serial="S1X", firmware="2.0", rpm=0), passed=False, read_from=("hdparm: b",))
     both = joined([smartctl, hdparm])
-    assert "firmware: 1.0 is stated, and 2.0 too (smartctl, hdparm)" in both.notes
-    assert "rpm: 7200 is stated, and 0 too (smartctl, hdparm)" in both.notes
+    assert "firmware: stated as 1.0 and as 2.0 (smartctl, hdparm)" in both.notes
+    assert "rpm: stated as 7200 and as 0 (smartctl, hdparm)" in both.notes
     assert both.passed is False
     assert judge(both).verdict == "replace"
     sysfs = replace(smartctl, identity=Identity("M", firmware="1."), read_from=("sysfs: c",))
@@ -113,7 +113,7 @@ def test_the_history_keeps_nothing_under_a_name_that_is_none(tmp_path: Path, hea
     capture(tmp_path, "a.json", serial_number="REDACTED")
     said = headstack("inspect", str(tmp_path / "a.json"), "--record", str(tmp_path / "db.sqlite"))
     assert said.returncode == 2
-    assert "'REDACTED', by which snapshots are kept, names no device; nothing is recorded" in said.stderr
+    assert "'REDACTED' identifies no device; snapshots need one; nothing is recorded" in said.stderr
     capture(tmp_path, "a.json")
     assert headstack("inspect", str(tmp_path / "a.json"), "--record", str(tmp_path / "db.sqlite")).returncode == 0
     capture(tmp_path, "b.json", model_name="ST8000NM0055")

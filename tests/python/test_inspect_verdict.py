@@ -37,7 +37,7 @@ def verdict(**said: object) -> tuple[str, str]:
     """The verdict and the reasons of it."""
     held = {"identity": DISK, **said}
     judgement = judge(Inspection("x", **held))  # type: ignore[arg-type]
-    return judgement.verdict, "; ".join(r.what for r in judgement.reasons if r.verdict == judgement.verdict)
+    return judgement.verdict, "; ".join(r.finding for r in judgement.reasons if r.verdict == judgement.verdict)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_seagate_full_of_packed_values_passes() -> None:
     (drive,) = hs.inspect(SAMPLES / "seagate.smartctl.json")
     judgement = judge(drive)
     assert judgement.verdict == "pass"
-    assert any("3 of 6 Gb/s" in reason.what for reason in judgement.reasons)
+    assert any("3 of 6 Gb/s" in reason.finding for reason in judgement.reasons)
     assert drive.power_on_hours == 20416
     assert judgement.summary.last_self_test == "Extended offline: Interrupted (host reset)"
 
@@ -117,7 +117,7 @@ def test_the_odds_of_disks_are_not_held_against_flash(number: int, name: str, ex
     ):
         judgement = judge(Inspection("x", solid, attributes=counted))
         assert judgement.verdict == expected
-        assert all(part not in reason.what for reason in judgement.reasons for part in ("FAST'07", "Backblaze"))
+        assert all(part not in reason.finding for reason in judgement.reasons for part in ("FAST'07", "Backblaze"))
     sas = Inspection("x", replace(DISK, rpm=0, protocol="SCSI"), sas=SasHealth(3, ErrorCounter(9, 0)))
     assert judge(sas).verdict == "pass"
 
@@ -244,7 +244,7 @@ def test_check(sample: str, code: int, word: str, headstack: Headstack) -> None:
 
 def test_the_failing_drive_names_every_reason() -> None:
     (drive,) = hs.inspect(SAMPLES / "failing" / "2023-06.json")
-    reasons = "\n".join(reason.what for reason in judge(drive).reasons if reason.verdict == "replace")
+    reasons = "\n".join(reason.finding for reason in judge(drive).reasons if reason.verdict == "replace")
     assert "self-assessment: FAILED" in reasons
     assert "138 is at or below its threshold 140" in reasons
     assert "self-test failed at 24,010 h: Extended offline: Completed: read failure" in reasons

@@ -20,7 +20,7 @@ from headstack.prediction.predictor import Prediction, load_environment
 from headstack.results.intervals import calibration, conformal
 from headstack.results.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import ModelError
+from headstack.results.intervals.model_errors import ModelError
 from headstack.simulation import runs
 from shapes import differences
 
@@ -49,7 +49,7 @@ def shares(devices: int, count: int, seed: int) -> dict[str, float]:
     for _ in range(count):
         known, new = [device(random) for _ in range(devices)], device(random)
         one = conformal.quantile(known)
-        curve = conformal.quantile(conformal.of_whole_curves(known))
+        curve = conformal.quantile(conformal.worst_scores(known))
         assert one is not None
         assert curve is not None
         # A cell of a device, drawn at random: each device counts once.
@@ -97,12 +97,12 @@ def test_the_weight_of_a_device_is_shared_by_its_cells() -> None:
 
 
 def test_leaving_one_out_covers_as_often() -> None:
-    def held(scores: list[list[float]]) -> calibration.Held:
+    def held(scores: list[list[float]]) -> calibration.Coverage:
         # A score is over the floor, where nothing is known of the spread.
         load = Load("read", 4, 4096)
         cells = [[Cell("reads", load, "rate", calibration.FLOOR * one, 0.0) for one in of] for of in scores]
         devices = tuple(Device(f"disk-{number}", tuple(own)) for number, own in enumerate(cells))
-        found = calibration.left_out(ClassScores("disk", devices), "rate")
+        found = calibration.leave_one_out(ClassScores("disk", devices), "rate")
         assert found is not None
         return found
 
@@ -111,7 +111,7 @@ def test_leaving_one_out_covers_as_often() -> None:
     assert 0.85 <= held(scores).share <= 0.95
     assert min(held(scores).shares.values()) < 0.5
     low, high = conformal.coverage_bounds(100)
-    assert low <= held(conformal.of_whole_curves(scores)).share <= high
+    assert low <= held(conformal.worst_scores(scores)).share <= high
 
 
 def test_what_so_many_devices_may_show() -> None:
@@ -246,7 +246,7 @@ def test_systems_that_intervals_leave_no_telling_are_called_indistinguishable() 
 
 
 def test_the_scores_of_the_catalogue_are_whole() -> None:
-    classes = calibration.of_catalogue()
+    classes = calibration.catalogue_scores()
     disks = {device.name: device for device in classes["disk"].devices}
     teaching = [disk for disk in disks.values() if disk.fitted is None]
     assert len([disk for disk in teaching if disk.at(Load("read", 4, 4096), "rate")]) == 9
@@ -264,9 +264,9 @@ def test_a_comparison_says_what_lies_within_and_what_cannot_be_told(tmp_path: Pa
         del row["model_error"]
     (tmp_path / "measured.json").write_text(json.dumps(told))
     compared = hs.compare(tmp_path / "measured.json", CHEETAH)
-    within = "points within the 90 % intervals of the model's error: throughput 2 of 2, mean 2 of 2"
+    within = "points within the 90 % prediction intervals: throughput 2 of 2, mean 2 of 2"
     assert compared.model_errors() == [within]
-    (_, _, cells, *_), *_ = compared.shown()[1]
+    (_, _, cells, *_), *_ = compared.point_table()[1]
     assert cells.splitlines()[3].count(" to ") == 1
     row = compared.figures()[0]
     low, middle, high = (
@@ -301,7 +301,7 @@ def test_predictions_have_the_errors_of_predictor_and_model() -> None:
     found = with_devices(reads, systems, [one(*each) for each in zip(systems, rates, strict=True)])
     cheetah, near, far, array = found
     assert cheetah.iops_model_low is not None
-    model = calibration.of_catalogue()["disk"].learnt(Load("read", 4, 11_000), "rate")
+    model = calibration.catalogue_scores()["disk"].learnt(Load("read", 4, 11_000), "rate")
     assert isinstance(model, Learnt)
     assert math.log(200 / cheetah.iops_model_low) == pytest.approx(model.half_width(0.0) - math.log(0.95))
     assert cheetah.overlaps(near)
@@ -346,9 +346,9 @@ def calibrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     path = tmp_path / "calibration.json"
     path.write_text(json.dumps(told))
     monkeypatch.setattr(calibration, "TWINS", path)
-    calibration.of_twins.cache_clear()
+    calibration.twin_scores.cache_clear()
     yield path
-    calibration.of_twins.cache_clear()
+    calibration.twin_scores.cache_clear()
 
 
 def test_a_device_teaches_nothing_of_itself() -> None:
@@ -356,12 +356,12 @@ def test_a_device_teaches_nothing_of_itself() -> None:
         cells = [Cell("reads", Load("read", depth, 4096), "rate", 0.01 * number, 0.0) for depth in (1, 4)]
         return Device(f"disk-{number}", tuple(cells))
 
-    held = calibration.left_out(ClassScores("disk", tuple(map(of, range(19)))), "rate")
+    held = calibration.leave_one_out(ClassScores("disk", tuple(map(of, range(19)))), "rate")
     assert held is not None
     # What 18 others teach reaches to the worst of them: the worst of all is outside, and only that.
     assert held.shares == {f"disk-{number}": float(number < 18) for number in range(19)}
     assert max(held.half_widths) == pytest.approx(0.18)
-    assert calibration.left_out(ClassScores("disk", tuple(map(of, range(9)))), "rate") is None
+    assert calibration.leave_one_out(ClassScores("disk", tuple(map(of, range(9)))), "rate") is None
 
 
 def test_a_twins_interval_is_as_wide_as_its_sample_is_apart(calibrated: Path, tmp_path: Path) -> None:
@@ -404,9 +404,9 @@ def test_twins_of_a_class_that_was_not_held_against_devices_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calibration, "TWINS", tmp_path / "none.json")
-    calibration.of_twins.cache_clear()
+    calibration.twin_scores.cache_clear()
     row = hs.run(twin(tmp_path), depth=1, requests=300, warm_up=0)[0]
-    calibration.of_twins.cache_clear()
+    calibration.twin_scores.cache_clear()
     assert (
         row["model_error"]
         == "no interval: of calibrated models, no disk was measured with random reads; at least 9 are needed"

@@ -28,7 +28,7 @@ from headstack.diagnosis.judging.session import Session, in_order
 from headstack.diagnosis.judging.sources import kinds as sources
 from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.twins import SystemTwin, twins_of
-from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict
+from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Cause, Slower, Verdict
 
 T = 1_700_000_100 // 900 * 900
 DISKS, DAYS, STEP_S = 8, 3, 60
@@ -69,7 +69,8 @@ def test_the_slow_disk_is_found_and_told_first(headstack: Headstack, log: Path, 
     assert done.returncode == 1, done.stderr
     first = next(line for line in done.stdout.splitlines() if line.startswith("h1 "))
     assert re.match(rf"h1 +{SICK} +slow +2023-11-1[67] ", first)
-    assert f"1 of {DISKS} disks is slow" in done.stdout
+    assert done.stdout.startswith(f"1 of {DISKS} disks is slow: disk {SICK} of h1 by a factor of ")
+    assert "(90 % interval " in done.stdout.partition("\n")[0]
     found = json.loads((tmp_path / "v.json").read_text())
     worst, *others = found["disks"]
     assert (worst["disk"], worst["kind"], worst["method"]) == (SICK, SLOW, "peers")
@@ -92,10 +93,10 @@ def test_two_halves_are_judged_as_one_and_nothing_twice(log: Path, tmp_path: Pat
             part.write_parquet(tmp_path / "part.parquet")
             session = Session(judge, How())
             if number:
-                session.go_on(tmp_path / "state.json")
+                session.resume(tmp_path / "state.json")
             for observed in sources.parts([str(tmp_path / "part.parquet")], session.how):
                 session.take(observed)
-            session.keep(tmp_path / "state.json")
+            session.store(tmp_path / "state.json")
         return [(one.disk, one.kind, one.since_s, one.slower, one.evidence) for one in session.verdicts], session
 
     cut_s = T + 2 * 86400 + 3 * 3600 + 420
@@ -124,7 +125,10 @@ def test_counters_go_on_from_run_to_run(headstack: Headstack, tmp_path: Path) ->
 
 
 def test_a_state_of_another_program_is_left_alone(headstack: Headstack, log: Path, tmp_path: Path) -> None:
-    for text, says in (("{}", "no state of judge"), ('{"headstack_judge": 99}', "version 99 of the state; allowed: 1")):
+    for text, says in (
+        ("{}", "not a state of judge"),
+        ('{"headstack_judge": 99}', "version 99 of the state; allowed: 1"),
+    ):
         (tmp_path / "s.json").write_text(text)
         done = headstack("judge", str(log), "--state", "s.json")
         assert (done.returncode, says in done.stderr) == (2, True)
@@ -136,10 +140,10 @@ def test_a_state_of_another_program_is_left_alone(headstack: Headstack, log: Pat
     [
         ((), "nothing to judge"),
         (("--live", "0s"), "--live: 0s is out of range"),
-        (("--live", "15s", "nosuchdisk"), "no disk of this machine"),
+        (("--live", "15s", "nosuchdisk"), "not a disk of this machine"),
         (("--live", "15s", "--prometheus", "http://h"), "give only one of them"),
         (("a.log", "--export", "9101"), "--export: needs --live"),
-        (("--prometheus", "ftp://h"), "is no address"),
+        (("--prometheus", "ftp://h"), "is not an address"),
         (("missing.log",), "missing.log: No such file"),
         (("--twin", "nosuchsystem", "--live", "1s"), "nosuchsystem"),
     ],
@@ -158,8 +162,8 @@ def test_an_idle_disk_of_a_fleet_is_in_the_report(headstack: Headstack, log: Pat
         "judge", "idle.parquet", "--html", "v.html", "--markdown", "v.md", "--state", "s", "--history", "h"
     )
     assert done.returncode == 1, done.stderr
-    assert "| h1 | sdh | cannot tell |" in (tmp_path / "v.md").read_text()
-    assert re.search(r"h1 +sdh +cannot tell", done.stdout)
+    assert "| h1 | sdh | undecided |" in (tmp_path / "v.md").read_text()
+    assert re.search(r"h1 +sdh +undecided", done.stdout)
 
 
 def test_state_and_history_are_written_after_the_outputs(
@@ -189,7 +193,7 @@ def verdict(disk: str, kind: str, **more: object) -> Verdict:
 
 def test_the_slowest_come_first_and_numbers_count() -> None:
     some = (
-        verdict("sd10", FINE), verdict("sd9", FINE), verdict("a", CANNOT_TELL),
+        verdict("sd10", FINE), verdict("sd9", FINE), verdict("a", UNDECIDED),
         verdict("b", SLOW, slower=Slower(2, 1, 3)), verdict("c", SLOW, slower=Slower(5, 4, 6)),
     )  # fmt: skip
     assert [one.disk for one in in_order(some)] == ["c", "b", "a", "sd9", "sd10"]
@@ -214,12 +218,15 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
     assert len(history(path)) == 2
     assert record(path, (slow,), T + 9) == 1
     assert [one.at_s - T for one in history(path)] == [1, 3, 9]
+    old = json.loads(path.read_text().splitlines()[0]) | {"kind": "cannot tell"}
+    path.write_text(json.dumps(old) + "\n")
+    assert [entry.kind for entry in history(path)] == ["undecided"], "the name of earlier builds"
     path.write_text('{"headstack_judge_history": 1, "at_s": 1}\n')
     with pytest.raises(InputError, match="line 1: host is missing"):
         history(path)
     for foreign in ('{"x": 1}\n', "password: hunter2", "{", '{"x": 1}', "\n", "notes\n{"):
         path.write_text(foreign)
-        with pytest.raises(InputError, match=r"line [12]: no entry"):
+        with pytest.raises(InputError, match=r"line [12]: not an entry"):
             record(path, (slow,), T)
         assert path.read_text() == foreign
     path.write_bytes(b"\xff\xfe")
@@ -229,14 +236,14 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
 
 def test_metrics_are_what_prometheus_reads() -> None:
     slow = verdict('sd"a\\', SLOW, model="X\n1", since_s=12.5, slower=Slower(2.5, 2, 3), confidence=0.99, evidence=1.5)
-    idle = verdict("b", CANNOT_TELL, course=((1.0, 1.25),))
+    idle = verdict("b", UNDECIDED, course=((1.0, 1.25),))
     text = exposition((slow, idle), 99.0)
     families = {one.name: one for one in text_string_to_metric_families(text)}
     assert {one.type for one in families.values()} == {"gauge"}
     assert all(one.documentation.endswith(".") for one in families.values())
     of = {(s.labels["disk"], s.labels["verdict"]): s.value for s in families["headstack_disk_verdict"].samples}
     assert of[('sd"a\\', SLOW)] == 1
-    assert of[("b", CANNOT_TELL)] == 1
+    assert of[("b", UNDECIDED)] == 1
     assert sum(of.values()) == 2
     ratios = families["headstack_disk_slowness_ratio"].samples
     assert [(s.labels.get("model"), s.value) for s in ratios] == [("X\n1", 2.5), (None, 1.25)]
@@ -265,7 +272,7 @@ def test_looking_on_answers_http_and_keeps_its_state(tmp_path: Path) -> None:
             running.send_signal(signal.SIGTERM)
             told, _ = running.communicate(timeout=60)
     assert list(text_string_to_metric_families(text))
-    assert "cannot tell" in told
+    assert "undecided" in told
     assert running.returncode == 4
     kept = json.loads((tmp_path / "s.json").read_text())
     assert kept["readings"]

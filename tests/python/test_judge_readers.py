@@ -86,7 +86,7 @@ def test_devices_that_are_made_of_others_are_judged_where_they_are_alone(write: 
     dumps = "".join(f"{T + 10 * n}\n{diskstats(name, reads=100 * n, rms=300 * n)}" for n in range(3))
     rows, how = read(write("db1.log", dumps))
     assert [(row["disk"], row["read_latency_s"]) for row in rows] == [(name, pytest.approx(0.003))] * 2
-    assert "no disk by itself" in caveats(how)
+    assert "no physical disks" in caveats(how)
     rows, _ = read(write("db1.json", iostat(name)))
     assert [row["disk"] for row in rows] == [name]
     beside = "".join(
@@ -144,7 +144,7 @@ def test_collectl_is_read_as_it_shows(write: Write) -> None:
         ("sdc", 0, 1), ("sdd", 0, 1), ("sdc", 1, 1), ("sdd", 1, 1),
     ]  # fmt: skip
     assert rows[0]["read_latency_s"] == pytest.approx(0.054)
-    assert "no dates in it" in caveats(how)
+    assert "no dates: times of day count" in caveats(how)
     # Before release 4.0.5, and without times.
     old = "#Name       KBytes Merged  IOs Size  KBytes Merged  IOs Size  RWSize  QLen  Wait SvcTim Util\n"
     old += "sda              1      0    2    1      17      1    5    3       2     2     6      2    1\n" * 3

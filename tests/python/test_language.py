@@ -36,6 +36,12 @@ ANY = re.compile("|".join(PATTERNS.values()), re.IGNORECASE)
 FRAGMENT = re.compile(r"(Of|What|Whoever|Where|That)\b")
 NAMES = {"told", "asked", "found", "given", "known", "what", "one"}
 """Names that explain nothing."""
+RUST_NAMES = NAMES | {"tell", "ask", "says", "said", "heard", "lies", "stands"}
+"""The same in Rust, where types and constants count in any case, such as `Known` and `TOLD`."""
+RUST_NAME = re.compile(
+    r"\b(?:fn|struct|enum|trait|type|mod|const|static|let(?: mut)?)\s+(\w+)"  # items and variables
+    r"|(?:\(|, |\|)(?:mut )?([a-z]\w*): "  # arguments of functions and closures
+)
 
 GENERATED = {"scorecard.md", "inverse-findings.md", "columns.md", "safety.md", "fio.md", "performance.md"}
 """Pages whose tables come from studies, crates and benches."""
@@ -49,10 +55,11 @@ PAGES_SOURCE = sorted((ROOT / "web/src").glob("*.ts"))
 
 LIMITS = {
     "texts in Python": 181,
-    "texts in Rust": 189,
-    "texts in TypeScript": 13,
+    "texts in Rust": 0,
+    "texts in TypeScript": 0,
     "docstrings that begin with a fragment in Python": 100,
-    "doc comments that begin with a fragment in Rust": 12,
+    "doc comments that begin with a fragment in Rust": 0,
+    "names in Rust": 216,
     "names in Python": 1959,
 }
 
@@ -104,6 +111,13 @@ def names_of(file: Path) -> Iterator[str]:
             yield node.id
 
 
+def rust_names_of(file: Path) -> Iterator[str]:
+    """The names that a file of Rust gives to items, arguments and variables."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.lstrip().startswith("//"):
+            yield from (name or argument for name, argument in RUST_NAME.findall(line))
+
+
 def counts() -> dict[str, int]:
     """How often each thing is found."""
     return {
@@ -116,6 +130,7 @@ def counts() -> dict[str, int]:
         "doc comments that begin with a fragment in Rust": sum(
             bool(FRAGMENT.match(text)) for file in RUST for text in doc_comments(file)
         ),
+        "names in Rust": sum(name.lower() in RUST_NAMES for file in RUST for name in rust_names_of(file)),
         "names in Python": sum(name in NAMES for file in PYTHON for name in names_of(file)),
     }
 
@@ -130,7 +145,7 @@ def test_documentation_has_no_pattern(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "command"), every(main), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+    ("words", "command"), list(every(main)), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
 def test_help_has_no_pattern(words: tuple[str, ...], command: click.Command) -> None:
     texts = [command.help or "", *(getattr(parameter, "help", None) or "" for parameter in command.params)]

@@ -83,7 +83,7 @@ def test_a_package_of_the_root_shadows_no_function() -> None:
 
 def test_hashed_files_exist() -> None:
     """What a stored result depends on is hashed by its path: see ``chunk.engine``."""
-    from headstack.prediction import kept
+    from headstack.prediction import stored_tests
     from headstack.simulation.chunks import chunk
 
-    assert [name for name in (*chunk._SPECIFYING, *kept._MAKING) if not (PACKAGE / name).is_file()] == []
+    assert [name for name in (*chunk._SPECIFYING, *stored_tests._MAKING) if not (PACKAGE / name).is_file()] == []

@@ -227,7 +227,7 @@ def test_a_file_keeps_its_bytes_and_belongs_to_one_server(tmp_path: Path, headst
         client.close()
         second = headstack("serve", *constant, "--nbd", "unix:other")
         assert second.returncode == 2
-        assert "disk.img: another server holds these contents" in second.stderr
+        assert "disk.img: is in use by another server" in second.stderr
         ended(process)
     assert (tmp_path / "disk.img").stat().st_blocks * 512 < 1 << 20
     with served(tmp_path, *constant):
@@ -236,7 +236,7 @@ def test_a_file_keeps_its_bytes_and_belongs_to_one_server(tmp_path: Path, headst
         client.close()
     other_size = headstack("serve", "constant:0s", "--size", "1MiB", "--data", "disk.img", "--nbd", "unix:s")
     assert other_size.returncode == 2
-    assert "disk.img: has 67108864 bytes, not the system's 1048576: not touched" in other_size.stderr
+    assert "disk.img: has 67108864 bytes; 1048576, the system's capacity, is allowed" in other_size.stderr
 
 
 def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Headstack) -> None:
@@ -245,7 +245,7 @@ def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Head
     constant = ("constant:0s", "--floor", "0s", "--size", "1MiB", "--data", "disk.img")
     refused = headstack("serve", *constant, "--nbd", "unix:s")
     assert refused.returncode == 2
-    assert "disk.img: has the system's size, but no server has left it: give --adopt" in refused.stderr
+    assert "disk.img: has the system's size but was not created by a server; use --adopt" in refused.stderr
     assert image.read_bytes() == b"mine" * (1 << 18)
     with served(tmp_path, *constant, "--adopt") as process:
         client = Client(tmp_path / "s")
@@ -257,7 +257,7 @@ def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Head
         ended(process)
     nothing = headstack("serve", "constant:0s", "--adopt", "--nbd", "unix:s")
     assert nothing.returncode == 2
-    assert "adopt: there is no file" in nothing.stderr
+    assert "adopt: needs a file" in nothing.stderr
 
 
 def test_requests_stay_within_the_memory_that_is_granted(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> N
     assert not (tmp_path / "c").exists()
     nobody = headstack("serve", "ctl", "c", "status")
     assert nobody.returncode == 2
-    assert "c: no server takes orders there" in nobody.stderr
+    assert "c: no export listens on this control socket" in nobody.stderr
 
 
 def test_prometheus_by_http() -> None:
@@ -422,7 +422,7 @@ def test_what_is_required_of_a_session_decides_its_exit_code(tmp_path: Path, hea
     ("above_ns", "is_valid"), [(None, False), (999_999, True), (1_000_000, True), (1_000_001, False)]
 )
 def test_a_session_is_valid_from_its_bound_on(above_ns: int | None, is_valid: bool) -> None:
-    assert cli_serve.is_valid(above_ns, cli_serve.valid_from_ns("valid:1ms")) is is_valid
+    assert cli_serve.is_valid(above_ns, cli_serve.parse_required_latency_ns("valid:1ms")) is is_valid
 
 
 def silent(address: tuple[str, int] | str, count: int) -> list[socket.socket]:
@@ -524,23 +524,23 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         (("constant:1ms", "--nbd", "unix:s", "--size", "100"), "size: 100 is less than a block of 512 bytes"),
         (
             (CHEETAH, "--nbd", "unix:s", "--size", "1GiB"),
-            "size: a system has its own; write NAME@RANGE for a part of it",
+            "size: only for constant:LATENCY; write NAME@RANGE for a part of a system",
         ),
         ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
-        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
+        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: needs --data discard"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is not a range"),
-        ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is not a socket"),
-        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: there is no such device"),
+        ((CHEETAH, "--nbd", "unix:plain"), "plain: exists and is not a socket"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: no such device"),
         (
             (CHEETAH, "--nbd", "unix:s", "--data", "/tmp/../dev/sdzz"),
-            "/tmp/../dev/sdzz: there is no such device, and no file is made among devices",
+            "/tmp/../dev/sdzz: no such device; an output file in /dev is not created",
         ),
         (
             (CHEETAH, "--nbd", "unix:s", "--data", "/dev/null"),
-            "/dev/null: is not a regular file: it is kept and read again",
+            "/dev/null: is not a regular file; it must be one to be kept and read again",
         ),
         (("constant:1ms", "--nbd", "unix:s", "--memory", "1MiB"), "memory: 1MiB is too little"),
-        ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were handed over"),
+        ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were passed"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
         (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is not a mode; write 600"),
     ],
@@ -580,7 +580,7 @@ def test_a_mark_is_in_the_journal_when_it_is_answered(tmp_path: Path, headstack:
     assert len((tmp_path / "j").read_bytes()) == len(journal) + 48, "and the word that this is the end"
     refused = headstack("serve", "constant:1ms", "--data", "discard", "--journal", "k", "--run", "true")
     assert refused.returncode == 2
-    assert "journal: contents that are discarded have none" in refused.stderr
+    assert "journal: discarded contents have no journal" in refused.stderr
 
 
 def test_a_port_of_loopback_is_one_of_both_its_addresses() -> None:
@@ -673,8 +673,8 @@ def test_faults_that_can_have_no_effect_are_reported_at_the_start(tmp_path: Path
         ("2", "state"),
         ("3", "what"),
     ]
-    assert notes[0][2] == "lies outside of what is exported (0..67108864 B)"
-    assert notes[3][2] == "no fault before it cuts the power"
+    assert notes[0][2] == "is outside the exported range (0..67108864 B)"
+    assert notes[3][2] == "no earlier fault cuts the power"
     (tmp_path / "lying.toml").write_text('[[fault]]\nat = "0s"\nwhat = "lying-cache"\n')
     for system, is_idle in (("constant:1ms", True), ("wd1200bb@0..64MiB", False)):
         with hs.serve(system, unix=(str(tmp_path / "t"),), faults=str(tmp_path / "lying.toml"), floor="0s") as live:

@@ -30,7 +30,7 @@ def test_a_sata_drive_tells_of_its_media_and_its_link() -> None:
     assert (raw[5], raw[187], raw[197], raw[199]) == (8, 1, 0, 6)
     assert (drive.power_on_hours, drive.power_cycles, drive.passed) == (5, 1, True)
     assert drive.written_bytes == 4096
-    assert any("reallocated" in reason.what.lower() for reason in judge(drive).reasons)
+    assert any("reallocated" in reason.finding.lower() for reason in judge(drive).reasons)
 
 
 def test_a_scsi_drive_tells_of_its_defects() -> None:
@@ -69,7 +69,7 @@ def test_a_drive_announces_its_failure_before_data_are_lost(system: str, said: s
         (tmp_path / "smart.json").write_text(json.dumps(control.order({"do": "smart"})))
         (found,) = hs.inspect(tmp_path / "smart.json")
         judgement = judge(found)
-        return judgement.verdict, "; ".join(reason.what for reason in judgement.reasons)
+        return judgement.verdict, "; ".join(reason.finding for reason in judgement.reasons)
 
     with served(tmp_path, system, "--control", "c", "--write-cache", "off"):
         client, control = Client(tmp_path / "s"), Control(tmp_path / "c")

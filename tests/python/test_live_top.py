@@ -119,7 +119,7 @@ def a_second_later(before: Status) -> Status:
 def frame(devices: int, columns: int = 80, rows: int | None = 24) -> list[str]:
     """The lines on a terminal."""
     before = report(devices)
-    return [line for line, _ in top.screen(before, a_second_later(before), columns, rows)]
+    return [line for line, _ in top.format_screen(before, a_second_later(before), columns, rows)]
 
 
 def test_a_scrub_that_goes_on_is_told() -> None:
@@ -168,23 +168,23 @@ def test_a_verdict_that_is_none_is_said_in_full_and_in_another_colour() -> None:
     now = report(1)
     why = "not valid: the server was on time (p99 12 us), but the client (fio, process 42) waited 94 % of the time"
     now["fidelity"] |= {"verdict": why, "valid_above_ns": None}
-    (line, style), _ = top.screen(now, now, 200, None)[1], None
+    (line, style), _ = top.format_screen(now, now, 200, None)[1], None
     assert (line, style) == (why, "warning")
-    (line, _), _ = top.screen(now, now, 80, 24)[1], None
+    (line, _), _ = top.format_screen(now, now, 80, 24)[1], None
     assert line == why[:77] + "..."
     now["power"] = False
-    assert "POWER IS OFF" in top.screen(now, now, 80, 24)[0][0]
+    assert "POWER IS OFF" in top.format_screen(now, now, 80, 24)[0][0]
 
 
 def test_quantiles_are_those_of_the_interval() -> None:
-    counts = top.difference([5, 5], [5, 5, 100])
+    counts = top.subtract_counts([5, 5], [5, 5, 100])
     assert counts == [0, 0, 100]
     assert top.quantile_ns(counts, BOUNDS_NS, 0.5) == 3_000_000
     assert top.quantile_ns([0, 0, 0, 0, 0, 3], BOUNDS_NS, 0.99) is None
-    assert top.milliseconds(None) == "> 100 s"
-    assert [top.duration(s) for s in (59.6, 600, 7260)] == ["60 s", "10 min", "2 h 01 min"]
+    assert top.format_milliseconds(None) == "> 100 s"
+    assert [top.format_duration(s) for s in (59.6, 600, 7260)] == ["60 s", "10 min", "2 h 01 min"]
 
 
 def test_colours_only_where_they_are_asked_for() -> None:
-    assert top.painted("x", "bad") == "\x1b[1;31mx\x1b[0m"
-    assert top.painted("x", "") == top.plain("x", "bad") == "x"
+    assert top.with_style("x", "bad") == "\x1b[1;31mx\x1b[0m"
+    assert top.with_style("x", "") == top.without_style("x", "bad") == "x"

@@ -12,7 +12,7 @@ import pytest
 from conftest import Headstack, needs_program
 from headstack.cli.loading import every
 from headstack.cli.main import main
-from headstack.cli.man import brief, guarded, pages, paragraphs, roff, titled
+from headstack.cli.man import escape_request, escape_roff, first_sentence, page_name, pages, paragraphs
 
 ALL = list(every(main))
 PARAMETERS = [(words, parameter) for words, command in ALL for parameter in command.params]
@@ -44,17 +44,17 @@ def test_everything_has_help() -> None:
 
 
 def test_every_command_has_a_page_with_all_that_it_takes(manual: dict[str, str]) -> None:
-    assert set(manual) == {f"{titled(words)}.1" for words, _ in ALL}
+    assert set(manual) == {f"{page_name(words)}.1" for words, _ in ALL}
     for words, command in ALL:
-        told = read(manual[f"{titled(words)}.1"])
-        assert command.hidden or isinstance(command, click.Group) or brief(command) in told
+        told = read(manual[f"{page_name(words)}.1"])
+        assert command.hidden or isinstance(command, click.Group) or first_sentence(command) in told
         for parameter in command.params:
             record = parameter.get_help_record(click.Context(command))
             assert record is not None
             assert " ".join(" ".join(record).split()) in told, (words, record)
     for words, command in ALL:
         if words and not command.hidden:
-            assert f"{titled(words)} (1) {brief(command)}" in read(manual[f"{titled(words[:-1])}.1"])
+            assert f"{page_name(words)} (1) {first_sentence(command)}" in read(manual[f"{page_name(words[:-1])}.1"])
 
 
 def test_exit_codes_are_in_the_first_page(manual: dict[str, str]) -> None:
@@ -62,9 +62,9 @@ def test_exit_codes_are_in_the_first_page(manual: dict[str, str]) -> None:
     assert "128+N" in read(manual["headstack.1"])
 
 
-def test_what_means_something_to_roff_is_text() -> None:
-    assert roff("a\\b -x 'y' ±") == "a\\eb \\-x \\(aqy\\(aq \\[u00B1]"
-    assert guarded(".TH") == "\\&.TH"
+def test_roff_escapes_special_characters() -> None:
+    assert escape_roff("a\\b -x 'y' ±") == "a\\eb \\-x \\(aqy\\(aq \\[u00B1]"
+    assert escape_request(".TH") == "\\&.TH"
     assert list(paragraphs("One\nline.\n\n\b\n  as it is\n.x\n\n.y")) == [
         "One",
         "line.",

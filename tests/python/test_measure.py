@@ -47,7 +47,7 @@ def test_threads_share_requests_and_rate() -> None:
     assert row["requests"] == 1001
     [row] = hs.measure("null", rate=400, threads=4, time="1s")
     assert 300 < row["iops"] < 500, "not 400 of each"
-    with pytest.raises(hs.InputError, match="3 threads cannot share 2 requests"):
+    with pytest.raises(hs.InputError, match="3 threads for queue depth 2"):
         hs.measure("null", depth=2, threads=3)
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_measured_is_one_line(headstack: Headstack, tmp_path: Pat
         (("measure", str(tmp_path)), "is a directory"),
         (("measure", "null", "--engine", "fast"), "auto, ring, psync"),
         (("measure", "null", "--policy", "sptf"), "No such option"),
-        (("measure", "null", "-w", "demartek-oltp"), "data0, data1, data2, log are without a place"),
+        (("measure", "null", "-w", "demartek-oltp"), "data0, data1, data2, log have no target"),
         (("measure", "null:-1ms"), "negative"),
         (("measure", "null", "--depth", "1", "--rate", "5"), "only one of them"),
     ]:
@@ -160,9 +160,9 @@ def test_a_file_that_was_never_written_is_told_to_be_so(tmp_path: Path) -> None:
     with open(path, "wb") as file:
         file.truncate(1 << 20)
     results = hs.measure(path, size="4KiB", requests=10)
-    assert any("is not allocated: those reads never reach the device" in note for note in results.notes)
+    assert any("is unallocated; reads there never reach the device" in note for note in results.notes)
     path.write_bytes(os.urandom(1 << 20))
-    assert not any("not allocated" in note for note in hs.measure(path, size="4KiB", requests=10).notes)
+    assert not any("unallocated" in note for note in hs.measure(path, size="4KiB", requests=10).notes)
 
 
 def test_no_requests_outstanding_are_refused_as_in_simulation(headstack: Headstack) -> None:

@@ -12,9 +12,9 @@ import headstack as hs
 from conftest import Headstack
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import BY_HAND, Opened
+from headstack.prediction.device_tests import Device
 from headstack.prediction.environment import Closed
-from headstack.prediction.measured import Device
-from headstack.prediction.predictions import predicted
+from headstack.prediction.predictions import predict_all
 from headstack.prediction.predictor import Axes, Characterization, Environment, characterize
 from headstack.prediction.request_class import RequestClass
 
@@ -61,7 +61,7 @@ def test_a_test_that_nothing_answered_is_made_again_and_longer() -> None:
 
     # 20, 40 and 80 ms see no answer.
     assert tested("null:100ms") == pytest.approx(1e8, rel=0.3)
-    with pytest.raises(hs.RunError, match=r"null:2s: no request was answered within 0\.64 s; give it more time"):
+    with pytest.raises(hs.RunError, match=r"null:2s: no request completed within 0\.64 s; increase the time"):
         tested("null:2s")
 
 
@@ -71,7 +71,7 @@ def test_a_constant_service_time_is_predicted() -> None:
     assert (found.how, found.system) == ("measured", "null:1ms")
     assert heard == sorted(heard)
     assert heard[-1] == pytest.approx(1, abs=0.05)
-    one = predicted([READS], [found])[0]
+    one = predict_all([READS], [found])[0]
     # Where others have the processor, a test of some milliseconds loses much of its rate; a median loses little.
     assert 0.4 * 4000 < one.iops < 1.1 * 4000
     assert one.p50_ms == pytest.approx(1, rel=0.3)
@@ -87,16 +87,16 @@ def test_reading_asks_for_nothing_and_writes_are_refused(data: Path, tmp_path: P
     found.to_json(tmp_path / "c.json")
     read = Characterization.load(tmp_path / "c.json")
     assert read == found
-    assert predicted([READS], [read])[0].iops > 0
-    with pytest.raises(hs.InputError, match=r"^writes: it writes, and the tests are of reads alone$"):
-        predicted([WRITES], [read])
+    assert predict_all([READS], [read])[0].iops > 0
+    with pytest.raises(hs.InputError, match=r"^writes: it writes, but only reads were tested$"):
+        predict_all([WRITES], [read])
 
 
 def test_who_permits_it_has_writes_tested(data: Path) -> None:
     before = data.read_bytes()
     found = characterize(data, axes=TINY, time="6s", access=Access(overwrite=True, buffered=True))
     assert data.read_bytes() != before
-    assert predicted([WRITES], [found])[0].iops > 0
+    assert predict_all([WRITES], [found])[0].iops > 0
 
 
 def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Opened, "measure", ending)
     left[0] = 3
-    with pytest.raises(hs.RunError, match=r"^stopped by hand after 3 of \d+ tests; a characterization takes all"):
+    with pytest.raises(hs.RunError, match=r"^stopped by hand after 3 of \d+ tests; a characterization needs all"):
         characterize("null", axes=TINY, time="6s")
     # In the midst of the environments drawn at random, of which too few are left of some kinds.
     left[0] = 10**6
@@ -121,35 +121,35 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
     assert found.tables.keys() == whole.tables.keys()
     assert found.errors["mean"].keys() < whole.errors["mean"].keys()
     with pytest.raises(
-        hs.InputError, match=r"reads: \d environments like it \(random\) .* too few for a 90 % interval"
+        hs.InputError, match=r"reads: \d environments of this kind \(random\) .* a 90 % interval needs 9"
     ):
-        predicted([READS], [found])
+        predict_all([READS], [found])
 
 
 BAD = {
     ("lab", "characterize", "null", "--time", "10ms"): "time: 10ms is too short for",
-    ("lab", "characterize", "null", "--write-cache", "off"): "--write-cache: a real target has its own",
-    ("lab", "characterize", "null", "--direct"): "direct: is of arrays that are simulated",
+    ("lab", "characterize", "null", "--write-cache", "off"): "--write-cache: does not apply to real targets",
+    ("lab", "characterize", "null", "--direct"): "direct: applies only to simulated arrays",
     (
         "lab",
         "characterize",
         "cheetah-9lp",
         "--overwrite",
-    ): "cheetah-9lp: is simulated; access and time are of real files",
+    ): "cheetah-9lp: is simulated; access and time apply only to real files",
     (
         "lab",
         "characterize",
         "cheetah-9lp",
         "--time",
         "1s",
-    ): "cheetah-9lp: is simulated; access and time are of real files",
+    ): "cheetah-9lp: is simulated; access and time apply only to real files",
     ("lab", "characterize", "./nothing.bin"): "nothing.bin",
     (
         "lab",
         "predict",
         "oltp-8k",
         "/dev/null0",
-    ): "/dev/null0: is a real file or device; headstack characterize /dev/null0",
+    ): "/dev/null0: is a real file or device; run headstack characterize /dev/null0 first",
 }
 
 

@@ -72,7 +72,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_open_targets_are_described_as_stated(data: Path) -> None:
     for path in (str(data), "null:1ms"):
-        spec = Access(buffered=True).asked(path)
+        spec = Access(buffered=True).target_spec(path)
         assert list(differences(spec, TargetSpec)) == []
         assert list(differences(_native.Targets([spec]).described(), list[TargetDescription])) == []
 

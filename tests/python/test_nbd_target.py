@@ -89,7 +89,7 @@ def test_an_export_is_measured_and_named_in_the_result(disk: str) -> None:
     export = description["export"]
     assert (export["name"], export["replies"], export["connections"]) == ("disk", "extended", 1)
     assert {"flush", "fua", "trim", "multi-conn"} <= set(export["can"])
-    assert any("replies awaited by" in note for note in first["notes"])
+    assert any("replies received by" in note for note in first["notes"])
 
 
 def test_what_is_written_to_an_export_is_verified_under_load_and_later(headstack: Headstack, disk: str) -> None:
@@ -140,7 +140,7 @@ def test_job_files_of_fio_name_exports(headstack: Headstack, disk: str, tmp_path
         f"[global]\nioengine=nbd\nuri={disk}\nbs=4k\niodepth=16\nsize=4m\n"
         "[a]\nrw=randread\n[b]\nrw=randwrite\nverify=crc32c\n"
     )
-    assert "writing destroys what is in this export" in refusal(headstack, "measure", "--fio", str(job), "-q")
+    assert "writing destroys the data in this export" in refusal(headstack, "measure", "--fio", str(job), "-q")
     works(headstack, "measure", "--fio", str(job), "-q", "--destroy", "disk", "--json", str(out))
     [result] = json.loads(out.read_text())
     assert result["integrity"]["damaged"] == 0
@@ -158,15 +158,15 @@ def test_wherever_a_file_stands_an_export_may(headstack: Headstack, disk: str, t
 
 def test_what_is_no_export_is_refused_in_one_line(headstack: Headstack, tmp_path: Path) -> None:
     for target, told in [
-        ("nbds://localhost/x", "nbds is NBD under TLS, which is not spoken here"),
-        ("nbd://127.0.0.1:1/x", "nobody listens at 127.0.0.1:1"),
-        (f"nbd+unix:///x?socket={tmp_path}/none", "no socket is at"),
+        ("nbds://localhost/x", "nbds is NBD over TLS, which is not supported"),
+        ("nbd://127.0.0.1:1/x", "no server listens at 127.0.0.1:1"),
+        (f"nbd+unix:///x?socket={tmp_path}/none", "there is no socket at"),
     ]:
         assert told in refusal(headstack, "measure", target, "--requests", "1")
     file = tmp_path / "file"
     file.write_bytes(bytes(MIB))
     refused = refusal(headstack, "measure", str(file), "--connections", "2", "--requests", "1")
-    assert "is no export of an NBD server" in refused
+    assert "is not an NBD export" in refused
 
 
 def test_a_stall_is_named_and_no_interval_rests_on_it(headstack: Headstack, tmp_path: Path) -> None:
@@ -188,4 +188,4 @@ def test_a_stall_is_named_and_no_interval_rests_on_it(headstack: Headstack, tmp_
     assert "the device stalled" in said
     assert re.search(r"p99.9 [\d.,]+ ms, [\d.,]+ ms without", said)
     decides = result["sampling"]["mean"]["too_short"] == "few_events"
-    assert ("one event or a few, such as a stall, decide it" in said) == decides
+    assert ("a few events, such as stalls, dominate" in said) == decides

@@ -132,17 +132,17 @@ def test_no_output_goes_where_no_file_belongs(words: Words, option: click.Option
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
         for name, why in (
-            ("folder", "this is a folder"),
-            ("folder/", "this is a folder"),
+            ("folder", "is a directory"),
+            ("folder/", "is a directory"),
             ("none/file.json", "does not exist"),
             ("socket", "is a socket"),
-            ("circle", "round in a circle"),
+            ("circle", "form a loop"),
         ):
             path = f"{tmp_path}/{name}"
             message = tried(*words, option.opts[-1], path)
             assert message.startswith(f"{path}: ")
             assert why in message
-    assert "no file is made among devices" in tried(*words, option.opts[-1], "/dev/headstack-none")
+    assert "an output file in /dev is not created" in tried(*words, option.opts[-1], "/dev/headstack-none")
 
 
 @pytest.mark.parametrize(("words", "option"), WRITTEN)
@@ -180,9 +180,9 @@ def test_no_output_replaces_an_input(
         cases = [(target, target), (target, hard), (soft, target), (target, soft), (new, new)]
         cases += [(tmp_path / "near/target.json", target)]
     for read, written in cases:
-        refused(words, named(source, str(read)), named(output, str(written)), "this command reads or measures")
+        refused(words, named(source, str(read)), named(output, str(written)), "input or target of this command")
     if isinstance(output.type, OutputFile):
-        refused(words, named(source, str(folder)), named(output, str(folder)), "this is a folder")
+        refused(words, named(source, str(folder)), named(output, str(folder)), "is a directory")
         if getattr(source.type, "searches", False):
             for written in (target, tmp_path / "near/target.json"):
                 refused(words, named(source, str(folder)), named(output, str(written)), "whose files this command")
@@ -201,7 +201,7 @@ def test_no_output_replaces_a_file_in_a_list_of_inputs(text: str, tmp_path: Path
     target = tmp_path / "target.toml"
     target.write_text("data")
     words = ("run", text.format(target), "--json", str(target))
-    assert "this command reads or measures" in tried(*words)
+    assert "input or target of this command" in tried(*words)
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def loop(attach: Attach, tmp_path: Path) -> str:
 def test_no_output_replaces_the_file_behind_what_is_measured(loop: str, tmp_path: Path, headstack: Headstack) -> None:
     refused = headstack("measure", loop, "--size", "4KiB", "--requests", "10", "--json", "backing")
     assert (refused.returncode, refused.stderr) == (
-        2, f"headstack: backing: leads to {loop}, which this command reads or measures\n",
+        2, f"headstack: backing: leads to {loop}, an input or target of this command\n",
     )  # fmt: skip
     assert (tmp_path / "backing").read_bytes() == b"\xa5" * (1 << 20)
 
@@ -223,10 +223,10 @@ def test_no_output_replaces_the_target_of_a_job_file(tmp_path: Path, headstack: 
     (tmp_path / "job.fio").write_text("[job]\nfilename=data.json\nrw=randread\nsize=1m\n")
     refused = headstack("measure", "--fio", "job.fio", "--json", "data.json")
     assert refused.returncode == 2
-    assert "data.json: is what this command reads or measures" in refused.stderr
+    assert "data.json: is an input or target of this command" in refused.stderr
     refused = headstack("measure", "--fio", "--", "--name=x", "--filename=d", "--output-format=json", "--output=d")
     assert refused.returncode == 2
-    assert "d: is what this command reads or measures" in refused.stderr
+    assert "d: is an input or target of this command" in refused.stderr
     assert sorted(os.listdir(tmp_path)) == ["job.fio"]
 
 
@@ -238,7 +238,7 @@ def test_stdout_that_is_measured_is_refused(tmp_path: Path) -> None:
             [*COMMAND, "measure", "./target", "--requests", "10"], cwd=tmp_path, stdout=file, stderr=-1, text=True
         )
     assert done.returncode == 2
-    assert done.stderr == "headstack: stdout: leads to ./target, which this command reads or measures\n"
+    assert done.stderr == "headstack: stdout: leads to ./target, an input or target of this command\n"
     assert (tmp_path / "target").stat().st_size == 1 << 20
 
 
@@ -252,7 +252,7 @@ def test_two_outputs_have_two_files(other: str, tmp_path: Path, headstack: Heads
         os.link(tmp_path / "r.json", tmp_path / "hard")
     refused = headstack("run", CHEETAH, "-w", "file-server", *SHORT, "--json", "r.json", "--csv", other)
     assert refused.returncode == 2
-    assert "each output needs a file of its own" in refused.stderr
+    assert "each output needs its own file" in refused.stderr
     assert (tmp_path / "r.json").read_text() == "" if other == "hard" else not (tmp_path / "r.json").exists()
 
 
@@ -265,14 +265,14 @@ def test_the_api_replaces_no_trace_that_it_reads(tmp_path: Path, monkeypatch: py
     os.link("t.parquet", "hard.parquet")
     stored = hs.Trace("t.parquet")
     for name in ("t.parquet", "soft.parquet", "hard.parquet"):
-        with pytest.raises(hs.InputError, match="this command reads or measures"):
+        with pytest.raises(hs.InputError, match="input or target of this command"):
             stored.to_parquet(name)
-        with pytest.raises(hs.InputError, match="this command reads or measures"):
+        with pytest.raises(hs.InputError, match="input or target of this command"):
             stored.export(name, "msr")
-        with pytest.raises(hs.InputError, match="this command reads or measures"):
+        with pytest.raises(hs.InputError, match="input or target of this command"):
             hs.synthesize(stored, name)
     pieces = stored.split("parts")
-    with pytest.raises(hs.InputError, match="this command reads or measures"):
+    with pytest.raises(hs.InputError, match="input or target of this command"):
         hs.Trace("parts").split("parts")
     assert Path("t.parquet").read_bytes() == before
     assert sorted(os.listdir("parts")) == sorted(piece.name for piece in pieces.values())
@@ -285,11 +285,11 @@ def test_no_output_replaces_a_file_that_another_file_names(tmp_path: Path, heads
     (tmp_path / "job.fio").write_text("[job]\nfilename=data\nsize=1m\nnumber_ios=10\ninclude reads.inc\n")
     refused = headstack("measure", "--fio", "job.fio", "null", "--json", "reads.inc")
     assert refused.returncode == 2
-    assert '"reads.inc": is what this command reads or measures' in refused.stderr
+    assert '"reads.inc": is an input or target of this command' in refused.stderr
     (tmp_path / "disk.toml").write_text(headstack("catalog", "drives", "show", CHEETAH, "--toml").stdout)
     (tmp_path / "array.toml").write_text(headstack("catalog", "arrays", "show", "va-7100", "--toml").stdout)
     refused = headstack("run", "va-7100", "--drive", "disk.toml", "-w", "file-server", *SHORT, "--json", "disk.toml")
-    assert "disk.toml: is what this command reads or measures" in refused.stderr
+    assert "disk.toml: is an input or target of this command" in refused.stderr
 
 
 KINDS = {
@@ -659,7 +659,7 @@ def test_what_became_a_device_meanwhile_is_not_replaced(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "r")
 
     (tmp_path / "r").touch()
-    with pytest.raises(hs.InputError, match="became something else"):
+    with pytest.raises(hs.InputError, match="was replaced while"):
         write_all([(tmp_path / "r", swap)])
     assert (tmp_path / "r").is_fifo()
     assert os.listdir(tmp_path) == ["r"]

@@ -15,13 +15,22 @@ import pytest
 
 import headstack as hs
 from conftest import SHARED, Headstack, lacks
-from headstack.prediction import recorded
+from headstack.prediction import trace_arrivals
 from headstack.prediction.calibration import quantile
-from headstack.prediction.composed import Layout
-from headstack.prediction.environment import AsRecorded, Closed, Hot, Open, Recorded, Spread, Staged, spread_of_seeks
-from headstack.prediction.loops import Rates, closed, opened, product_form, staged
-from headstack.prediction.percentiles import LEVELS, of_mixture, part
-from headstack.prediction.predictions import predicted
+from headstack.prediction.composition import Layout
+from headstack.prediction.environment import (
+    CacheReuse,
+    Closed,
+    Hot,
+    Open,
+    Spread,
+    Staged,
+    TraceArrivals,
+    spread_of_seeks,
+)
+from headstack.prediction.loops import Rates, product_form, solve_closed, solve_open, solve_staged
+from headstack.prediction.percentiles import LEVELS, mixture_percentiles, part
+from headstack.prediction.predictions import predict_all
 from headstack.prediction.predictor import (
     Axes,
     Characterization,
@@ -30,8 +39,8 @@ from headstack.prediction.predictor import (
     characterize,
     load_environment,
 )
-from headstack.prediction.recorded import Arrival, in_course
 from headstack.prediction.request_class import RequestClass
+from headstack.prediction.trace_arrivals import Arrival, simulate_arrivals
 from headstack.traces.report_types import PowerBin
 
 KIB = 1024
@@ -81,21 +90,21 @@ def environment(lines: str, depth: float) -> Environment:
     ("lines", "depth"), [("4KiB 100 100", 4), ("64KiB 0 100", 16), ("16KiB 100 0", 1), ("4KiB 50 30", 4)]
 )
 def test_a_test_of_the_grid_is_predicted_as_it_was(cheetah: Characterization, lines: str, depth: int) -> None:
-    found = predicted([environment(lines, depth)], [cheetah])[0]
+    found = predict_all([environment(lines, depth)], [cheetah])[0]
     assert found.iops == pytest.approx(simulated(CHEETAH, lines, depth), rel=0.05)
     assert found.mean_ms == pytest.approx(depth / found.iops * 1e3)
 
 
 @pytest.mark.parametrize(("lines", "depth"), [("8KiB 70 100", 8), ("32KiB 100 60", 4), ("24KiB 0 0", 2)])
 def test_between_the_tests_predictions_hold(cheetah: Characterization, lines: str, depth: int) -> None:
-    found = predicted([environment(lines, depth)], [cheetah])[0]
+    found = predict_all([environment(lines, depth)], [cheetah])[0]
     assert found.iops == pytest.approx(simulated(CHEETAH, lines, depth), rel=0.12)
 
 
 def test_streams_that_take_turns_lose_their_sequentiality(cheetah: Characterization) -> None:
     """What weighted averages of sequential tests miss."""
-    (play,) = predicted([load_environment("neds-play")], [cheetah])
-    (dual,) = predicted([load_environment("neds-dual-stream")], [cheetah])
+    (play,) = predict_all([load_environment("neds-play")], [cheetah])
+    (dual,) = predict_all([load_environment("neds-dual-stream")], [cheetah])
     assert dual.iops < 0.9 * play.iops
     row = hs.run(CHEETAH, "neds-dual-stream")[0]
     assert dual.iops == pytest.approx(row["iops"], rel=0.1)
@@ -120,11 +129,11 @@ def test_a_characterization_is_what_was_written(cheetah: Characterization, tmp_p
     cheetah.to_json(tmp_path / "c.json")
     read = Characterization.load(tmp_path / "c.json")
     assert read == cheetah
-    assert predicted([RANDOM_READS], [read])[0] == predicted([RANDOM_READS], [cheetah])[0]
+    assert predict_all([RANDOM_READS], [read])[0] == predict_all([RANDOM_READS], [cheetah])[0]
 
 
 def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Characterization) -> None:
-    found = predicted([RANDOM_READS], [cheetah])[0]
+    found = predict_all([RANDOM_READS], [cheetah])[0]
     width = cheetah.errors["mean"]["random"]
     assert 0 < width < 0.3
     assert math.log(found.iops_high / found.iops) == pytest.approx(width)
@@ -133,7 +142,7 @@ def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Charac
     # Nine of ten and one more: the ninth of nine.
     assert quantile([0.1, -0.9, 0.2, -0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) == 0.9
     assert quantile([n / 100 for n in range(1, 100)]) == pytest.approx(0.9)
-    with pytest.raises(hs.InputError, match="8 environments of a kind are too few for 90 %: 9 are needed"):
+    with pytest.raises(hs.InputError, match="8 environments of a kind; a 90 % bound needs 9"):
         quantile([0.1] * 8)
     for figure, kinds in cheetah.residuals.items():
         inside = [abs(error) <= cheetah.errors[figure][kind] for kind, errors in kinds.items() for error in errors]
@@ -147,7 +156,7 @@ def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Charac
 def test_percentiles_are_those_of_a_simulation(
     cheetah: Characterization, lines: str, depth: int, within: float
 ) -> None:
-    found = predicted([environment(lines, depth)], [cheetah])[0]
+    found = predict_all([environment(lines, depth)], [cheetah])[0]
     size, read, random = lines.split()
     row = hs.run(CHEETAH, size=size, read=read, random=random, depth=depth, requests=8000)[0]
     assert found.p50_ms == pytest.approx(row["p50_ms"], rel=within)
@@ -155,7 +164,7 @@ def test_percentiles_are_those_of_a_simulation(
 
 
 def test_percentiles_of_arrivals_and_of_thinkers(cheetah: Characterization) -> None:
-    found = predicted([RANDOM_READS.at_rate(rate) for rate in (20, 80, 1000)], [cheetah])
+    found = predict_all([RANDOM_READS.at_rate(rate) for rate in (20, 80, 1000)], [cheetah])
     for rate, one in zip((20, 80), found[:2], strict=True):
         row = hs.run(CHEETAH, size="4KiB", rate=rate, requests=20_000)[0]
         assert one.p50_ms == pytest.approx(row["p50_ms"], rel=0.15)
@@ -163,10 +172,10 @@ def test_percentiles_of_arrivals_and_of_thinkers(cheetah: Characterization) -> N
         assert one.p99_ms_low < row["p99_ms"] < one.p99_ms_high
     assert found[2].p99_ms is None
     # Who thinks for long finds the system as rare arrivals do.
-    rare = predicted([replace(RANDOM_READS, load=Closed(4, think_ns=200e6))], [cheetah])[0]
+    rare = predict_all([replace(RANDOM_READS, load=Closed(4, think_ns=200e6))], [cheetah])[0]
     assert rare.p99_ms == pytest.approx(found[0].p99_ms, rel=0.1)
     # Stages have no tests of their own.
-    assert predicted([load_environment("neds-effects")], [cheetah])[0].p50_ms is None
+    assert predict_all([load_environment("neds-effects")], [cheetah])[0].p50_ms is None
 
 
 def test_a_mixture_has_the_percentiles_of_both() -> None:
@@ -175,17 +184,20 @@ def test_a_mixture_has_the_percentiles_of_both() -> None:
     # 99 % of all are 96 % of the slow ones, and half of all are fast.
     low, high = (slow[1][LEVELS.index(level)] for level in (0.9, 0.97))
     expected = low + (high - low) * (0.96 - 0.9) / 0.07
-    assert of_mixture([slow, fast], [0.5, 0.99]) == [pytest.approx(math.log(5), abs=1e-4), pytest.approx(expected)]
+    assert mixture_percentiles([slow, fast], [0.5, 0.99]) == [
+        pytest.approx(math.log(5), abs=1e-4),
+        pytest.approx(expected),
+    ]
     # The step between the two is found from either side.
-    assert of_mixture([slow, fast], [0.74, 0.76]) == [
+    assert mixture_percentiles([slow, fast], [0.74, 0.76]) == [
         pytest.approx(math.log(5), abs=1e-4),
         pytest.approx(math.log(10) + math.log(1.2) * 0.4, abs=1e-4),
     ]
 
 
 def test_gains_are_the_same_both_ways(cheetah: Characterization, atlas: Characterization) -> None:
-    there = predicted([RANDOM_READS], [cheetah, atlas])[1]
-    back = predicted([RANDOM_READS], [atlas, cheetah])[1]
+    there = predict_all([RANDOM_READS], [cheetah, atlas])[1]
+    back = predict_all([RANDOM_READS], [atlas, cheetah])[1]
     pairs = [
         (there.gain_percent, back.gain_percent),
         (there.gain_percent_low, back.gain_percent_high),
@@ -200,7 +212,7 @@ def test_gains_are_the_same_both_ways(cheetah: Characterization, atlas: Characte
 
 
 def test_arrivals_wait_longer_as_there_are_more_until_the_system_is_saturated(cheetah: Characterization) -> None:
-    found = predicted([RANDOM_READS.at_rate(rate) for rate in (20, 80, 140, 1000)], [cheetah])
+    found = predict_all([RANDOM_READS.at_rate(rate) for rate in (20, 80, 140, 1000)], [cheetah])
     times = [one.mean_ms for one in found[:3]]
     assert times == sorted(times)
     assert [one.saturated for one in found] == [False, False, False, True]
@@ -213,16 +225,16 @@ def test_arrivals_wait_longer_as_there_are_more_until_the_system_is_saturated(ch
 
 def test_loops_agree_with_closed_forms() -> None:
     constant = Rates([1, 64], [1e6, 1e6])
-    one = closed(Closed(1, think_ns=9e6), constant)
+    one = solve_closed(Closed(1, think_ns=9e6), constant)
     assert one.iops == pytest.approx(100)
     assert one.mean_ns == pytest.approx(1e6)
     # The machine repairman with two machines: idle 1 / (1 + 2 r + 2 r^2), r = service over think.
     two = product_form(2, 0.001, [lambda held: 1000.0])
     assert two.iops == pytest.approx(1000 * (1 - 1 / 5))
     # M/M/1.
-    assert opened(Open(500), constant).mean_ns == pytest.approx(2e6)
+    assert solve_open(Open(500), constant).mean_ns == pytest.approx(2e6)
     # Two requests at a time on a system that does no more with two: a stage of three, then a pause.
-    assert staged(Staged(2, (3,), 7e6), constant).iops == pytest.approx(300)
+    assert solve_staged(Staged(2, (3,), 7e6), constant).iops == pytest.approx(300)
 
 
 def test_places_at_random_have_the_range_that_they_lie_in() -> None:
@@ -245,7 +257,7 @@ def test_the_environment_of_a_trace_is_that_of_its_workload(cheetah: Characteriz
     assert found.read_share == pytest.approx(0.7, abs=0.02)
     assert found.random_share == pytest.approx(0.6, abs=0.02)
     assert found.switch_share < 0.02
-    told = predicted([found.at_depth(4)], [cheetah])[0]
+    told = predict_all([found.at_depth(4)], [cheetah])[0]
     assert told.iops == pytest.approx(hs.replay(tmp_path / "t.parquet", CHEETAH, "asap", depth=4)[0]["iops"], rel=0.1)
 
 
@@ -254,7 +266,7 @@ def test_a_real_trace_is_predicted_on_an_array() -> None:
     if not trace.is_file():
         lacks("data", f"no sample traces in {SHARED}")
     array = characterize(ARRAY, axes=COARSE, direct=True)
-    found = predicted([load_environment(trace).at_depth(4)], [array])[0]
+    found = predict_all([load_environment(trace).at_depth(4)], [array])[0]
     assert found.iops == pytest.approx(hs.replay(trace, ARRAY, "asap", depth=4)[0]["iops"], rel=0.2)
 
 
@@ -272,7 +284,7 @@ def test_an_array_is_composed_of_its_member(tmp_path: Path, monkeypatch: pytest.
         off = [abs(math.log(ours / theirs)) for ours, theirs in pairs]
         assert sum(off) / len(off) < 0.2, name
     asked = environment("8KiB 100 100", 4)
-    found, exact = (predicted([asked], [one])[0] for one in (composed, direct))
+    found, exact = (predict_all([asked], [one])[0] for one in (composed, direct))
     assert found.iops == pytest.approx(exact.iops, rel=0.1)
     assert found.iops_low < exact.iops < found.iops_high
 
@@ -300,8 +312,8 @@ def test_random_arrivals_come_to_what_is_solved_exactly() -> None:
     for _ in range(60_000):
         now += random.expovariate(120e-9)
         piece.append(Arrival(round(now), 4096, True, True))
-    found = in_course([tuple(piece)], {RequestClass(1.0, 4096, True, True): by_held})
-    exact = opened(Open(120), rates)
+    found = simulate_arrivals([tuple(piece)], {RequestClass(1.0, 4096, True, True): by_held})
+    exact = solve_open(Open(120), rates)
     assert found.mean_ns == pytest.approx(exact.mean_ns, rel=0.05)
     assert sum(share for _, share in found.depths) == pytest.approx(1)
 
@@ -312,7 +324,7 @@ def test_a_request_takes_the_time_of_its_own_class() -> None:
     classes = {slow: [0.0, 1e-8], fast: [0.0, 1e-6]}
     burst = tuple(Arrival(0, 65536, False, True) for _ in range(5))
     apart = tuple(Arrival(10**12 + n * 10**9, 4096, True, True) for n in range(100))
-    mean_ns = in_course([burst + apart], classes).mean_ns
+    mean_ns = simulate_arrivals([burst + apart], classes).mean_ns
     # Five wait for each other, 10^8 ns each; the others wait for nobody.
     assert mean_ns == pytest.approx((5 * 3 * 1e8 + 100 * 1e6) / 105, rel=0.05)
 
@@ -324,14 +336,14 @@ def test_recordings_are_predicted_with_their_own_arrivals(
     trace = tmp_path / "t.parquet"
     hs.run(CHEETAH, size="16KiB", rate=60, arrivals=arrivals, requests=4000, record=trace)
     found = load_environment(trace)
-    (told,) = predicted([found], [cheetah])
+    (told,) = predict_all([found], [cheetah])
     row = hs.replay(trace, CHEETAH, "timed")[0]
     assert told.load.startswith("as recorded, ")
     assert told.mean_ms_low < row["mean_ms"] < told.mean_ms_high
     assert told.mean_ms == pytest.approx(row["mean_ms"], rel=0.3)
     assert told.p50_ms_low < row["p50_ms"] < told.p50_ms_high
     # Who states the load means random arrivals, or none.
-    at_random, closed = predicted([found.at_rate(60), found.at_depth(4)], [cheetah])
+    at_random, closed = predict_all([found.at_rate(60), found.at_depth(4)], [cheetah])
     assert closed.load == "depth 4"
     if arrivals == "bursty:20ms/80ms":
         assert at_random.mean_ms is not None
@@ -344,43 +356,43 @@ def test_of_a_long_recording_pieces_are_gone_through(
 ) -> None:
     trace = tmp_path / "t.parquet"
     hs.run(CHEETAH, size="16KiB", rate=60, arrivals="bursty:20ms/80ms", requests=8000, record=trace)
-    whole = predicted([load_environment(trace)], [cheetah])[0]
-    monkeypatch.setattr(recorded, "WHOLE_MAX", 4000)
-    monkeypatch.setattr(recorded, "PIECE_REQUESTS", 100)
+    whole = predict_all([load_environment(trace)], [cheetah])[0]
+    monkeypatch.setattr(trace_arrivals, "WHOLE_MAX", 4000)
+    monkeypatch.setattr(trace_arrivals, "PIECE_REQUESTS", 100)
     environment = load_environment(trace)
-    assert isinstance(environment.load, AsRecorded)
+    assert isinstance(environment.load, TraceArrivals)
     assert [len(piece) for piece in environment.load.pieces] == [100] * 32
-    pieces = predicted([environment], [cheetah])[0]
+    pieces = predict_all([environment], [cheetah])[0]
     assert pieces.mean_ms == pytest.approx(whole.mean_ms, rel=0.15)
     # What is between the pieces is not known: that is a part of the interval.
     model, rate = cheetah.model, environment.load.rate_per_s
     blend, classes = model.blend(environment), model.rates_of_classes(environment)
-    course = in_course(environment.load.pieces, classes)
-    slow = in_course(environment.load.pieces, classes, math.exp(-cheetah.errors["mean"][blend.kind]))
+    course = simulate_arrivals(environment.load.pieces, classes)
+    slow = simulate_arrivals(environment.load.pieces, classes, math.exp(-cheetah.errors["mean"][blend.kind]))
     at_random = cheetah.errors["mean"]["open"] / (1 - rate / model.rates(blend).most)
-    assert course.unsure > 0.02
-    assert in_course([environment.load.pieces[0]], classes).unsure == 0
+    assert course.uncertainty > 0.02
+    assert simulate_arrivals([environment.load.pieces[0]], classes).uncertainty == 0
     assert pieces.mean_ms_high is not None
     assert math.log(pieces.mean_ms_high / pieces.mean_ms) == pytest.approx(
-        math.log(slow.mean_ns / course.mean_ns) + at_random + course.unsure
+        math.log(slow.mean_ns / course.mean_ns) + at_random + course.uncertainty
     )
 
 
 REFUSED = {
-    "size: 131072 bytes is outside the tests, which have 4096 to 65536": environment("128KiB 100 100", 1),
-    "depth: 64 is outside the tests of": environment("4KiB 100 100", 64),
-    "streams: 8 is outside the tests, which have 2 to 4": replace(
+    "size: 131072 bytes is outside the tested range, 4096 to 65536": environment("128KiB 100 100", 1),
+    "depth: 64 is outside the tested range of": environment("4KiB 100 100", 64),
+    "streams: 8 is outside the tested range, 2 to 4": replace(
         environment("4KiB 100 0", 1), streams=8, switch_share=0.5
     ),
-    "range: 100GB is more than": replace(RANDOM_READS, spread=(Spread(1.0, 1e11),)),
-    "range: 1MB is a share of": replace(RANDOM_READS, spread=(Spread(1.0, 1e6),)),
+    "range: 100GB exceeds the capacity of": replace(RANDOM_READS, spread=(Spread(1.0, 1e11),)),
+    "range: 1MB, ": replace(RANDOM_READS, spread=(Spread(1.0, 1e6),)),
 }
 
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_is_outside_the_tests_is_refused(cheetah: Characterization, message: str) -> None:
     with pytest.raises(hs.InputError) as error:
-        predicted([REFUSED[message]], [cheetah])
+        predict_all([REFUSED[message]], [cheetah])
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -408,7 +420,7 @@ def test_a_changed_system_is_another(cheetah: Characterization) -> None:
     assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash
     with pytest.raises(hs.InputError, match=r"^requests: is not an option of a system"):
         characterize(CHEETAH, requests=10)
-    with pytest.raises(hs.InputError, match=r"^write_cache: several values"):
+    with pytest.raises(hs.InputError, match=r"^write_cache: has several values"):
         characterize(CHEETAH, write_cache=["on", "off"])
 
 
@@ -423,12 +435,12 @@ def hot_bands(*bands: tuple[float, float, float]) -> hs.Workload:
 def test_a_hot_part_is_predicted(cheetah: Characterization, hot: float, part: float, depth: int) -> None:
     asked = load_environment(hot_bands((0, part, hot), (part, 100, 100 - hot))).at_depth(depth)
     assert asked.hot == Hot(hot / 100, part / 100)
-    found, even = predicted([asked, replace(asked, hot=None)], [cheetah])
+    found, even = predict_all([asked, replace(asked, hot=None)], [cheetah])
     iops = hs.run(CHEETAH, hot_bands((0, part, hot), (part, 100, 100 - hot)), depth=depth, requests=4000)[0]["iops"]
     assert found.iops == pytest.approx(iops, rel=0.1)
     assert abs(even.iops - iops) > 2 * abs(found.iops - iops)
     # All or none of the requests in the hot part are as without it.
-    whole = predicted([replace(asked, hot=Hot(0.0, part / 100))], [cheetah])[0]
+    whole = predict_all([replace(asked, hot=Hot(0.0, part / 100))], [cheetah])[0]
     assert whole.iops == pytest.approx(even.iops, rel=0.01)
 
 
@@ -442,13 +454,15 @@ def test_addresses_without_tests_are_refused() -> None:
 
 def test_a_recording_that_caches_decide_is_refused(cheetah: Characterization) -> None:
     held = cheetah.held_bytes
-    enough = Recorded(10 * held, ((held / 4, 0.01), (held, 0.04), (4 * held, 0.9)))
-    assert predicted([replace(RANDOM_READS, recorded=enough)], [cheetah])[0].iops > 0
-    with pytest.raises(hs.InputError, match=r"reads: moves .* less than twice what caches of .* replay it"):
-        predicted([replace(RANDOM_READS, recorded=replace(enough, moved_bytes=held))], [cheetah])
+    enough = CacheReuse(10 * held, ((held / 4, 0.01), (held, 0.04), (4 * held, 0.9)))
+    assert predict_all([replace(RANDOM_READS, recorded=enough)], [cheetah])[0].iops > 0
+    with pytest.raises(hs.InputError, match=r"reads: moves .* less than twice the cache capacity of .* replay it"):
+        predict_all([replace(RANDOM_READS, recorded=replace(enough, moved_bytes=held))], [cheetah])
     again = replace(enough, returns=((held / 4, 0.01), (held, 0.21)))
-    with pytest.raises(hs.InputError, match=r"reads: 21 % of its blocks come back within what caches of .* replay it"):
-        predicted([replace(RANDOM_READS, recorded=again)], [cheetah])
+    with pytest.raises(
+        hs.InputError, match=r"reads: 21 % of its blocks are reused within the cache capacity of .* replay it"
+    ):
+        predict_all([replace(RANDOM_READS, recorded=again)], [cheetah])
 
 
 def test_a_twin_is_a_system_as_any_other(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
@@ -460,7 +474,7 @@ def test_a_twin_is_a_system_as_any_other(headstack: Headstack, cheetah: Characte
     assert made.tables == cheetah.tables
     made.to_json(tmp_path / "made.json")
     done = headstack("lab", "predict", "neds-play", "made.json", "--json", "-")
-    assert json.loads(done.stdout)[0]["iops"] == predicted([load_environment("neds-play")], [cheetah])[0].iops
+    assert json.loads(done.stdout)[0]["iops"] == predict_all([load_environment("neds-play")], [cheetah])[0].iops
 
 
 WRITTEN = """
@@ -476,15 +490,15 @@ random_percent = 25
 """
 
 BAD_FILES = {
-    "environment: one of depth and rate is needed": WRITTEN.replace("depth = 4", ""),
+    "environment: needs exactly one of depth and rate": WRITTEN.replace("depth = 4", ""),
     "environment.dept: unknown key; allowed: depth": WRITTEN.replace("depth = 4", "dept = 4"),
-    "environment.lines[0].read_percent: 120 is not allowed; a number from 0 to 100 is": WRITTEN.replace(
+    "environment.lines[0].read_percent: 120 is not allowed; use a number from 0 to 100": WRITTEN.replace(
         "read_percent = 100", "read_percent = 120"
     ),
     "environment.lines: share_percent sums to 40": WRITTEN + "share_percent = 40\n",
-    "environment.lines: at least one": "[environment]\ndepth = 1\n",
+    "environment.lines: needs at least one": "[environment]\ndepth = 1\n",
     "environment.depth: 'four' is not allowed": WRITTEN.replace("depth = 4", "depth = 'four'"),
-    "environment.lines[0].size: None is not allowed; text with a unit is": WRITTEN.replace('size = "8KiB"', ""),
+    "environment.lines[0].size: None is not allowed; use text with a unit": WRITTEN.replace('size = "8KiB"', ""),
     "environment: is not a table": "environment = 3\n",
 }
 
@@ -496,7 +510,7 @@ def test_an_environment_can_be_written_by_hand(headstack: Headstack, cheetah: Ch
     (row,) = json.loads(done.stdout)
     found = load_environment(tmp_path / "mine.toml")
     assert (found.streams, found.switch_share, found.random_share) == (2, 0.5, 0.25)
-    assert row["iops"] == predicted([found], [cheetah])[0].iops
+    assert row["iops"] == predict_all([found], [cheetah])[0].iops
     csv = headstack("lab", "predict", "mine.toml", "cheetah.json", "--csv", "-").stdout.splitlines()
     assert csv[0].startswith("system,environment,load,iops,iops_low")
     assert len(csv) == 2
@@ -523,15 +537,27 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
             "predict",
             "file-server",
             "other.json",
-        ): "other.json: is not a characterization; headstack characterize",
+        ): "other.json: is not a characterization; create one with headstack characterize",
         ("lab", "predict", "file-server", "broken.json"): "broken.json: is not a characterization: ",
         ("lab", "predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
         ("lab", "predict", "no-such", "cheetah.json"): "no-such",
-        ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tests",
+        ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tested range",
         ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; above 0 is allowed",
         ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
-        ("lab", "predict", "neds-effects", "cheetah.json", "--depth", "4"): "neds-effects: depth: its stages have one",
-        ("lab", "predict", "demartek-web", "cheetah.json"): "demartek-web: one stream of access, transactions or video",
+        (
+            "lab",
+            "predict",
+            "neds-effects",
+            "cheetah.json",
+            "--depth",
+            "4",
+        ): "neds-effects: depth: its stages set their own depth",
+        (
+            "lab",
+            "predict",
+            "demartek-web",
+            "cheetah.json",
+        ): "demartek-web: allowed: one stream of access, transactions or video",
         ("lab", "predict", "oltp-8k", "no.json"): "no.json: No such file",
         ("lab", "characterize", "no-such-drive"): "no-such-drive",
         ("lab", "characterize", CHEETAH, "-o", "nowhere/x.json"): "nowhere/x.json: the folder nowhere does not exist",

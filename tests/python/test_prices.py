@@ -14,7 +14,16 @@ import headstack as hs
 from conftest import Headstack
 from headstack.catalogue import prices as prices_module
 from headstack.catalogue.price_checks import check
-from headstack.catalogue.price_list import CONFIDENCES, SHIPPED, Price, known, last_day, newest, read, read_rows
+from headstack.catalogue.price_list import (
+    CONFIDENCES,
+    SHIPPED,
+    Price,
+    last_day,
+    newest,
+    read,
+    read_rows,
+    shipped_prices,
+)
 from headstack.catalogue.prices import EXTRAPOLATION_MAX, SAMPLES, PriceBook, kind_of_drive, samples
 
 HEAD = "item,price,currency,date,confidence,source"
@@ -80,14 +89,16 @@ def test_the_examples_run() -> None:
 
 
 def test_prices_that_ship_are_of_known_items_dated_and_sourced() -> None:
-    assert len(known()) >= 50
-    for price in (*known(), *samples()):
+    assert len(shipped_prices()) >= 50
+    for price in (*shipped_prices(), *samples()):
         assert len(price.source) > 10, price
         assert price.date >= "1998", price
         assert price.confidence != "L", price
-    assert [price.item for price in known() if not is_item(price.item)] == []
-    assert len({(price.item, price.date) for price in known()}) == len(known())
-    assert [(price.item, price.until) for price in known()] == sorted((price.item, price.until) for price in known())
+    assert [price.item for price in shipped_prices() if not is_item(price.item)] == []
+    assert len({(price.item, price.date) for price in shipped_prices()}) == len(shipped_prices())
+    assert [(price.item, price.until) for price in shipped_prices()] == sorted(
+        (price.item, price.until) for price in shipped_prices()
+    )
     rates = {"EUR", "JPY"}
     assert all(price.is_sample or price.item in rates for price in samples())
 
@@ -151,12 +162,12 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
     (tmp_path / "priced.toml").write_text(f'{DRIVE}[price]\nusd = 80\ndate = "2020"\n')
     ours = read(tmp_path / "ours.csv")
     sixteen = hs.Drive.load("exos-x16-16tb")
-    assert sixteen.told(ours)["price_usd"] == 250
-    assert sixteen.told(ours)["usd_per_gb"] == round(250 * 1e9 / sixteen.capacity_bytes, 4)
+    assert sixteen.summary_with(ours)["price_usd"] == 250
+    assert sixteen.summary_with(ours)["usd_per_gb"] == round(250 * 1e9 / sixteen.capacity_bytes, 4)
     assert sixteen.summary["price_usd"] == 417
-    assert hs.Drive.load(tmp_path / "mine.toml").told(ours)["price_usd"] == 99.5
+    assert hs.Drive.load(tmp_path / "mine.toml").summary_with(ours)["price_usd"] == 99.5
     assert hs.Drive.load(tmp_path / "mine.toml").summary["usd_per_gb"] is None
-    assert hs.Drive.load(tmp_path / "priced.toml").told(ours)["price_date"] == "2020"
+    assert hs.Drive.load(tmp_path / "priced.toml").summary_with(ours)["price_date"] == "2020"
     listed = ("catalog", "drives", "list", "--prices", "ours.csv", "--price", "100-to-300", "--sort", "usd-per-gb")
     table = headstack(*listed).stdout.splitlines()
     assert table[0].split()[-2:] == ["$", "$/GB"]
@@ -170,28 +181,43 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("drive,usd\n", f"p.csv:1: the columns are drive,usd; {HEAD} are needed, notes,kind,capacity are allowed"),
-        (f"{HEAD},colour\n", f"p.csv:1: the columns are {HEAD},colour;"),
-        (f"{HEAD},notes,notes\n", f"p.csv:1: the columns are {HEAD},notes,notes;"),
-        (f"{HEAD}\na,0,USD,2019,A,shop\n", "p.csv:2: price: '0'; a figure above 0"),
-        (f"{HEAD}\na,dear,USD,2019,A,shop\n", "p.csv:2: price: 'dear'; a figure above 0"),
-        (f"{HEAD}\na,inf,USD,2019,A,shop\n", "p.csv:2: price: 'inf'; a figure above 0"),
+        ("drive,usd\n", f"p.csv:1: has the columns drive,usd; required: {HEAD}; optional: notes,kind,capacity"),
+        (f"{HEAD},colour\n", f"p.csv:1: has the columns {HEAD},colour;"),
+        (f"{HEAD},notes,notes\n", f"p.csv:1: has the columns {HEAD},notes,notes;"),
+        (f"{HEAD}\na,0,USD,2019,A,shop\n", "p.csv:2: price: '0' is not a number above 0"),
+        (f"{HEAD}\na,dear,USD,2019,A,shop\n", "p.csv:2: price: 'dear' is not a number above 0"),
+        (f"{HEAD}\na,inf,USD,2019,A,shop\n", "p.csv:2: price: 'inf' is not a number above 0"),
         (f"{HEAD}\na,1,USD,2019,A,shop\na,1,USD,2019-13,A,shop\n", "p.csv:3: date: '2019-13'; a year, a month or a"),
         (f"{HEAD}\na,1,USD,2019-02-30,A,shop\n", "p.csv:2: date: '2019-02-30'; that month has 28 days"),
         (f"{HEAD}\na,1,USD,2019,X,shop\n", "p.csv:2: confidence: 'X'; allowed: A, S, M, B"),
         (f"{HEAD}\na,1,USD,2019,A\n", "p.csv:2: source: is missing"),
         (f"{HEAD}\n,1,USD,2019,A,shop\n", "p.csv:2: item: is missing"),
-        (f"{HEAD}\na,1,USD,2019,A,a shop, in Bonn\n", "p.csv:2: 7 cells for 6 columns; a text with a comma is put in"),
-        (f"{HEAD}\na,1,dollars,2019,A,shop\n", "p.csv:2: currency: 'dollars'; three capitals"),
-        (f"{HEAD}\nUSD,1,USD,2019,A,bank\n", "p.csv:2: currency: a rate is the price of another currency in USD"),
-        (f"{HEAD}\nEUR,1,GBP,2019,A,bank\n", "p.csv:2: currency: a rate is the price of another currency in USD"),
-        (f"{HEAD}\na,1,EUR,2019,A,shop\n", "p.csv:2: currency: 'EUR' has no rate within a year of 2019; a row of the"),
-        (f"{HEAD}\nEUR,1.1,USD,2015,A,bank\na,1,EUR,2019,A,shop\n", "p.csv:3: currency: 'EUR' has no rate within a"),
+        (
+            f"{HEAD}\na,1,USD,2019,A,a shop, in Bonn\n",
+            "p.csv:2: 7 cells for 6 columns; quote text that contains a comma",
+        ),
+        (f"{HEAD}\na,1,dollars,2019,A,shop\n", "p.csv:2: currency: 'dollars' is not a currency code"),
+        (
+            f"{HEAD}\nUSD,1,USD,2019,A,bank\n",
+            "p.csv:2: currency: an exchange rate is the price of another currency in USD",
+        ),
+        (
+            f"{HEAD}\nEUR,1,GBP,2019,A,bank\n",
+            "p.csv:2: currency: an exchange rate is the price of another currency in USD",
+        ),
+        (
+            f"{HEAD}\na,1,EUR,2019,A,shop\n",
+            "p.csv:2: currency: 'EUR' has no exchange rate within a year of 2019; add a row",
+        ),
+        (
+            f"{HEAD}\nEUR,1.1,USD,2015,A,bank\na,1,EUR,2019,A,shop\n",
+            "p.csv:3: currency: 'EUR' has no exchange rate within a",
+        ),
         (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,nearline,much\n", 'p.csv:2: capacity: "much" is not a size'),
-        (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,,4TB\n", "p.csv:2: capacity: it is above 0, of a sample of a"),
+        (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,,4TB\n", "p.csv:2: capacity: must be above 0, and needs a kind"),
         (f"{HEAD},kind,capacity\na,1,USD,2019,A,shop,nearline,0B\n", "p.csv:2: capacity: "),
-        (f'{HEAD}\na,1,USD,2019,A,"shop\n', "p.csv: is no CSV: "),
-        ("", f"p.csv:1: the columns are ; {HEAD} are needed"),
+        (f'{HEAD}\na,1,USD,2019,A,"shop\n', "p.csv: not a CSV file: "),
+        ("", f"p.csv:1: has the columns ; required: {HEAD}"),
     ],
 )
 def test_what_is_no_price_is_refused_with_its_line(folder: Path, text: str, message: str) -> None:
@@ -252,11 +278,11 @@ def test_a_book_takes_the_newest_of_a_day_and_ours_before_what_ships(folder: Pat
     assert alone.price("bay") is None
     assert alone.price("mine") == book.price("mine")
     assert [price.item for price in alone] == ["mine"]
-    with pytest.raises(hs.InputError, match=r"^prices: bay: no price is known$"):
+    with pytest.raises(hs.InputError, match=r"^prices: bay: no price$"):
         alone.usd("bay")
-    with pytest.raises(hs.InputError, match=r"^prices: mine: no price by 2023 is known; the first is of 2024-05$"):
+    with pytest.raises(hs.InputError, match=r"^prices: mine: no price on or before 2023; the first is from 2024-05$"):
         alone.at("2023").usd("mine")
-    with pytest.raises(hs.InputError, match="a file is needed"):
+    with pytest.raises(hs.InputError, match="needs a file"):
         PriceBook.load(shipped=False)
     with pytest.raises(hs.InputError, match="on: 'now'"):
         PriceBook.load(on="now")
@@ -279,14 +305,14 @@ def test_what_is_old_estimated_or_later_is_said(folder: Path) -> None:
     book = PriceBook.load(written(folder / "p.csv", *rows, head=f"{HEAD},kind"), shipped=False)
     items = ["disk", "flash", "guess", "inferred", "later", "nothing", "disk"]
     assert book.warnings(items, "2024-12-31") == [
-        "flash: its price is of 2024-01-01, at least 365 days old on 2024-12-31",
-        "guess: its price is an estimate (D): a guess",
-        "inferred: its price is an estimate (I): by another",
-        "later: no price by 2024-12-31 is known; the first is of 2025-06",
-        "nothing: no price is known",
+        "flash: the price is from 2024-01-01, at least 365 days old on 2024-12-31",
+        "guess: the price is an estimate (D): a guess",
+        "inferred: the price is an estimate (I): by another",
+        "later: no price on or before 2024-12-31; the first is from 2025-06",
+        "nothing: no price",
     ]
     assert book.warnings(["disk"], "2025-01-01") == [
-        "disk: its price is of 2024-01-01, at least 366 days old on 2025-01-01"
+        "disk: the price is from 2024-01-01, at least 366 days old on 2025-01-01"
     ]
     assert book.warnings(["flash"], "2024-06-29") == []
     assert len(book.warnings(["flash"], "2024-06-30")) == 1
@@ -296,15 +322,15 @@ def test_what_is_old_estimated_or_later_is_said(folder: Path) -> None:
         written(folder / "v.csv", "year,1,USD,2024,A,shop", "month,1,USD,2024-05,A,shop"), shipped=False
     )
     assert vague.warnings(["year", "month"], "2024-05-02") == [
-        "year: its price is of 2024, which may be after 2024-05-02"
+        "year: the price is from 2024, which may be after 2024-05-02"
     ]
     assert vague.age_days("month", "2024-05-02") == 0
     # In the catalogue it is flash, whether the file says so or not.
     assert len(PriceBook.load(on="2026-10").warnings(["870-evo-1tb"])) == 1
     assert book.age_days("disk", "2024-01-31") == 30
-    with pytest.raises(hs.InputError, match="on: a day is needed"):
+    with pytest.raises(hs.InputError, match="on: needs a day"):
         book.warnings(["disk"])
-    with pytest.raises(hs.InputError, match="nothing: no price is known"):
+    with pytest.raises(hs.InputError, match="nothing: no price"):
         book.age_days("nothing", "2024")
 
 
@@ -339,7 +365,7 @@ def test_prices_are_changed_by_item_kind_and_group(folder: Path) -> None:
     assert before is not None
     assert after is not None
     assert after.usd == pytest.approx(1.1 * before.usd)
-    with pytest.raises(hs.InputError, match="'tape' has none that could change; allowed: an item, a kind, drives, fla"):
+    with pytest.raises(hs.InputError, match="no price matches 'tape'; allowed: an item, a kind, drives, fla"):
         book.changed("tape", 2)
     for factor in (0, -1, float("nan")):
         with pytest.raises(hs.InputError, match="a factor above 0"):
@@ -390,18 +416,18 @@ def test_estimates_are_interpolated_among_the_nearest_samples(folder: Path) -> N
     assert spanning is not None
     assert beyond is not None
     assert spanning.source == "estimated from 2 samples of nearline, 2020-01-01, 1TB to 4TB"
-    assert beyond.source == f"{spanning.source}, beyond which a byte costs the same"
+    assert beyond.source == f"{spanning.source}, extrapolated at a constant price per byte"
     assert EXTRAPOLATION_MAX == 8
     with pytest.raises(hs.InputError, match="above 0"):
         book.estimate("nearline", 0)
-    with pytest.raises(hs.InputError, match="a day is needed"):
+    with pytest.raises(hs.InputError, match="needs a day"):
         PriceBook.load().estimate("nearline", 1)
 
 
 def test_an_estimate_by_another_kind_says_so() -> None:
     found = PriceBook.load(on="2026-03").estimate("ssd-sas-tlc-ent", 15_360_000_000_000)
     assert found is not None
-    assert "of ssd-nvme-tlc-ent (of ssd-sas-tlc-ent none are near)" in found.source
+    assert "of ssd-nvme-tlc-ent (ssd-sas-tlc-ent has none near)" in found.source
     kinds = {price.kind for price in samples()}
     assert [name for names in prices_module.RELATED.values() for name in names if name not in kinds] == []
 
@@ -470,12 +496,12 @@ def test_a_file_is_checked_line_by_line(folder: Path) -> None:
         (13, "bay", "later"),
     ]
     text = {one.item: one.text for one in found.findings}
-    assert text["exos-x18-18t"].endswith("a file exos-x18-18t.toml; exos-x18-18tb is the closest")
-    assert text["exos-x18-18tb"] == "line 3 has $275 of 2026-10; this one, $280.5, counts"
-    assert text["gp4:GiB-month"] == "no type of volume is called gp4; gp3 is the closest"
-    assert text["gp3:GB-month"].startswith("nothing is billed by 'GB-month'; allowed: GiB-month, ")
-    assert text["kWh"] == "no price by 2026-11-23 is known; the first is of 2027"
-    assert text["bay"] == "its price is of 2026, which may be after 2026-11-23"
+    assert text["exos-x18-18t"].endswith("no file exos-x18-18t.toml; did you mean exos-x18-18tb?")
+    assert text["exos-x18-18tb"] == "line 3 has $275 for 2026-10; this row, $280.5, is used"
+    assert text["gp4:GiB-month"] == "unknown volume type gp4; did you mean gp3?"
+    assert text["gp3:GB-month"].startswith("unknown billing unit 'GB-month'; allowed: GiB-month, ")
+    assert text["kWh"] == "no price on or before 2026-11-23; the first is from 2027"
+    assert text["bay"] == "the price is from 2026, which may be after 2026-11-23"
     (folder / "described.toml").unlink()
     assert "described" in {one.item for one in check(["p.csv"], "2026-11-23")[0].findings}
     ages = {one.line for one in check(["p.csv"], "2026-11-23", old_days=20)[0].findings if one.about == "old"}
@@ -484,7 +510,7 @@ def test_a_file_is_checked_line_by_line(folder: Path) -> None:
     written(folder / "q.csv", "jbod-24-raid60,61,USD,2026-01,A,a quote", "exos-x18-18tb,280.5,USD,2026-10,A,the same")
     (again,) = check(["p.csv", "q.csv"], "2026-11-23")[1:]
     assert [(one.about, one.text) for one in again.findings] == [
-        ("twice", "p.csv:14 has $60 of 2026-01; this one, $61, counts")
+        ("twice", "p.csv:14 has $60 for 2026-01; this row, $61, is used")
     ]
 
 
@@ -516,7 +542,9 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
     (tmp_path / "rate.csv").write_text(f"{HEAD}\nkWh,0.2,CHF,2026-10,A,a contract\n")
     done = headstack("catalog", "prices", "check", "rate.csv", *on)
     assert done.returncode == 2
-    assert done.stderr.startswith("headstack: rate.csv:2: currency: 'CHF' has no rate within a year of 2026-10; ")
+    assert done.stderr.startswith(
+        "headstack: rate.csv:2: currency: 'CHF' has no exchange rate within a year of 2026-10; "
+    )
     assert "rate.csv: 1 row, 0 items, in CHF; 1 finding" in done.stdout
     for arguments, message in {
         ("check", "none.csv"): "none.csv: cannot be read: No such file or directory",
@@ -559,7 +587,7 @@ STUDY = Path(hs.__file__).parent / "studies" / "shipped" / "storagereview"
 
 
 def test_storagereviews_prices_and_drivemarks_follow_from_its_figures() -> None:
-    paid = {price.item: price.usd for price in known() if price.date == "2001"}
+    paid = {price.item: price.usd for price in shipped_prices() if price.date == "2001"}
     assert paid == {"atlas-10k-iii-73": 745, "cheetah-x15-36lp": 549}
     study = tomllib.loads((STUDY / "study.toml").read_text(encoding="utf-8"))
     database = duckdb.connect()

@@ -146,8 +146,8 @@ def test_a_test_that_explores_nothing_fails(pytester: pytest.Pytester) -> None:
     """)
     done = pytester.runpytest()
     done.assert_outcomes(failed=2, errors=1)
-    done.stdout.fnmatch_lines(["*constant:0s has no cache that a power cut empties*"])
-    done.stdout.fnmatch_lines(["*and has not called disk.explore(check)*", "*disk.explore: there is no journal*"])
+    done.stdout.fnmatch_lines(["*constant:0s has no volatile cache*"])
+    done.stdout.fnmatch_lines(["*but did not call disk.explore(check)*", "*disk.explore: needs a journal*"])
 
 
 def test_whoever_does_not_use_it_does_not_wait_for_it() -> None:
@@ -210,11 +210,11 @@ def test_a_finding_is_one_failure_that_says_what_is_missing(pytester: pytest.Pyt
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(
         [
-            "*a power cut breaks it*",
+            "*the check fails after a power loss*",
             "*the pointer 1 leads nowhere*",
             "*missing: write * at byte 4,096*",
             "*reproducer: *.journal",
-            "*once more: *--disk-replay *",
+            "*to reproduce: *--disk-replay *",
         ]
     )
     kept = list(pytester.path.joinpath("found").rglob("*.journal"))
@@ -223,7 +223,7 @@ def test_a_finding_is_one_failure_that_says_what_is_missing(pytester: pytest.Pyt
     assert "test_pointer" in str(kept[0])
     again = pytester.runpytest("--disk-replay", str(kept[0]))
     again.assert_outcomes(failed=1)
-    again.stdout.fnmatch_lines(["*a power cut breaks it: the pointer * leads nowhere*"])
+    again.stdout.fnmatch_lines(["*the check fails after a power loss: the pointer * leads nowhere*"])
 
 
 def test_the_printed_command_repeats_a_finding(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,10 +235,12 @@ def test_the_printed_command_repeats_a_finding(pytester: pytest.Pytester, monkey
     monkeypatch.chdir(pytester.path / "elsewhere")
     done = pytester.runpytest_subprocess("../tests", "--disk-findings", "found")
     done.assert_outcomes(failed=1)
-    [command] = {line.partition("once more: ")[2] for line in done.outlines if "once more: " in line}
+    [command] = {line.partition("to reproduce: ")[2] for line in done.outlines if "to reproduce: " in line}
     assert "headstack crash replay" not in done.stdout.str(), "the check is a function, which no command finds"
     again = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=pytester.path / "elsewhere")
-    assert (again.returncode, "a power cut breaks it: the pointer" in again.stdout) == (1, True), again.stdout
+    assert (again.returncode, "the check fails after a power loss: the pointer" in again.stdout) == (1, True), (
+        again.stdout
+    )
 
 
 def devices_in_use(folder: Path) -> list[str]:
@@ -303,7 +305,7 @@ def test_what_differs_from_the_marker_is_a_warning(pytester: pytest.Pytester) ->
     done = pytester.runpytest()
     done.assert_outcomes(passed=2, warnings=2)
     done.stdout.fnmatch_lines(["*disk: size: 1000001 is 999,936 bytes, in whole blocks of 512*"])
-    done.stdout.fnmatch_lines(["*fault?0?.ranges has no effect: lies outside of what is exported*"])
+    done.stdout.fnmatch_lines(["*fault?0?.ranges has no effect: is outside the exported range*"])
 
 
 def test_an_exploration_of_next_to_nothing_is_inconclusive(pytester: pytest.Pytester) -> None:
@@ -330,7 +332,7 @@ def test_a_store_that_is_asked_for_too_little_is_found_out(pytester: pytest.Pyte
     pytester.makepyfile(text.replace('fill(disk, folder, "FULL")', 'fill(disk, folder, "OFF")'))
     done = pytester.runpytest("--disk-budget", "60", "-k", "test_commits_survive")
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["*a power cut breaks it*", "*commits were acknowledged, * are there*"])
+    done.stdout.fnmatch_lines(["*the check fails after a power loss*", "*commits were acknowledged, * are there*"])
 
 
 UNSYNCED = """
@@ -351,7 +353,7 @@ UNSYNCED = """
                 synced += journal.stat().st_size - before > 4096
         covered = disk.explore(lambda folder, marks: None, budget="100").coverage
         with open(REPORT, "a") as file:
-            print(writeback, covered.windows, covered.told(), file=file)
+            print(writeback, covered.windows, covered.describe(), file=file)
 """
 
 

@@ -150,6 +150,9 @@ def wrong_with(command: str, known: dict[tuple[str, ...], set[str]]) -> str:
         path = (*path, words.pop(0))
     below = {words[len(path)] for words in known if words[: len(path)] == path and len(words) > len(path)}
     first = words[0] if words else ""
+    if not path and (first == "FILE" or "." in first):
+        # A file instead of a command is identified.
+        return ""
     # A group that does something without a name takes arguments; others take the names of what is below them.
     if below and first and not first.startswith("-") and "" not in known[path]:
         return f"{first!r} is none of {', '.join(sorted(below))}"

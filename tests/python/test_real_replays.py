@@ -63,7 +63,7 @@ def test_a_file_is_played_in_every_mode(recorded: Path, data: Path) -> None:
 
 def test_writes_need_a_word_and_go_where_they_went(recorded: Path, data: Path) -> None:
     before = data.read_bytes()
-    with pytest.raises(hs.InputError, match=r"has 60 writes and trims: --destroy .*--overwrite .*--writes skip"):
+    with pytest.raises(hs.InputError, match=r"has 60 writes and trims; .*--destroy .*--overwrite .*--writes skip"):
         hs.replay(trace(recorded), data, "asap", buffered=True)
     [skipped] = hs.replay(trace(recorded), data, "asap", buffered=True, writes="skip")
     assert skipped["requests"] == 240
@@ -166,18 +166,21 @@ def test_intervals_are_kept(recorded: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["DATA", "--policy", "sptf"], "policy: a real target has its own"),
-        (["DATA", "--seed", "2"], "seed: a real target has its own"),
-        (["DATA"], "--writes skip leaves writes out"),
+        (["DATA", "--policy", "sptf"], "policy: does not apply to real targets"),
+        (["DATA", "--seed", "2"], "seed: does not apply to real targets"),
+        (["DATA"], "--writes skip (leave writes out)"),
         (["DATA", "--writes", "never"], "writes: 'never' is unknown; allowed: as-recorded, skip, as-reads"),
         (["DATA", "--writes", "skip", "--engine", "fast"], "auto, ring, psync"),
         (["null", "--slots", "0"], "1 to 32768 are allowed"),
-        (["null", "null", "--record", "x.parquet"], "2 replays cannot be one trace"),
+        (["null", "null", "--record", "x.parquet"], "2 replays; only one can be recorded"),
         (["/dev/nosuch", "--writes", "skip"], "nosuch"),
         ([CHEETAH, "--writes", "skip"], "--step kind=read,flush"),
-        ([CHEETAH, "--realtime"], "realtime: a simulation knows no time but its own"),
-        (["SMALL", "--writes", "skip", "--buffered"], "small has 8,192; outside: fold"),
-        (["SMALL", "--writes", "skip", "--buffered", "-m", "asap,closed"], "recorded.csv: its requests reach to byte "),
+        ([CHEETAH, "--realtime"], "realtime: applies only to real targets"),
+        (["SMALL", "--writes", "skip", "--buffered"], "small has 8,192 bytes; use --outside fold"),
+        (
+            ["SMALL", "--writes", "skip", "--buffered", "-m", "asap,closed"],
+            "recorded.csv: its requests extend to ",
+        ),
     ],
 )
 def test_bad_input_gets_one_line(

@@ -121,19 +121,19 @@ def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -
     [
         ([CHEETAH, "--mode", "warp"], "mode: 'warp' is unknown; allowed: timed, asap, closed, dependent"),
         ([CHEETAH, "--mode", "asap", "--depth", "0"], "depth must be at least 1"),
-        ([CHEETAH, "--depth", "4"], "depth: only the mode asap has one"),
+        ([CHEETAH, "--depth", "4"], "depth: applies only to the mode asap"),
         ([CHEETAH, "--time-scale", "0"], "time_scale must be above 0"),
-        ([CHEETAH, "--mode", "asap", "--time-scale", "2"], "time_scale: only the mode timed"),
+        ([CHEETAH, "--mode", "asap", "--time-scale", "2"], "time_scale: applies only to the mode timed"),
         ([CHEETAH, "--outside", "wrap"], "outside: 'wrap' is unknown"),
         ([CHEETAH, "--requests", "many"], "--requests: 'many'"),
         ([f"{CHEETAH}@10GB"], "a replay uses a whole system"),
         (
             ["cheetah-9lp"],
-            "run.parquet: request 1: 512 bytes at 16096826368; the system ends at 9105018880; outside: fold",
+            "run.parquet: request 1: 512 bytes at 16096826368; the system ends at 9105018880; outside: use fold",
         ),
         (["nosuch"], "no drive"),
-        ([CHEETAH, ATLAS, "--record", "x.parquet"], "2 replays cannot be one trace"),
-        ([CHEETAH, "-s", "kind=trim"], "there is no request in the recording"),
+        ([CHEETAH, ATLAS, "--record", "x.parquet"], "2 replays; only one can be recorded"),
+        ([CHEETAH, "-s", "kind=trim"], "the trace has no requests"),
     ],
 )
 def test_bad_input_gets_one_line(

@@ -15,7 +15,7 @@ from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Se
 from headstack.report.html import to_html
 from headstack.report.pages import FOLDER
 from headstack.results.answers import Gain
-from headstack.results.words import known, number, time, with_error, with_says
+from headstack.results.words import format_significant, number, time, with_error, with_says
 from headstack.simulation.report import report_of
 
 SSD = "970-evo-1tb"
@@ -36,7 +36,7 @@ def test_digits_are_those_that_are_known() -> None:
     assert with_error(161.2819, 3.2) == "161 ± 3"
     assert with_error(225_243, 12_115) == "225,000 ± 12,000"
     assert [str(Gain(1.3049, 0.021)), str(Gain(728.01, 41.66))] == ["1.30 ± 0.02", "728 ± 42"]
-    assert known(165.49, 18.5) == "165"
+    assert format_significant(165.49, 18.5) == "165"
     assert [number(value) for value in (0.0994, 6.0415, 161.28, 40246.4)] == ["0.0994", "6.04", "161", "40,246"]
     assert [time(ms) for ms in (0.097, 6.0415, 12_345)] == ["97 µs", "6.04 ms", "12.3 s"]
 
@@ -107,7 +107,7 @@ def test_a_page_begins_with_its_answer_and_ends_with_how_it_was_found(both: hs.R
     order = [
         report.summary.split(" IOPS")[0].partition(" ± ")[0],
         figures_of(report)["saturation"].says,
-        "How it was found",
+        "Method",
         "Provenance",
     ]
     places = [plain.index(one) for one in order]

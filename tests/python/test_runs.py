@@ -50,7 +50,7 @@ def test_a_host_stands_before_a_drive() -> None:
     (plain,), (behind,) = specify(ATLAS, None, {}), specify(ATLAS, None, {"host": "m1015"})
     assert behind["system"]["drive"]["disk"]["interface"]["host"]["tags"] == 32
     assert "host" not in plain["system"]["drive"]["disk"]["interface"]
-    with pytest.raises(hs.InputError, match=r"it names its host as host\.adapter in its file"):
+    with pytest.raises(hs.InputError, match=r"set host\.adapter in its file"):
         specify("md-raid5-8x2tb", None, {"host": "m1015"})
 
 

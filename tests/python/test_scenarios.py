@@ -304,7 +304,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
     refused(
         called("run", SMALL_ARRAY, "-w", "demartek-oltp", "--lun", "data"), "--lun: ", "demartek-oltp states its own"
     )
-    refused(called("run", CHEETAH, "-w", "demartek-oltp"), "streams[0].lun: ", "; allowed: drive, or no key")
+    refused(called("run", CHEETAH, "-w", "demartek-oltp"), "streams[0].lun: ", "; allowed: drive, or omit the key")
     refused(called("run", CHEETAH, "-w", "serverbnch"), "no workload or scenario", "closest: serverbench, web-server")
     refused(called("catalog", "scenarios", "show", "serverbnch"), "no scenario", "closest: serverbench")
     refused(called("catalog", "scenarios", "show", "database", "--toml"), "no scenario", "`headstack scenarios list`")
@@ -322,7 +322,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
         ("[streams.video]", "[streams.vdeo]", "bad.toml:", "did you mean `video`?"),
         ("users = 2", "users = 0", "bad.toml:32: streams[3].web.users: ", "1 to 65536"),
         ('["40%", "50%"]', '["50%", "40%"]', "bad.toml:", "not above its start"),
-        ('name = "hot"', 'name = "cold"', "bad.toml:", "the name of another stream"),
+        ('name = "hot"', 'name = "cold"', "bad.toml:", "already the name of a stream"),
         ('{ time = "5s" }', '{ tim = "5s" }', "bad.toml:5: run_length.tim: ", "did you mean `time`?"),
         ("cpus = 2", "cpus = 0", "bad.toml:2: cpus: ", "1 to 4096"),
     ],

@@ -89,19 +89,22 @@ def test_shards_that_do_not_fit_together_are_named(shards: list[Path], tmp_path:
     assert refused(second) == "shards are missing: 1/3, 3/3"
     again = tmp_path / "again.parquet"
     again.write_bytes(first.read_bytes())
-    assert refused(first, second, third, again) == f"{again}: shard 1/3 is there twice, in {first} too"
+    assert refused(first, second, third, again) == f"{again}: shard 1/3 is duplicate; it is also in {first}"
     halves = part(tmp_path, "2/2", store=tmp_path / "store")
     assert refused(first, halves) == f"{halves}: shard 2/2 overlaps {first}, which is shard 1/3"
     other = part(tmp_path, "3/3", vary=VARY | {"requests": 301})
-    assert refused(first, second, other) == f"{other}: of another sweep than {first}, or by another build of headstack"
+    assert (
+        refused(first, second, other)
+        == f"{other}: belongs to another sweep than {first}, or to another build of headstack"
+    )
     plain = tmp_path / "plain.parquet"
     hs.sweep(SYSTEMS[0], "file-server", vary={"requests": 300}, store=tmp_path / "store").to_parquet(plain)
-    assert refused(plain).startswith(f"{plain}: this is no shard of a sweep; headstack sweep --shard")
+    assert refused(plain).startswith(f"{plain}: not a shard of a sweep; headstack sweep --shard")
     text = tmp_path / "text.parquet"
     text.write_text("nothing of the kind")
-    assert refused(text).startswith(f"{text}: this is no shard of a sweep")
+    assert refused(text).startswith(f"{text}: not a shard of a sweep")
     assert refused(tmp_path / "none.parquet") == f"{tmp_path / 'none.parquet'}: No such file or directory"
-    assert refused() == "no shard is named; give the files of all of them"
+    assert refused() == "no shard: name the files of all shards"
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "-1/3", "1/0"])

@@ -337,18 +337,18 @@ def test_what_is_missing_is_said_at_once_and_estimated_where_the_class_allows_it
         "catalog", "drives", "new", "--from", "x18.txt", "--source", "B Seagate DS2045.1", "-o", "x18.toml"
     )
     assert done.returncode == 0
-    assert "missing, and estimated by the class of drive:\n" in done.stderr
-    assert "geometry.platters = 9 (the density of drives of its year); or add: platters: 9\n" in done.stderr
+    assert "missing, and estimated from the class of the drive:\n" in done.stderr
+    assert "geometry.platters = 9 (platter density of its year); or add: platters: 9\n" in done.stderr
     assert "seek.read_average = 8.5ms (" in done.stderr
-    assert "without a place in a drive file: Power-On Hours per Year (24×7), Limited Warranty (years)\n" in done.stderr
+    assert "not used in a drive file: Power-On Hours per Year (24×7), Limited Warranty (years)\n" in done.stderr
     drive = hs.Drive.load(tmp_path / "x18.toml")
     sources = {value["key"]: value["source"] for value in drive.stated}
     assert sources["geometry.platters"].startswith("D ")
     assert sources["seek.read_average"].startswith("D ")
     assert sources["spindle.speed"] == "B Seagate DS2045.1"
     text = (tmp_path / "x18.toml").read_text()
-    assert "platters = 9  # not on the sheet: an estimate\n" in text
-    assert '# sustained_inner_rate = "135MB/s"  # not on the sheet' in text
+    assert "platters = 9  # estimate, not on the sheet\n" in text
+    assert '# sustained_inner_rate = "135MB/s"  # derived, not on the sheet' in text
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_what_is_missing_is_said_at_once_and_estimated_where_the_class_allows_it
             "missing: year, capacity, geometry, buffer.size, interface.kind, interface.rate; add",
         ),
         ("NAND: 96L TLC\n", "missing: capacity, interface.kind; add lines such as these: capacity: 16TB; interface"),
-        ("Capacity: 4TB\n", "nothing tells a disk from a solid-state drive; add one of these lines: spindle speed"),
+        ("Capacity: 4TB\n", "cannot distinguish a disk from an SSD; add one of these lines: spindle speed"),
         ("hello\n", "sheet.txt: no line has a label and a value, for example 'Capacity: 18TB'"),
         (KIOXIA, "line 1: the sheet has 2 models; choose one with --column 1 to 2"),
         (SEAGATE.replace("platters = 9", "platters = 0"), "the sheet does not describe a valid drive: line "),
@@ -376,14 +376,17 @@ def test_sheets_that_make_no_drive(headstack: Headstack, tmp_path: Path, sheet: 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("(ms): 4.16", "(ms): 2.0"), "spindle.speed: half a turn at 7200rpm takes 4.17 ms, not 2 ms"),
-        (("heads = 18", "heads = 20"), "geometry.heads: 20 heads on 9 disks; two a disk at most, and few less"),
-        (("270MB/s", "700MB/s"), "media.sustained_outer_rate: 700MB/s is more than the interface carries, 600MB/s"),
-        (("Limited", "Capacity: 16TB\nLimited"), "capacity.size: line 19: Capacity: 16TB is another value than line 5"),
+        (("(ms): 4.16", "(ms): 2.0"), "spindle.speed: half a revolution at 7200rpm takes 4.17 ms, not 2 ms"),
+        (
+            ("heads = 18", "heads = 20"),
+            "geometry.heads: 20 heads on 9 platters; allowed: two per platter, or up to two fewer",
+        ),
+        (("270MB/s", "700MB/s"), "media.sustained_outer_rate: 700MB/s exceeds the interface rate, 600MB/s"),
+        (("Limited", "Capacity: 16TB\nLimited"), "capacity.size: line 19: Capacity: 16TB differs from line 5"),
         (("Limited", "LBAs: 39,063,650,304\nLimited"), "39,063,650,304 blocks of 512 bytes are not 18TB; the blocks"),
         (
             ("Limited", "Track-to-track seek: 9 ms\nAverage seek: 8 ms\nLimited"),
-            "9ms is no less than seek.read_average",
+            "9ms is not less than seek.read_average",
         ),
     ],
 )
@@ -395,7 +398,7 @@ def test_contradictions_are_told(change: tuple[str, str], told: str) -> None:
 
 def test_reads_that_the_latency_does_not_allow_are_a_contradiction() -> None:
     sheet = Sheet.of(lines_of(SAMSUNG.replace("QD1): Up to 13,000", "QD1): Up to 1,300")))
-    assert "stated.random_read: 98,000 a second at depth 32 are more than 769.2us each allow" in sheet.contradictions[0]
+    assert "stated.random_read: 98,000 IOPS at queue depth 32 exceed" in sheet.contradictions[0]
     assert Sheet.of(lines_of(SAMSUNG)).contradictions == []
 
 

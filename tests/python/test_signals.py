@@ -164,8 +164,8 @@ def test_a_conditioning_goes_on_where_it_was(number: int, tmp_path: Path) -> Non
 CHARACTERIZING = """
 import sys, time
 from headstack.prediction import predictor; from headstack.io import signals
-from headstack.prediction.predictor import Axes; from headstack.prediction import grid, kept
-from headstack.prediction.measured import Device
+from headstack.prediction.predictor import Axes; from headstack.prediction import grid, stored_tests
+from headstack.prediction.device_tests import Device
 
 target, pause_after = sys.argv[1], int(sys.argv[2])
 few = dict(
@@ -173,8 +173,8 @@ few = dict(
     random_shares=(0.5, 1.0), read_shares=(0.0, 1.0), mixed_sizes_bytes=(4096,), mixed_ranges=(0,), open_shares=(1,),
     hot_ranges=(1,), loads=(0.5,), requests=100, warm_up=1, environments=10,
 )
-kept.EVERY_S = 0.0
-kept.BATCH = 10
+stored_tests.EVERY_S = 0.0
+stored_tests.BATCH = 10
 made = [0]
 
 def counted(make, tests_of):
@@ -355,51 +355,3 @@ def test_a_terminal_that_is_gone_takes_nothing_with_it(tmp_path: Path) -> None:
     assert process.wait(timeout=PATIENCE_S) == 128 + signal.SIGHUP
     [run] = json.loads((tmp_path / "m.json").read_text())
     assert run["ended_early"] == "stopped by hand"
-
-
-STEADY = """name = "Steady"
-preconditioned = true
-[capacity]
-size = "128GB"
-[flash]
-cells = "mlc"
-channels = 2
-dies_per_channel = 2
-over_provisioning = 0.15
-[interface]
-kind = "sata"
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (("run", "steady.toml", "--size", "4KiB", "--requests", "1000", "--json", "out"), "nothing is written"),
-        (("serve", "steady.toml", "--nbd", "unix:out", "--data", "discard", "--floor", "1us"), "nothing is written"),
-        (
-            *(("choose", "file-server", "--rate", "100", "--limit", "p99=80ms", "--capacity", "50GB"),),
-            "finished runs are kept: repeat the command to resume",
-        ),
-    ],
-    ids=("run", "serve", "choose"),
-)
-def test_preconditioning_shows_how_far_it_is_and_ends_at_once(
-    command: tuple[str, ...], said: str, number: int, tmp_path: Path
-) -> None:
-    (tmp_path / "steady.toml").write_text(STEADY)
-    (tmp_path / "own.csv").write_text(
-        "item,price,currency,date,confidence,source\nsteady,55,USD,2019-06-30,A,a quote\n"
-    )
-    prices = ("--prices", "own.csv", "--own-prices", "--among", "steady.toml", "--on", "2019-07", "--store", "store")
-    process = started(tmp_path, *command, *(prices if command[0] == "choose" else ()))
-    assert process.stderr is not None
-    # Two minutes for each TB: it is far from its end.
-    line = process.stderr.readline()
-    assert line.endswith(" %\n"), line
-    sent = time.monotonic()
-    out, err = ended(process, number)
-    if os.environ.get("HEADSTACK_QUIET_MACHINE"):
-        assert time.monotonic() - sent < 1
-    assert err.splitlines()[-1] == f"headstack: interrupted; {said}"
-    assert (out, "out" in left(tmp_path)) == ("", False)

@@ -39,7 +39,7 @@ def test_they_are_listed_and_shown(headstack: Headstack) -> None:
     row = next(line for line in headstack("catalog", "drives", "list").stdout.splitlines() if line.startswith(NVME))
     assert "NVME" in row
     shown = headstack("catalog", "drives", "show", NVME).stdout
-    assert "derived: C usual of TLC" in shown
+    assert "derived: C usual for TLC" in shown
     assert "Lenovo Press" in shown
 
 
@@ -93,7 +93,7 @@ def test_a_run_that_uses_up_erased_flash_is_not_steady(small: str, headstack: He
 )
 def test_an_assumed_flush_cost_is_named(system: str, words: str, tmp_path: Path) -> None:
     def notes_of(results: hs.Results) -> list[str]:
-        return [note for note in results.notes if note.startswith("the cost of a flush is not known for this drive")]
+        return [note for note in results.notes if note.startswith("this drive has no measured flush cost")]
 
     job = tmp_path / "sync.fio"
     job.write_text("[log]\nrw=write\nbs=4k\nsize=1m\nfsync=1\ndirect=1\n")

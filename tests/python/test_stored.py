@@ -75,7 +75,7 @@ def test_an_unknown_version_is_refused(
 
 def test_a_characterization_without_percentiles_is_to_be_made_again(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps(CHARACTERIZATION | {"schema": 1}))
-    with pytest.raises(hs.InputError, match=r"^a: was tested before percentiles were kept; characterize it again$"):
+    with pytest.raises(hs.InputError, match=r"^a: has no percentiles; run headstack characterize again$"):
         Characterization.load(tmp_path / "old.json")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks
-from headstack.traces import endless
+from headstack.traces import trace_scenario
 from headstack.traces.report_types import ReuseReport, TraceReport
 
 MSR = REPOSITORY / "crates" / "trace" / "samples" / "msr.csv"
@@ -71,7 +71,7 @@ def test_a_closed_loop_says_that_it_is_one(tmp_path: Path) -> None:
     hs.run(CHEETAH, "file-server", depth=4, requests=2_000, warm_up=0, record=path)
     made = hs.synthesize(path, twin, length="1500").made
     assert (made["learnt_clients"], made["clients"], made["requests"]) == (4, 4, 1_500)
-    assert "a closed loop of 4 clients: replay it by --mode closed" in hs.Trace(twin).info()["meta"]["notes"]
+    assert "a closed loop of 4 clients: replay it with --mode closed" in hs.Trace(twin).info()["meta"]["notes"]
     [row] = hs.replay(twin, CHEETAH, "closed")
     assert row["achieved_depth_mean"] == pytest.approx(4, rel=0.05)
 
@@ -150,7 +150,7 @@ def test_a_scenario_has_the_bursts_and_the_reuse_of_its_trace(tmp_path: Path, he
     hs.run("pm9a3-7680gb", str(tmp_path / "bursty.toml"), requests=40_000, record=tmp_path / "t.parquet")
     done = headstack("trace", "synthesize", "t.parquet", "--scenario", "s.toml", "--json", "s.json", "--html", "s.html")
     assert done.returncode == 0, done.stderr
-    assert "lost: bursts are of no kind" in done.stdout
+    assert "lost: kinds of bursts" in done.stdout
     card = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["scorecard"]
     assert card["misses"]["max_error"] < 0.05
     assert card["requests_per_s"]["twin"] == pytest.approx(card["requests_per_s"]["trace"], rel=0.3)
@@ -181,7 +181,7 @@ def test_phases_have_the_dispersion_at_every_scale() -> None:
 
     bins_s = [10 ** (step / 3) for step in range(-9, 7)]
     scales = [{"bin_ns": round(one * 1e9), "index_of_dispersion": dispersion(parts, one)} for one in bins_s]
-    found = endless.phases(cast(TraceReport, {"requests_per_s": rate_per_s, "arrivals": {"scales": scales}}))
+    found = trace_scenario.phases(cast(TraceReport, {"requests_per_s": rate_per_s, "arrivals": {"scales": scales}}))
     assert sum(rate for rate, _ in found) == pytest.approx(rate_per_s)
     modulated = []
     for rate, process in found:
@@ -194,14 +194,14 @@ def test_phases_have_the_dispersion_at_every_scale() -> None:
 def test_arrivals_without_bursts_are_a_poisson_process() -> None:
     scales = [{"bin_ns": 10**power, "index_of_dispersion": 1.0} for power in range(6, 10)]
     report = {"requests_per_s": 50.0, "arrivals": {"scales": scales}}
-    assert endless.phases(cast(TraceReport, report)) == [(50.0, "poisson")]
+    assert trace_scenario.phases(cast(TraceReport, report)) == [(50.0, "poisson")]
 
 
 def test_classes_of_blocks_are_those_that_the_misses_tell() -> None:
     # Each of 1,000 blocks as often as the other, so that a cache that holds a part of them misses all but that part.
     curve = [{"cache": cache, "miss_ratio": 1 - cache / 1_000} for cache in range(50, 1_000, 50)]
     reuse = {"references": 10_000_000, "distinct": 1_000.0, "lru_curve": curve}
-    found = endless.classes(cast(ReuseReport, reuse))
+    found = trace_scenario.classes(cast(ReuseReport, reuse))
     assert sum(share for share, _ in found) == pytest.approx(1)
     assert sum(blocks for share, blocks in found if share > 0.01) == pytest.approx(1_000, rel=0.1)
 

@@ -188,7 +188,7 @@ def page() -> str:
         text += [
             f"## {table.name}",
             "",
-            fill(table.told, 128),
+            fill(table.text, 128),
             "",
             "| column | kind | unit | meaning |",
             "| --- | --- | --- | --- |",

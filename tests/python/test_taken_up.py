@@ -16,7 +16,7 @@ from headstack.choice import report as choice_report
 from headstack.report.figures import Lines, Report
 from headstack.report.html import to_html
 from headstack.results.explorer import ENGINE, simulator
-from headstack.results.explorer_queries import taken
+from headstack.results.explorer_queries import variable_curves
 from headstack.simulation import report as sweeps_report
 from test_choose import JOB
 from test_studies import put
@@ -70,7 +70,7 @@ def looked(reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory)
 
 def drawn(report: Report) -> list[tuple[float, float]]:
     """The points of the first curve that can be taken up."""
-    found = taken(report)
+    found = variable_curves(report)
     place = next(place for place, curves in found.curves.items() if curves)
     figure = [figure for section in report.sections for figure in section.figures][place]
     assert isinstance(figure, Lines)
@@ -135,7 +135,7 @@ def test_a_system_of_ones_own_is_in_the_page(tmp_path: Path, headstack: Headstac
 def test_a_changed_drive_is_not_taken_for_that_of_the_catalogue(tmp_path: Path) -> None:
     file = tmp_path / "man3735.toml"
     file.write_text((REPOSITORY / "catalogue" / "drives" / file.name).read_text().replace("10025rpm", "9000rpm"))
-    found = taken(hs.run(file, "file-server", depth=[1, 4], requests=300).report())
+    found = variable_curves(hs.run(file, "file-server", depth=[1, 4], requests=300).report())
     assert [curve.system for curve in found.curves[0]] == ["man3735.toml"]
     assert found.files["man3735.toml"]["stated"]["spindle"]["speed"] == "9000rpm"
 
@@ -144,7 +144,7 @@ def test_an_array_of_ones_own_is_refused_in_words(tmp_path: Path) -> None:
     array = (REPOSITORY / "catalogue" / "arrays" / f"{ARRAY}.toml").read_text()
     (tmp_path / "mine.toml").write_text(array.replace(ARRAY, "mine"))
     report = hs.run(tmp_path / "mine.toml", "file-server", depth=[1, 4], requests=300).report()
-    found = taken(report)
+    found = variable_curves(report)
     assert found.curves[0] == []
     assert found.refused[0] == ["mine cannot be varied here: the result does not contain the file of its system."]
 

@@ -133,5 +133,5 @@ def test_a_ticket_is_text_to_its_last_line() -> None:
     assert lines[0] == f"**{plain}**"
     assert lines[-1] == f"headstack {plain}: {plain} `0123456789ab` seed 1"
     assert {"\\# no heading", "1\\. no item", "\\- none", "- \\> no quotation", "- \\+ no list"} <= set(lines)
-    assert f"Asked: {plain}" in lines
+    assert f"Question: {plain}" in lines
     assert f"| A | {plain} | {plain} |" in lines

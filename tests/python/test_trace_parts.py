@@ -63,7 +63,7 @@ def test_parts_are_the_bytes_of_one_pass_and_done_once(
 def test_what_is_not_read_in_parts_is_refused(days: list[str], headstack: Headstack, tmp_path: Path) -> None:
     for files, step, said in (
         (["day.csv"], [], "import it first"),
-        ([days[0]], ["-s", "first=10"], "the step first=10 depends on the requests before"),
+        ([days[0]], ["-s", "first=10"], "the step first=10 depends on earlier requests"),
         ([days[0]], ["--executor", "cloud"], "executor: 'cloud' is unknown"),
     ):
         done = headstack("trace", "analyze", *files, "-q", *step, "--store", str(tmp_path / "store"))

@@ -55,7 +55,7 @@ def test_caches_have_the_stated_types(recorded: hs.Trace) -> None:
         hs.caches(recorded, "lru", "100", holds="objects", sample=0.5, samples=2, admit="64KiB"),
         hs.caches(recorded, "lru", "1MiB", holds="bytes", writes="back", admit="50%"),
     ):
-        assert list(differences(lab.asked, LabOptions)) == []
+        assert list(differences(lab.options, LabOptions)) == []
         assert list(differences(lab.report, LabReport)) == []
         assert list(differences(lab.behind, Behind | None)) == []
         assert list(differences(lab.times, list[Responses] | None)) == []
@@ -65,7 +65,7 @@ def test_caches_have_the_stated_types(recorded: hs.Trace) -> None:
 def test_synthetic_traces_have_the_stated_types(recorded: hs.Trace, tmp_path: Path) -> None:
     twin = hs.synthesize(recorded, tmp_path / "twin.parquet", length="1000")
     endless = hs.synthesize_scenario(recorded, tmp_path / "twin.toml")
-    assert list(differences(twin.asked, SynthesisOptions)) == []
+    assert list(differences(twin.options, SynthesisOptions)) == []
     for found in (twin, endless):
         assert list(differences(found.made, Made)) == []
         assert list(differences(found.scorecard, Scorecard)) == []

@@ -92,7 +92,7 @@ def test_columns_are_declared_in_files(headstack: Headstack, tmp_path: Path) -> 
     assert (done.returncode, "own.toml: `when` must be time, offset" in done.stderr) == (2, True), done.stderr
     (tmp_path / "tables" / "own.toml").unlink()
     done = headstack("trace", "info", "app.log", "--columns", "tables")
-    assert "none of its tables is that of app.log" in done.stderr
+    assert "none of its tables fits app.log" in done.stderr
 
 
 def test_a_file_of_no_format_is_told_its_nearest(headstack: Headstack, tmp_path: Path) -> None:
@@ -259,17 +259,17 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
     [
         (["info", "nosuch.csv"], "nosuch.csv: there is no such file"),
         (["info", "empty"], "empty: the file is empty"),
-        (["info", "."], ".: is a folder without a stored trace"),
-        (["info", "prose"], "prose: is in none of the formats"),
-        (["info", "t.csv", "--format", "nosuch"], "format: there is no `nosuch`, but parquet, "),
+        (["info", "."], ".: is a directory without *.parquet files"),
+        (["info", "prose"], "prose: is in no known format"),
+        (["info", "t.csv", "--format", "nosuch"], "format: `nosuch` is unknown; allowed: parquet, "),
         (["info", "t.csv", "--format", "spc"], "t.csv:1: "),
         (["info", "t.csv", "-s", "kind=reed"], "step: kind: must be one of read, write"),
-        (["info", "t.csv", "-s", "sort"], "step: `sort` is not a step; there are kind="),
+        (["info", "t.csv", "-s", "sort"], "step: `sort` is not a step; allowed: kind="),
         (["info", "t.csv", "--columns", "time=1"], "columns: "),
         (["info", "t.csv", "--at", "noon"], "at: must be queue or issue"),
         (["info", "t.csv", "--sector", "4G"], "--sector: "),
         (["import", "t.csv", "-o", "nosuch/t.parquet"], "nosuch/t.parquet: the folder nosuch does not exist"),
-        (["export", "t.csv", "-o", "x", "--to", "nosuch"], "to: there is no `nosuch`, but blkparse"),
+        (["export", "t.csv", "-o", "x", "--to", "nosuch"], "to: `nosuch` is unknown; allowed: blkparse"),
         (["import", "t.csv"], "Missing option '-o'"),
     ],
 )

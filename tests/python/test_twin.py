@@ -19,7 +19,7 @@ import pytest
 import headstack as hs
 from conftest import Headstack, lacks, slow
 from headstack.catalogue.system import load_system
-from headstack.cli.predict.twin import draw as draw_calibration
+from headstack.cli.predict.twin import draw_calibration
 from headstack.twin.device import Answers, Requests, SimulatedDevice
 from headstack.twin.families import array, disk
 from headstack.twin.families.disk_draws import draw
@@ -28,9 +28,9 @@ from headstack.twin.families.disk_model import rising
 from headstack.twin.fitting import order
 from headstack.twin.learning import Calibration, learn, load_answers, save_answers
 from headstack.twin.learnt import Learnt, Residual
+from headstack.twin.model_files import render_files
 from headstack.twin.probes import queue, read_buffer, rotation, seeks, tracks, write_cache, zones
 from headstack.twin.session import OutOfTimeError, Session, places
-from headstack.twin.written import written
 
 
 def session_of(name: str, **given: float) -> Session:
@@ -47,7 +47,7 @@ def test_no_bound_of_a_seek_is_negative(monkeypatch: pytest.MonkeyPatch) -> None
         ),
         seek_sd_ns=np.array([5.26e5, 1e5]),
         others=[],
-        session=SimpleNamespace(of=lambda name: []),
+        session=SimpleNamespace(runs_of=lambda name: []),
     )
     points = disk._values(cast("Fit", found))["seek.points"]
     assert (points.low, points.high) == ("0.000ms", "9.364ms")
@@ -67,10 +67,10 @@ def test_the_turn_survives_a_late_clock() -> None:
     """20 us of jitter on completions, as a socket has, leave 20 millionths."""
     session = session_of("spinpoint-f1-1tb")
     rotation.ask(session)
-    (asked,) = session.of(rotation.TEST)
+    (asked,) = session.runs_of(rotation.TEST)
     late = np.abs(np.random.default_rng(3).normal(0, 20_000, len(asked.requests))).astype(np.int64)
     answers = Answers(asked.answers.issued_ns, asked.answers.completed_ns + late)
-    found = rotation.of_repeats(asked.requests, answers)
+    found = rotation.rotation_from_repeats(asked.requests, answers)
     assert found is not None
     assert abs(found.rpm / 7200 - 1) < 20e-6
     assert found.sd_ns / found.period_ns < 5e-6
@@ -81,7 +81,7 @@ def test_nothing_turns_where_responses_are_drawn_at_random() -> None:
     chosen = places(random, 400, 10**12)
     requests = Requests.reads(np.concatenate([chosen, chosen]))
     done = np.cumsum(random.gamma(4, 3e6, len(requests))).astype(np.int64)
-    assert rotation.of_repeats(requests, Answers(done - 10_000_000, done)) is None
+    assert rotation.rotation_from_repeats(requests, Answers(done - 10_000_000, done)) is None
 
 
 def test_rates_fall_from_the_rim_inwards_as_the_sheet_says() -> None:
@@ -132,7 +132,7 @@ def test_what_does_not_lie_on_tracks_is_taken_for_usual() -> None:
     random = np.random.default_rng(2)
     requests = Requests.reads(np.arange(28, dtype=np.uint64) * np.uint64(1 << 18))
     done = np.cumsum(random.uniform(1e6, 9e6, 28)).astype(np.int64)
-    assert tracks.of_angles(requests, Answers(done - 5_000_000, done), turn) is None
+    assert tracks.track_from_angles(requests, Answers(done - 5_000_000, done), turn) is None
     found = tracks.learn(session, rates, turn)
     assert found.bytes.tolist() == pytest.approx([8.8e5, 4.4e5])
 
@@ -146,7 +146,7 @@ def test_a_slow_disk_stays_within_its_time() -> None:
     session = Session(SimulatedDevice(system, 3))
     disk.probes(session)
     assert 90 < session.device_s < 120
-    tests = {one.test for one in session.asked}
+    tests = {one.test for one in session.runs}
     assert {queue.name(64), read_buffer.LONG, write_cache.MIX} <= tests
     short = Session(SimulatedDevice(system, 3), budget_s=60)
     disk.probes(short)
@@ -237,9 +237,13 @@ def test_what_writes_do_not_explain_is_refused() -> None:
     reads alone look like those of any disk."""
     residuals = {"reads": Residual(0.02, 0.0, 0.4, 500), "writes": Residual(-1.3, -1.3, -2.0, 500)}
     assert disk.unexplained(residuals, ["reads"], []) == ""
-    assert disk.unexplained(residuals, ["reads"], ["writes"]).startswith("writes: off by 267 %")
+    assert disk.unexplained(residuals, ["reads"], ["writes"]).startswith(
+        "writes: mean latency differs from the best model by 267 %"
+    )
     residuals["reads"] = Residual(0.12, 0.1, 0.1, 500)
-    assert disk.unexplained(residuals, ["reads"], ["writes"]) == "reads: off by 13 % under the best description"
+    assert (
+        disk.unexplained(residuals, ["reads"], ["writes"]) == "reads: mean latency differs from the best model by 13 %"
+    )
 
 
 def test_what_is_left_unexplained_widens_the_sample(blind) -> None:  # type: ignore[no-untyped-def]
@@ -267,7 +271,7 @@ def test_kinds_of_write_caches_are_told_by_a_burst_and_a_flush(kind: str) -> Non
     disk.probes(session)
     turn = rotation.learn(session)
     assert turn is not None
-    small_ns = float(session.of(write_cache.BURST)[0].answers.response_ns[0])
+    small_ns = float(session.runs_of(write_cache.BURST)[0].answers.response_ns[0])
     kinds = Fit(session, np.random.default_rng(1), turn).kinds_of_cache(small_ns)
     assert kind in kinds
     assert kind == "appending" or "appending" not in kinds
@@ -284,7 +288,7 @@ def test_a_sample_is_of_descriptions_that_run(blind) -> None:  # type: ignore[no
 def test_a_recorded_calibration_is_not_asked_again(tmp_path: Path) -> None:
     first = session_of("spinpoint-f1-1tb", seed=4)
     rotation.ask(first)
-    save_answers(first.asked, tmp_path / "a.npz")
+    save_answers(first.runs, tmp_path / "a.npz")
 
     class Dead(SimulatedDevice):
         def ask(self, requests: Requests, progress: object = None) -> Answers:
@@ -293,12 +297,12 @@ def test_a_recorded_calibration_is_not_asked_again(tmp_path: Path) -> None:
     dead = Dead(load_system("spinpoint-f1-1tb").system)
     again = Session(dead, seed=4, recorded=load_answers(str(tmp_path / "a.npz")))
     rotation.ask(again)
-    assert again.asked[0].answers.completed_ns.tolist() == first.asked[0].answers.completed_ns.tolist()
+    assert again.runs[0].answers.completed_ns.tolist() == first.runs[0].answers.completed_ns.tolist()
     other = Session(dead, seed=5, recorded=load_answers(str(tmp_path / "a.npz")))
     with pytest.raises(AssertionError, match="asked"):
         rotation.ask(other)
     (tmp_path / "b.npz").write_bytes(b"nothing")
-    with pytest.raises(hs.InputError, match="holds no answers"):
+    with pytest.raises(hs.InputError, match="not a file of calibration answers"):
         load_answers(str(tmp_path / "b.npz"))
 
 
@@ -341,11 +345,11 @@ def test_a_flash_drive_is_no_disk() -> None:
 def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack: Headstack) -> None:
     found = headstack("measure", "twin", "cheetah-x15-36lp", "-o", "own.toml", "-q")
     assert re.search(r"spindle.speed\s+(14999\.9|15000\.0)\d+rpm\s+15000\.\d+rpm", found.stdout)
-    assert "written: own.sample.json, own.toml, own.answers.npz" in found.stdout
+    assert "wrote own.sample.json, own.toml, own.answers.npz" in found.stdout
     table = tomllib.loads((tmp_path / "own.toml").read_text())["twin"]
     assert table["class"] == "disk"
     assert table["of"] == "cheetah-x15-36lp"
-    assert "to be missed" in table["values"]["overheads.command"]["how"]
+    assert "still caught" in table["values"]["overheads.command"]["how"]
     assert float(table["values"]["overheads.command"]["low"].removesuffix("ms")) > 0.05
     assert len(json.loads((tmp_path / "own.sample.json").read_text())["systems"]) == 20
     random = ("--size", "8KiB", "--read", "100", "--random", "100")
@@ -381,7 +385,7 @@ def test_ctrl_c_keeps_the_answers(tmp_path: Path) -> None:
 def test_an_array_is_written_beside_its_member(tmp_path: Path) -> None:
     drawn = array.draw(np.random.default_rng(3))
     session = Session(SimulatedDevice(drawn))
-    for name, text in written(Calibration("array", session, Learnt(drawn, {}, [])), "own", "0").items():
+    for name, text in render_files(Calibration("array", session, Learnt(drawn, {}, [])), "own", "0").items():
         (tmp_path / name).write_text(text)
     own = load_system(tmp_path / "own.toml").system["array"]
     for key in ("members", "controller", "links"):
@@ -396,7 +400,7 @@ def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:
         (["cheetah-9lp", "-o", "own.json"], "choose a name that ends with .toml"),
         (["no-such", "-o", "own.toml"], "no-such"),
         (["null:1ms", "-o", "own.toml"], "use null:TIME"),
-        (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "too few"),
+        (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "not enough"),
         (["cheetah-9lp", "-o", "own.toml", "--family", "tape"], "disk, flash, array, volume"),
     ):
         failed = headstack("measure", "twin", *words, "-q")
@@ -448,4 +452,4 @@ def test_a_recording_of_another_form_is_refused(tmp_path: Path, headstack: Heads
     (tmp_path / "a.trace").write_text("R Hit 1 8 100.0 200.0\nread 8\n")
     failed = headstack("measure", "twin", "recording", "a.trace", "--sheet", "cheetah-9lp", "-o", "own.toml")
     assert failed.returncode == 2
-    assert "a.trace:2: is no line of such a recording" in failed.stderr
+    assert "a.trace:2: expected R or W" in failed.stderr

@@ -105,7 +105,7 @@ def test_a_cache_of_one_bit_a_cell_ends_where_it_did() -> None:
 def test_nothing_is_written_where_that_is_not_allowed() -> None:
     found, session = learnt(ReadOnly(loaded(SMALL)))
     assert found.fits, found.why
-    assert not any(one.requests.change_contents for one in session.asked)
+    assert not any(one.requests.change_contents for one in session.runs)
     assert found.values["flash.program"].how == "not identifiable: nothing was written"
 
 
@@ -225,11 +225,11 @@ def test_what_is_no_drive_does_not_fit(device: Any) -> None:
     found, session = learnt(device())
     assert not found.fits
     assert found.why
-    assert not any(one.requests.change_contents for one in session.asked), "found out by reads alone"
+    assert not any(one.requests.change_contents for one in session.runs), "found out by reads alone"
 
 
 def test_where_twins_of_flash_lie_is_known() -> None:
-    known = calibration.of_twins()["flash"]
+    known = calibration.twin_scores()["flash"]
     for kind in ("read", "write"):
         learnt = known.learnt(calibration.Load(kind, 16, 8192), "rate")
         assert isinstance(learnt, calibration.Learnt)

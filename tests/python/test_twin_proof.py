@@ -50,7 +50,7 @@ def test_a_report_tells_of_every_device() -> None:
     found = list(proofs("disk", 13, 5))
     told = tables(found)
     # Logarithms of 0 to 11 %, of which nine in ten cells are within 10.
-    assert told["disk-figures"][0][:4] == ("requests a second", 5.7, 10.5, 11.6)
+    assert told["disk-figures"][0][:4] == ("IOPS", 5.7, 10.5, 11.6)
     # Eleven others each: what holds for nine of ten is the worst of them, so that the worst of all is outside.
     assert told["disk-figures"][0][4] == round(100 * 11 / 12)
     assert [row[0] for row in told["disk-workloads"]] == ["reads alone", "reads"]
@@ -77,7 +77,7 @@ def test_validate_writes_what_intervals_are_learnt_from(
     with pytest.raises(SystemExit) as ended:
         main(asked)
     assert ended.value.code == 0
-    assert "13 hidden devices, 12 of which fit" in capsys.readouterr().out
+    assert "13 hidden devices, 12 fit" in capsys.readouterr().out
     assert len(json.loads(text.read_text())) == 13
     learnt = calibration.read(scores)["disk"].learnt(Load("read", 16, 4096), "rate")
     assert isinstance(learnt, Learnt)

@@ -57,8 +57,8 @@ def test_a_stall_is_no_part_of_a_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{}", "no JSON of fio is in there"),
-        ('{"jobs": []}', "no random reads or writes"),
+        ("{}", "contains no JSON of fio"),
+        ('{"jobs": []}', "no results of random reads or writes"),
         ('{"jobs": [{"job options": {"rw": "randread"}, "read": {}}]}', "'clat_ns' is missing"),
     ],
 )

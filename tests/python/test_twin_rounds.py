@@ -33,14 +33,14 @@ def test_a_device_is_beside_its_own_description_and_away_from_another() -> None:
     slower["drive"]["disk"]["mechanics"]["rpm"] *= 0.8
     device = SimulatedDevice(system, 3)
     workloads = rounds.READS[:3]
-    found = rounds.measured(device, workloads, rounds=2)
+    found = rounds.measure_rounds(device, workloads, rounds=2)
     assert max(rounds.repeats(found, "mean")) < 0.05
     off = {}
     for name, best in (("own", system), ("slower", slower)):
         calibration = Calibration("disk", Session(device), Learnt(best, {}, [best] * 3))
-        cells = rounds.beside(calibration, workloads, found)
+        cells = rounds.compare_rounds(calibration, workloads, found)
         off[name] = [abs(cell.error) for cell in cells if cell.figure == "mean"]
-        assert [cell.holds for cell in cells if cell.figure == "mean"] == [name == "own"] * len(workloads)
+        assert [cell.is_within_interval for cell in cells if cell.figure == "mean"] == [name == "own"] * len(workloads)
     assert np.mean(off["own"]) < 0.03
     assert np.mean(off["slower"]) > 0.1
 
@@ -56,7 +56,7 @@ def test_what_is_measured_for_a_short_while_is_told_less_surely() -> None:
 
     def width(apart: float) -> float:
         found = [[dict.fromkeys(FIGURES, 100.0 * (1 + apart * number))] for number in range(3)]
-        (first, *_) = rounds.beside(calibration, rounds.READS[:1], found)
+        (first, *_) = rounds.compare_rounds(calibration, rounds.READS[:1], found)
         assert first.half_width is not None
         return first.half_width
 

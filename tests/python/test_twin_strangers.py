@@ -13,16 +13,16 @@ from headstack.twin.strangers import Stranger, strangers
 @pytest.mark.parametrize(("number", "what"), [(6, "a disk"), (11, "another volume")])
 def test_a_stranger_fits_nothing_that_it_is_not(number: Any, what: Any) -> None:
     (found,) = strangers(1, seed=3, first=number)
-    assert found.what == what
+    assert found.description == what
     assert found.off == {}
-    assert found.known
+    assert found.is_predicted_well
     assert len(found.refused) >= 3
     assert all(found.refused.values()), "each family says what speaks against it"
 
 
 def test_a_device_that_is_predicted_well_is_no_mistake() -> None:
-    assert Stranger("one", "a disk", off={"flash": 0.02}).known
-    assert not Stranger("one", "a disk", off={"flash": 0.02, "array": 0.2}).known
+    assert Stranger("one", "a disk", off={"flash": 0.02}).is_predicted_well
+    assert not Stranger("one", "a disk", off={"flash": 0.02, "array": 0.2}).is_predicted_well
 
 
 def test_validate_counts_strangers(capsys: Any) -> None:

@@ -37,8 +37,8 @@ def test_a_rate_in_bytes_or_bits_is_as_many_requests_as_carry_it() -> None:
     [
         (("--depth", "0"), "--depth: 0 is out of range; 1 to 65536 is allowed"),
         (("--rate", "0"), "--rate: 0 is out of range; above 0 and up to 1e9 is allowed"),
-        (("--rate", "9", "--arrivals", "bursty:0s/1s"), "--arrivals: 0ns is not allowed; an on phase takes time"),
-        (("--requests", "0"), "--requests: 0 is not allowed; a run measures something"),
+        (("--rate", "9", "--arrivals", "bursty:0s/1s"), "--arrivals: 0ns is not allowed; an on phase has a length"),
+        (("--requests", "0"), "--requests: 0 is not allowed; 1 or more is allowed"),
         (("--read", "101"), "--read: 101 is not a percentage; 0 to 100 is allowed"),
         (("--random=101",), "--random: 101 is not a percentage; 0 to 100 is allowed"),
         (("--size", "5B"), "--size: 5 bytes is not a multiple of the sector of 512 bytes"),
@@ -82,14 +82,14 @@ def test_a_percentage_with_its_sign_is_taken_at_its_word() -> None:
 
 def test_each_command_points_to_the_other(headstack: Headstack, tmp_path: Path) -> None:
     assert said(headstack, "run", "/dev/sda") == (
-        "/dev/sda: this is a real file or device; headstack measure /dev/sda measures it"
+        "/dev/sda: this is a real file or device; use headstack measure /dev/sda"
     )
     (tmp_path / "file.img").write_bytes(bytes(8192))
-    assert said(headstack, "run", "file.img").endswith("headstack measure file.img measures it")
+    assert said(headstack, "run", "file.img").endswith("use headstack measure file.img")
     assert said(headstack, "measure", CHEETAH) == (
         f"{CHEETAH}: no such file or device; to simulate the system of this name: headstack run {CHEETAH}"
     )
-    assert "does not exist; a file is created" in said(headstack, "measure", "nosuch")
+    assert "not found; to create it, add --create" in said(headstack, "measure", "nosuch")
 
 
 DRIVE = 'name = "Mine"\n[capacity]\nsize = "36.7GB"\n[interface]\nkind = "sata"\nrate = "6Gb/s"\n'
@@ -121,7 +121,7 @@ def test_the_rate_of_a_line_is_as_the_sheet_says_it(headstack: Headstack, tmp_pa
 
 def test_requests_that_miss_the_sectors_of_the_medium_are_told(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "w.toml").write_text('name = "w"\n[[lines]]\nsize = "4KiB"\nread_percent = 50\nrandom_percent = 100\n')
-    told = "requests of 4KiB begin at multiples of 512B, and the sectors of the medium are of 4KiB"
+    told = "requests of 4KiB start at multiples of 512B, but physical sectors have 4KiB"
     drive = "mg10-20tb"
     assert told in headstack("run", drive, "-w", "w.toml", *SHORTEST).stdout
     assert told not in headstack("run", ATLAS, "-w", "w.toml", *SHORTEST).stdout

@@ -37,13 +37,13 @@ def test_without_ublk_it_is_refused(headstack: Headstack) -> None:
         pytest.skip("this machine has ublk")
     refused = headstack("serve", DISK, "--ublk", "--floor", "0us")
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-    assert "no /dev/ublk-control: load the module (`modprobe ublk_drv`, Linux 6.5 or newer)" in refused.stderr
+    assert "/dev/ublk-control not found; load the module (`modprobe ublk_drv`, Linux 6.5 or newer)" in refused.stderr
 
 
 @pytest.fixture
 def ublk() -> None:
     if not is_privileged():
-        lacks("root", "ublk devices are for root")
+        lacks("root", "ublk devices require root")
     if not CONTROL.exists() and shutil.which("modprobe") is not None:
         subprocess.run(["modprobe", "ublk_drv"], capture_output=True, check=False)
     if not CONTROL.exists():
@@ -235,7 +235,7 @@ def test_a_file_system_lives_on_it_and_is_told_of_at_the_end(tmp_path: Path) -> 
     run("mount", device, tmp_path)
     assert (tmp_path / "file").read_bytes() == b"kept" * 4096
     try:
-        with pytest.raises(hs.InputError, match=f"{device}: was in use when it ended"):
+        with pytest.raises(hs.InputError, match=f"{device}: still in use at the end"):
             live.stop()
         assert not Path(device).exists()
     finally:

@@ -114,7 +114,7 @@ def test_what_was_chosen_on_a_claim_is_never_predicted(tmp_path: Path) -> None:
     assert (stated.verdict, stated.chosen) == (Verdict.FITTED, ("spindle.speed of mine",))
     chosen = judged(tmp_path, PREDICTS, '\n[[chosen]]\nwhat = "which drives"\non = ["my.claim"]\n')
     assert (chosen.verdict, chosen.chosen) == (Verdict.FITTED, ("which drives",))
-    assert "chosen with it in view: which drives" in chosen.evidence
+    assert "tuned on it: which drives" in chosen.evidence
     elsewhere = '\n[[chosen]]\nwhat = "which drives"\non = ["my.claim"]\nsystems = ["mine.toml"]\n'
     assert judged(tmp_path, PREDICTS, elsewhere).verdict == Verdict.FITTED
 
@@ -135,7 +135,7 @@ others = [
     found = judged(tmp_path, claim, more)
     assert found.verdict == Verdict.PREDICTED
     uncached, slow = found.otherwise
-    assert (uncached.what, uncached.other) == ("one request at a time", "write caches off")
+    assert (uncached.open_choice, uncached.other) == ("one request at a time", "write caches off")
     assert uncached.evidence != found.evidence
     assert not slow.agrees
     assert slow.evidence.startswith("2 figures, mean error 5")

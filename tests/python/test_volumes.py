@@ -87,7 +87,7 @@ def test_every_command_takes_a_choice(headstack: Headstack, trace: Path, tmp_pat
         (("--select", "requests"), "select: must be comparisons of fields"),
         (("--select", "__import__('os')"), "select: must be comparisons of fields"),
         (("--select", "requests>'many'"), "select: names are compared with texts in quotes"),
-        (("--select", "requests>1e9"), "v.parquet: no device is so: requests>1e9"),
+        (("--select", "requests>1e9"), "v.parquet: no device matches requests>1e9"),
         (("--top", "0"), "top"),
         (("--top", "1", "--by", "volume"), "by: 'volume' is unknown"),
     ],
@@ -135,12 +135,12 @@ def test_maps_put_volumes_where_they_say() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a=d0,b=d1", "no place for c"),
-        ("a=d0,b=d1,c=d2", "c: there is no LUN 'd2', but d0, d1"),
+        ("a=d0,b=d1", "no LUN for c"),
+        ("a=d0,b=d1,c=d2", "c: there is no LUN 'd2'; the system has d0, d1"),
         ("a=d0,b=d1,c=d0,x=d0", "the trace has no volume 'x'"),
-        ("a=d0,b=d1,c=d0", "begin at the same place"),
+        ("a=d0,b=d1,c=d0", "begin at the same position"),
         ("a=d0,b=d1,c=d1@1GB", "d1 ends at 50MiB"),
-        ("a=d0,a=d1", "'a' has two places"),
+        ("a=d0,a=d1", "'a' is assigned twice"),
         ("somehow", "allowed: stacked, round-robin, hashed, VOLUME=LUN@SIZE"),
     ],
 )
@@ -176,4 +176,4 @@ def test_a_replay_tells_what_became_of_each_volume(
     assert "\nvolumes\n" in told.stdout
     refused = headstack("trace", "replay", str(trace), jbod, "-q")
     assert refused.returncode == 2
-    assert "give each a place by map" in refused.stderr
+    assert "place each with map" in refused.stderr

@@ -1,4 +1,4 @@
-/** A report with the simulator in it: whatever curve is taken up opens in the explorer, beside what it is varied to. */
+/** A report with the simulator: a selected curve opens in the explorer, next to its variant. */
 
 import { html } from "./dom";
 import { Explorer } from "./explore";
@@ -9,7 +9,7 @@ import { fromHash, type State } from "./state";
 const USUAL = { most: 1000, shows: "mean", inside: null } as const;
 const REQUESTS = 3000;
 
-/** The curve as it is, pinned, and the same again to be changed. */
+/** The curve as it is, pinned, and a copy to be changed. */
 function stateOf({ system, demand, values, load, loads, at }: Taken): State {
   const { requests = String(REQUESTS), ...others } = values;
   const entry = { system, demand, values: others, pinned: true };
@@ -21,7 +21,7 @@ function stateOf({ system, demand, values, load, loads, at }: Taken): State {
 const closes = html("button", { type: "button", class: "closes" }, "back to the report");
 const dialog = html("dialog", { class: "taken-up", "aria-label": "Explore storage" }, closes);
 let explorer: Explorer | null = null;
-/** Where the report was, which the address tells again when the explorer is closed. */
+/** The report's part of the address, restored when the explorer is closed. */
 let before = "";
 
 function opened(state: State): void {

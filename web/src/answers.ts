@@ -1,10 +1,10 @@
-/** Curves of the state: what is known of them at once, what is missing coarse first and then fine. */
+/** Curves of the state: cached points at once, missing points coarse first, then fine. */
 
 import type { Engine, Stated, Told } from "./engine";
 import { scheduleOf } from "./faults";
 import { changesOf, coarse, keyOf, loadsOf, points, replays, type Asked, type Entry, type Load, type State, type Trace } from "./state";
 
-/** Of each load what came of it; whether by fewer requests than were asked for. */
+/** The result at each load, and whether it is from fewer requests than requested. */
 export interface Curve {
   load: Load;
   told: Map<number, { is: Told; isCoarse: boolean }>;
@@ -14,15 +14,15 @@ export interface Curve {
 
 const COARSE_REQUESTS = 400;
 const REMEMBERED = 60;
-/** Points of a curve that are asked for at a time: the deepest take longest. */
+/** Points of a curve per engine request: deep queues take longest. */
 const PORTION = 3;
 
 export class Answers {
   private readonly curves = new Map<string, Curve>();
   private readonly known = new Map<string, Promise<Stated>>();
-  /** What of it was told already. */
+  /** The part already shown. */
   readonly seen = new Map<string, Stated>();
-  /** Why the load of a scenario is what it is, by name. */
+  /** The reason for the fixed load of a scenario, by name. */
   private readonly fixed = new Map<string, Promise<string | null>>();
   /** Schedules by their text. */
   private readonly read = new Map<string, Promise<unknown>>();
@@ -33,11 +33,11 @@ export class Answers {
 
   constructor(
     readonly engine: Engine,
-    /** What the catalogue does not have, by name. */
+    /** Dropped files that the catalogue does not have, by name. */
     readonly files: Map<string, Stated>,
   ) {}
 
-  /** The blueprint of a name, and what it states. */
+  /** The blueprint of a name, and its stated keys. */
   stated(name: string): Promise<Stated> {
     const file = this.files.get(name);
     if (file) {
@@ -50,14 +50,14 @@ export class Answers {
     return known;
   }
 
-  /** What grows along the curve of an entry. */
+  /** The load parameter along the curve of an entry. */
   async loadOf({ demand }: Entry, state: State): Promise<Load> {
     if (this.traces.has(demand)) return state.load === "depth" ? "asap" : "timed";
     if (!demand || (await this.stated(demand)).blueprint.kind !== "scenario") return state.load;
     return (await this.whyFixed(demand)) === null ? "clients" : "fixed";
   }
 
-  /** Why the load of a scenario or workload is what it is; `null` where it is to be chosen. */
+  /** The reason for the fixed load of a scenario or workload; `null` if it can be chosen. */
   whyFixed(demand: string): Promise<string | null> {
     const ask = async () => {
       const { blueprint } = await this.stated(demand);
@@ -68,16 +68,16 @@ export class Answers {
     return known;
   }
 
-  /** The file of what goes wrong in an entry's system, if anything does. */
+  /** The fault schedule of an entry's system, if any. */
   async faults({ system, values }: Entry): Promise<string | null> {
     const file = values.faults;
     if (!file) return null;
     const text = this.schedules.get(file) ?? scheduleOf(file, await this.stated(system));
-    if (text === null) throw new Error(`${file}: there is no such file here; drop it on the page`);
+    if (text === null) throw new Error(`${file}: file not loaded; drop it on the page`);
     return text;
   }
 
-  /** What is asked of the engine for an entry. */
+  /** The engine's question for an entry. */
   async asked(entry: Entry, state: State): Promise<Asked> {
     const known = entry.demand && !this.traces.has(entry.demand) ? this.stated(entry.demand) : null;
     const [system, demand, text, load] = await Promise.all([this.stated(entry.system), known, this.faults(entry), this.loadOf(entry, state)]);
@@ -90,21 +90,21 @@ export class Answers {
     return known;
   }
 
-  /** Takes what was dropped in place of what was called so before. */
+  /** Adds a dropped file, replacing one of the same name. */
   take<T>(of: Map<string, T>, name: string, value: T): void {
     of.set(name, value);
     this.curves.clear();
     this.fixed.delete(name);
   }
 
-  /** The file of an entry's system, with what was changed in it. */
+  /** The file of an entry's system, with its changes. */
   async toml(entry: Entry): Promise<string | null> {
     const { blueprint } = await this.stated(entry.system);
     const values = changesOf(entry);
     return this.engine.ask<string>({ ask: "toml", blueprint, values }, 1);
   }
 
-  /** Which figures that its file states an entry's system drops for its changes, in a sentence; `null` for none. */
+  /** A sentence on the stated figures that an entry's changes drop; `null` for none. */
   async droppedFigures(entry: Entry): Promise<string | null> {
     const { blueprint } = await this.stated(entry.system);
     const values = changesOf(entry);
@@ -112,15 +112,15 @@ export class Answers {
   }
 
   /**
-   * Computes the curves of a state; what was wanted before is given up. `tell` hears of every change until then. Whether
-   * all of it was computed: nothing else was wanted meanwhile.
+   * Computes the curves of a state and abandons the previous request. `show` receives every intermediate result. Returns
+   * whether all was computed, with no newer request meanwhile.
    */
-  async want(state: State, tell: (curves: (Curve | null)[]) => void): Promise<boolean> {
+  async want(state: State, show: (curves: (Curve | null)[]) => void): Promise<boolean> {
     const generation = ++this.generation;
     const frozen = structuredClone(state);
     const isWanted = () => generation === this.generation;
-    const all = () => isWanted() && tell(frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null));
-    // Until the first points are there, the curve that was, which is drawn already.
+    const all = () => isWanted() && show(frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null));
+    // Until the first points arrive, the previous curve, which is already drawn.
     const before = this.last;
     this.last = frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null);
     if (frozen.entries.some((entry) => this.curves.has(keyOf(entry, frozen)))) all();
@@ -134,7 +134,7 @@ export class Answers {
 
   private last: (Curve | null)[] = [];
 
-  private async compute(entry: Entry, state: State, isSelected: boolean, isWanted: () => boolean, tell: () => void): Promise<void> {
+  private async compute(entry: Entry, state: State, isSelected: boolean, isWanted: () => boolean, show: () => void): Promise<void> {
     const key = keyOf(entry, state);
     const curve = this.curves.get(key) ?? { load: state.load, told: new Map(), refused: null };
     if (curve.refused) return;
@@ -158,18 +158,18 @@ export class Answers {
       if (!missing.length) return;
       if (!curve.told.size) {
         const first = all.length > 1 ? coarse(all) : all;
-        // Who drags sees the selected curve before the others; of one alone, each core takes a half.
+        // The selected curve is computed before the others; a single curve is divided between two cores.
         const portions = state.entries.length === 1 ? halves(first) : [first];
         await Promise.all(portions.map((at) => part(at, COARSE_REQUESTS, isSelected ? 0 : 1)));
-        // Drawn once: half of a curve tells nothing.
-        tell();
+        // Drawn once: half of a curve is no use.
+        show();
       }
       const portions = Array.from({ length: Math.ceil(missing.length / PORTION) }, (_, n) => missing.slice(PORTION * n, PORTION * (n + 1)));
-      await Promise.all(portions.reverse().map((at) => part(at, null, 2).then(tell)));
+      await Promise.all(portions.reverse().map((at) => part(at, null, 2).then(show)));
     } catch (error) {
       curve.refused = (error as Error).message;
       this.remember(key, curve);
-      tell();
+      show();
     }
   }
 

@@ -1,11 +1,11 @@
-/** The frame of a chart: room for its axes, lines at round values, what stands beside them. */
+/** The frame of a chart: margins for its axes, grid lines at round values, labels. */
 
 import { svg } from "./dom";
 import { short, type Box } from "./geometry";
 import { ticksApart, type Scale } from "./scale";
 
 const CHARACTER = 6.6;
-/** The room beside the axes. */
+/** The margins around the axes. */
 const RIGHT = 14;
 
 /** The height of a chart of that width: flat enough for a screen, high enough to read on a phone. */
@@ -13,13 +13,13 @@ export function heightOf(width: number): number {
   return Math.round(Math.min(440, Math.max(250, 0.6 * width)));
 }
 
-/** The part of a chart within its axes. The y axis takes what its widest text needs. */
+/** The part of a chart within its axes. The margin of the y axis fits its widest label. */
 export function within(width: number, height: number, yTexts: string[], bottom = 42, right = RIGHT): Box {
   const widest = Math.max(2, ...yTexts.map((text) => text.length));
   return { left: Math.ceil(CHARACTER * widest + 14), top: 26, right: width - right, bottom: height - bottom };
 }
 
-/** An empty chart that says to those who cannot see it what it shows. */
+/** An empty chart with a description for screen readers. */
 export function canvas(width: number, height: number, title: string): SVGSVGElement {
   const attributes = { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": title };
   return svg("svg", attributes, svg("title", {}, title));
@@ -29,7 +29,7 @@ export function xAxis(box: Box, x: Scale, label: string): SVGElement {
   const group = svg("g", { class: "axis" });
   for (const tick of ticksApart(x, box.right - box.left, CHARACTER)) {
     const at = short(box.left + x.at(tick) * (box.right - box.left));
-    // At the right edge it stands a little aside, within the picture.
+    // At the right edge it is shifted into the picture.
     const most = short(box.right + RIGHT - (CHARACTER * x.text(tick).length) / 2);
     group.append(
       svg("path", { class: "rule", d: `M${at} ${box.top}V${box.bottom}` }),
@@ -40,7 +40,7 @@ export function xAxis(box: Box, x: Scale, label: string): SVGElement {
   return group;
 }
 
-/** What the x axis is of, below it. */
+/** The label of the x axis, below it. */
 export function named(box: Box, label: string, below = 34): SVGElement {
   return svg("text", { class: "label", x: box.right, y: box.bottom + below, "text-anchor": "end" }, label);
 }
@@ -64,7 +64,7 @@ export function yAxis(box: Box, y: Scale, ticks: number[], label: string): SVGEl
 
 let clips = 0;
 
-/** What is drawn within the axes alone, such as lines that a zoom leads out of them. */
+/** Content clipped to the axes, such as lines that a zoom moves out of them. */
 export function clipped(box: Box, ...children: SVGElement[]): SVGElement {
   const id = `clip-${clips++}`;
   // Marks at the edge are whole.

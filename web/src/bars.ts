@@ -1,4 +1,4 @@
-/** Figures of things side by side, in groups; published ones are hatched. */
+/** Grouped bars; published values are hatched. */
 
 import { canvas, heightOf, within, yAxis, yTicks } from "./axes";
 import type { Drawing, Spot, View } from "./chart";
@@ -9,9 +9,9 @@ import type { Bars } from "./report";
 import { extent, figure as shown, padded, scale, type Scale } from "./scale";
 
 const CHARACTER = 6.3;
-/** How far to the left a name reaches that stands aslant. */
+/** Left extent of a slanted name. */
 const ASLANT = 0.83;
-/** Names of groups are cut to so many characters where they stand aslant. */
+/** Maximum length of slanted group names, in characters. */
 const NAME_MAX = 34;
 
 export function bars(figure: Bars, width: number, view: View): Drawing {
@@ -64,12 +64,12 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   return { element, box, x: null, y: null, spots };
 }
 
-/** Whether each group has a bar of one series alone, which its name names. */
+/** Whether each group has a bar of only one series, whose name it bears. */
 export function isAlone(figure: Bars): boolean {
   return figure.groups.every((_, n) => figure.series.filter((one) => one.y[n] !== null).length <= 1);
 }
 
-/** Where the axes begin so that names that stand aslant begin within the chart. */
+/** The start of the axes such that slanted names begin within the chart. */
 function leftOf(names: readonly string[], right: number): number {
   const needed = names.map((name, n) => {
     const along = (n + 0.5) / names.length;

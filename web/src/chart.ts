@@ -1,4 +1,4 @@
-/** A chart that answers: the values nearest to the pointer or chosen by arrow keys, and zooming by dragging. */
+/** An interactive chart: values nearest to the pointer or selected by arrow keys, and zooming by dragging. */
 
 import { html, svg } from "./dom";
 import { nearest, type Box, type Point } from "./geometry";
@@ -6,7 +6,7 @@ import type { Scale } from "./scale";
 
 export type Range = [number, number];
 
-/** What of a chart is shown: all of it where there is no range. */
+/** The visible range of a chart; everything without a range. */
 export interface View {
   x: Range | null;
   y: Range | null;
@@ -16,14 +16,14 @@ export interface View {
 /** A value that can be pointed at. */
 export interface Spot {
   at: Point;
-  /** A heading, then what is said of it. */
+  /** A heading, then its description. */
   text: () => string[];
 }
 
 export interface Drawing {
   element: SVGSVGElement;
   box: Box;
-  /** Of each series, its values in order; `null` where there is none, or it is out of sight. */
+  /** The values of each series in order; `null` for missing or invisible ones. */
   spots: (Spot | null)[][];
   /** The axes that can be zoomed. */
   x: Scale | null;
@@ -34,7 +34,7 @@ export interface Drawing {
 export type Linked = Map<string, Chart[]>;
 
 const REACH = 60;
-/** A chart is drawn when it is so near to what is in sight: a long report appears at once. */
+/** Distance to the visible area at which a chart is drawn, so that a long report opens immediately. */
 const NEAR = "800px";
 const LEAST_DRAG = 8;
 
@@ -59,11 +59,11 @@ export class Chart {
     private readonly together: () => Chart[] = () => [],
     still: Element | null = null,
   ) {
-    const name = `${title}. Arrow keys go from value to value, Escape leaves them.`;
+    const name = `${title}. Use the arrow keys to move between values, Escape to leave.`;
     this.paper.setAttribute("role", "group");
     this.paper.setAttribute("aria-label", name);
     this.paper.tabIndex = 0;
-    // What is seen until it is drawn, on a page that is printed or pictured before.
+    // The static picture until it is drawn, for a page that is printed before.
     if (still) this.paper.append(still);
     this.element = html("div", { class: "plot" }, this.paper, this.dragged, this.said, this.reset);
     this.listen();
@@ -80,12 +80,12 @@ export class Chart {
     near.observe(this.element);
   }
 
-  /** Draws it at a width once it is nearly in sight. Not on paper: there the drawing is scaled as it is. */
+  /** Draws it at a width once it is nearly visible. On paper the existing drawing is scaled. */
   private fit(width: number): void {
     if (this.isNear && width > 0 && width !== this.width && !matchMedia("print").matches) this.redraw(width);
   }
 
-  /** Draws it anew: at another width, or because what it depends on has changed. */
+  /** Redraws it: at another width, or after a change of its data. */
   redraw(width = this.width || this.element.clientWidth || 640): void {
     this.width = width;
     this.drawing = this.draw(width, { x: this.x, y: this.y, hidden: this.hidden });
@@ -101,7 +101,7 @@ export class Chart {
     this.redraw();
   }
 
-  /** Shows a part; all of it where there is no range. Charts that are linked follow along x. */
+  /** Shows a range; everything without one. Linked charts follow along x. */
   zoom(x: Range | null, y: Range | null): void {
     [this.x, this.y] = [x, y];
     this.redraw();
@@ -132,7 +132,7 @@ export class Chart {
       start = null;
       this.dragged.hidden = true;
     });
-    // A finger that is lifted leaves too: what it pointed at stays.
+    // Lifting a finger also fires "leave": keep the selected value.
     paper.addEventListener("pointerleave", (event) => start === null && event.pointerType !== "touch" && this.leave());
     paper.addEventListener("dblclick", () => this.zoom(null, null));
     this.reset.addEventListener("click", () => {
@@ -210,7 +210,7 @@ export class Chart {
     });
   }
 
-  /** What was dragged over, within the axes. Flat ones are of x alone. */
+  /** The dragged rectangle within the axes. A flat one selects only x. */
   private area(start: Point, end: Point): (Box & { isFlat: boolean }) | null {
     if (!this.drawing || Math.abs(end.x - start.x) < LEAST_DRAG) return null;
     const { box } = this.drawing;

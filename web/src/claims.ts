@@ -1,10 +1,10 @@
-/** What was published and what came of it: counts of verdicts, a filter, evidence that unfolds. */
+/** Published claims and their verdicts: counts, a filter, expandable evidence. */
 
 import { fold, html, paragraphs } from "./dom";
 import type { Claim } from "./report";
 import { table } from "./table";
 
-/** The verdicts in their order, each with a sign and a look by what it is worth: not told apart by colour alone. */
+/** The verdicts in order, each with a sign and a style, so that colour is not the only difference. */
 const VERDICTS: Record<string, { sign: string; look: string }> = {
   predicted: { sign: "✓", look: "strong" },
   fitted: { sign: "≈", look: "plain" },
@@ -52,7 +52,7 @@ function one(claim: Claim): HTMLElement {
   ]);
 }
 
-/** What speaks for a claim, each with what it is. */
+/** The evidence for a claim, each with its description. */
 function backing(told: Claim["backing"]): HTMLElement {
   return html("dl", { class: "backing" }, ...told.flatMap(([what, text]) => [html("dt", {}, what), html("dd", {}, text)]));
 }

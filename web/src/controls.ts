@@ -1,30 +1,30 @@
-/** What can be dragged: fields of a system's file where it states them, and options of runs. */
+/** The controls: stated fields of a system's file, and options of runs. */
 
 import { html } from "./dom";
 import { amountsOf, faultsOf, usually } from "./faults";
 import type { Stated } from "./engine";
 import type { Entry, Trace } from "./state";
 
-/** A control: which fields it sets, and from what to what. */
+/** A control: its fields and their range. */
 interface Control {
   label: string;
   /** The keys that the file states, or options, which are set together. */
   fields: string[];
-  /** What they are without a change. */
+  /** Their values without a change. */
   usual: string[];
-  /** What may be chosen; else it is a slider over factors of what is usual. */
+  /** The choices; without them it is a slider over factors of the usual value. */
   choices?: [value: string, label: string][];
-  /** By so many times less and more. */
+  /** The largest factor, down and up. */
   reach?: number;
   /** Steps are doublings. */
   doubles?: boolean;
-  /** What may be chosen lies on no line, however much it is. */
+  /** The choices have no order. */
   isList?: boolean;
-  /** What is chosen decides what other controls there are. */
+  /** The choice determines the other controls. */
   decides?: boolean;
 }
 
-/** What can be varied, and in sentences what cannot, and why. */
+/** The controls, and notes on values that cannot be varied. */
 export interface Controls {
   all: Control[];
   notes: string[];
@@ -34,7 +34,7 @@ export interface Words {
   [option: string]: string[];
 }
 
-/** Sets values; whether that decides what other controls there are. */
+/** Sets values; returns whether the controls change. */
 export type Change = (values: Record<string, string | null>, decides: boolean) => void;
 
 /** Keys of files by their paths, with their values as text. */
@@ -50,7 +50,7 @@ const SIZES = ["512B", "1KiB", "2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB"
 const plain = (values: string[]): [string, string][] => values.map((value) => [value, value]);
 const orUsual = (values: string[], usual = "as described"): [string, string][] => [["", usual], ...plain(values)];
 
-/** What a system has that can be varied; `fault` is what goes wrong in it, `dropped` are files of what may. */
+/** The controls of a system; `fault` is its fault, `dropped` are dropped files of faults. */
 export function ofSystem(system: Stated, words: Words, drives: string[], fault = "", dropped: string[] = []): Controls {
   const { blueprint, stated } = system;
   const keys = flattened(stated);
@@ -71,7 +71,7 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
       chosen("order in the drives", "policy", words.policy ?? []),
       ...faults,
     ];
-    return { all, notes: ["Its drives turn and seek as their own file says: take another drive, or drop a file of one."] };
+    return { all, notes: ["Its drives follow their own file: choose another drive, or drop the file of one."] };
   }
   if (stated.volume !== undefined) {
     const all = [
@@ -80,8 +80,8 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
       ...scaled("throughput", /^volume\.throughput$/, 4),
       ...faults,
     ];
-    const why = keys["volume.iops"] ? "" : " What it gives follows from its type and size: its file states no requests a second.";
-    return { all, notes: [`A volume has no spindle, level or cache that its cloud tells of.${why}`] };
+    const why = keys["volume.iops"] ? "" : " Its performance follows from its type and size, since its file states no IOPS.";
+    return { all, notes: [`A volume has no spindle, level or cache that its cloud documents.${why}`] };
   }
   if (stated.flash !== undefined) {
     const all = [
@@ -93,7 +93,7 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
       chosen("behind", "host", words.host ?? []),
       ...faults,
     ];
-    return { all, notes: ["A solid-state drive has no spindle and no arm; its flash is as its file says."] };
+    return { all, notes: ["A solid-state drive has no spindle and no arm; its file describes its flash."] };
   }
   const all = [
     ...scaled("spindle speed", /^spindle\.speed$/, 3),
@@ -107,15 +107,15 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
     chosen("behind", "host", words.host ?? []),
     ...faults,
   ];
-  return { all, notes: stated.seek === undefined ? ["Its file states no seek times: they follow from what it states."] : [] };
+  return { all, notes: stated.seek === undefined ? ["Its file states no seek times; they are derived from other values."] : [] };
 }
 
-/** What goes wrong, and how much of it. */
+/** The fault, and its amount. */
 function faulty(system: Stated, now: string, dropped: string[]): Control[] {
   const known = faultsOf(system);
   const usual = usually(now);
   const others = [...new Set([...dropped, ...(now && !known.some(([file]) => file === usual) ? [now] : [])])];
-  // The fault that is chosen is so by what there is of it.
+  // The selected fault is identified by its amount.
   const named = known.map(([file, label]): [string, string] => [file === usual ? now : file, label]);
   const choices: [string, string][] = [["", "healthy"], ...named, ...plain(others)];
   const amounts = amountsOf(now);
@@ -132,24 +132,24 @@ const RANGE: Control = {
   choices: [["", "the whole"], ...[75, 50, 25, 10, 5, 1].map((share): [string, string] => [`0%..${share}%`, `the first ${share} %`])],
 };
 
-/** What requests of one size have that can be varied: all of it. */
+/** The controls of requests of one size. */
 export function ofOneSize(): Controls {
   const size: Control = { label: "size", fields: ["size"], usual: ["4KiB"], choices: plain(SIZES) };
   return { all: [size, percent("reads", "read"), percent("at random places", "random"), RANGE], notes: [] };
 }
 
-/** What a workload has that can be varied; `fixed` says why the load of a scenario is what it is. */
+/** The controls of a workload; `fixed` is the reason for the fixed load of a scenario. */
 export function ofDemand(demand: Stated, fixed: string | null): Controls {
   const { blueprint, stated } = demand;
   const keys = flattened(stated);
   const all = [...mixed(keys), ...sized(keys), RANGE];
   const sizes = Object.keys(keys).filter((key) => SIZE.test(key)).length;
-  const several = sizes > 1 ? [`Its requests are of ${sizes} sizes: take requests of one size to drag that.`] : [];
+  const several = sizes > 1 ? [`Its requests have ${sizes} sizes; choose requests of one size to change the size.`] : [];
   if (blueprint.kind !== "scenario") return { all, notes: several };
   const warm: Control = { label: "warm-up", fields: ["warm_up"], usual: [""], choices: orUsual(["0", "100", "1000", "10000"]) };
-  const pace = fixed === null ? "Its clients grow in number." : `Its load is a single point: ${fixed}.`;
-  const why = sizes ? "" : " Sizes and shares follow from what they do.";
-  return { all: [...all, warm], notes: [`The clients of a scenario ask at their own pace: no rate can be set. ${pace}${why}`, ...several] };
+  const pace = fixed === null ? "The load is the number of clients." : `Its load is a single point: ${fixed}.`;
+  const why = sizes ? "" : " Sizes and shares follow from their tasks.";
+  return { all: [...all, warm], notes: [`The clients of a scenario have their own pace, so no rate can be set. ${pace}${why}`, ...several] };
 }
 
 /** Devices of a recording that a command can name: a step separates names by commas. */
@@ -157,7 +157,7 @@ export function sayable({ devices }: Trace): string[] {
   return devices.filter((device) => !device.includes(","));
 }
 
-/** What a recording has that can be varied. */
+/** The controls of a trace. */
 export function ofTrace(trace: Trace): Controls {
   const { format, requests, seconds, devices } = trace;
   const known = sayable(trace);
@@ -169,7 +169,7 @@ export function ofTrace(trace: Trace): Controls {
     choices: [["", "are refused"], ["fold", "are folded into it"], ["drop", "are left out"]],
   };
   const is = `${requests.toLocaleString("en")} requests in ${Number(seconds.toPrecision(3))} s (${format}).`;
-  const why = "Sizes, shares and places are as they were recorded; what grows by requests a second comes as it came then.";
+  const why = "Sizes, shares and offsets are as recorded; the rate axis scales the recorded arrivals.";
   return { all: [...(devices.length > 1 && known.length ? [device] : []), outside], notes: [`${is} ${why}`] };
 }
 
@@ -192,7 +192,7 @@ function mixed(keys: Record<string, string>): Control[] {
   });
 }
 
-/** The size where all requests are of one; what they begin at multiples of is that size too, if it was. */
+/** The size if all requests have one; the alignment follows if it was equal. */
 function sized(keys: Record<string, string>): Control[] {
   const [size, ...others] = Object.keys(keys).filter((key) => SIZE.test(key));
   if (!size || others.length) return [];
@@ -208,7 +208,7 @@ function quantity(text: string): { value: number; unit: string } | null {
   return found && value > 0 ? { value, unit: found[2] ?? "" } : null;
 }
 
-/** So many times a quantity, as text: with three digits, or whole where what it was is whole and has no unit. */
+/** A multiple of a quantity, as text: three digits, or whole if the quantity is whole and has no unit. */
 export function times(text: string, factor: number): string {
   const found = quantity(text);
   if (!found || factor === 1) return text;
@@ -220,7 +220,7 @@ export function times(text: string, factor: number): string {
   return `${unit === "rpm" ? 10 * Math.round(product / 10) : Number(product.toPrecision(4))}${unit}`;
 }
 
-/** By how many times a control's fields are changed. */
+/** The factor by which a control's fields are changed. */
 function factorOf({ fields, usual }: Control, values: Record<string, string>): number {
   const [now, was] = [quantity(values[fields[0] ?? ""] ?? usual[0] ?? ""), quantity(usual[0] ?? "")];
   return now && was ? (now.value * size(now.unit)) / (was.value * size(was.unit)) : 1;
@@ -257,7 +257,7 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
     const factor = control.doubles ? 2 ** at : Number((10 ** (at / 100)).toPrecision(6));
     return usual.map((text) => times(text, factor));
   };
-  const tell = () => {
+  const update = () => {
     const first = now();
     const text = control.choices?.find(([choice]) => choice === first)?.[1] ?? first;
     said.value = text;
@@ -266,12 +266,12 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
   };
   const place = () => (slider.value = String(placeOf(control, entry.values, now())));
   place();
-  tell();
+  update();
   slider.addEventListener("input", () => {
     set(texts());
-    tell();
+    update();
   });
-  // What is typed is the first of what is set together: the others change by as many times.
+  // The typed value is that of the first field; the others change by the same factor.
   said.addEventListener("change", () => {
     const [first = "", ...others] = usual;
     const [typed, was] = [quantity(said.value.trim()), quantity(first)];
@@ -279,12 +279,12 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
     const factor = typed && was ? (typed.value * size(unit)) / (was.value * size(was.unit)) : 1;
     set([typed ? `${typed.value}${unit}` : said.value.trim() || first, ...others.map((text) => times(text, factor))]);
     place();
-    tell();
+    update();
   });
   return html("div", { class: "control" }, label, said, slider);
 }
 
-/** Whether what may be chosen lies on a line. */
+/** Whether the choices have an order. */
 function isScale({ choices, isList }: Control): boolean {
   return !isList && choices !== undefined && choices.length > 8 && choices[0]?.[0] !== "";
 }

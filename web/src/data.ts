@@ -4,7 +4,7 @@ import { cell } from "./heat";
 import { nameOf } from "./looks";
 import type { Bars, Cell, Figure, Grid, Heat, Lines, Mark, Series, Table } from "./report";
 
-/** Of a map only so many cells are told, the greatest. */
+/** Largest number of cells listed for a heat map. */
 const CELLS_MAX = 1000;
 
 export function dataOf(figure: Figure): Table {
@@ -58,6 +58,6 @@ function ofHeat(figure: Heat): Rows {
   cells.sort((one, other) => other.value - one.value);
   const rows = cells.slice(0, CELLS_MAX).map(({ value, row, column }): Cell[] => [...cell(figure, "x", column), ...cell(figure, "y", row), value]);
   const axes = [figure.x.label, figure.y.label].flatMap((label) => [`${label} from`, "to"]);
-  const note = cells.length > CELLS_MAX ? `The ${CELLS_MAX} greatest of ${cells.length} cells that are not empty.` : "";
+  const note = cells.length > CELLS_MAX ? `The ${CELLS_MAX} largest of ${cells.length} non-empty cells.` : "";
   return { columns: [...axes, figure.unit], rows, note };
 }

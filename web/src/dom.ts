@@ -41,7 +41,7 @@ export function linked(text: string): (Node | string)[] {
   );
 }
 
-/** A fold whose content is made when it is first opened, or printed. */
+/** A fold whose content is created when it is first opened, or printed. */
 export function fold(
   attributes: Attributes,
   summary: Child[],
@@ -52,7 +52,7 @@ export function fold(
     if (details.childElementCount === 1) details.append(...content());
   };
   details.addEventListener("toggle", () => details.open && fill());
-  // At once, where whoever opens it cannot wait for the event: before printing.
+  // Immediately, for a caller that cannot wait for the event, such as before printing.
   details.addEventListener("unfold", () => {
     fill();
     details.open = true;

@@ -1,19 +1,19 @@
-/** Files that are dropped on the page: descriptions, and results to be held against. They are read here; nothing is sent. */
+/** Files dropped on the page: descriptions, and results to compare with. They are read here; nothing is sent. */
 
 import type { Engine, Stated, Told } from "./engine";
 import type { Series } from "./report";
 import type { Trace } from "./state";
 
-/** Of a file that is read in the page: every question of a replay carries it. */
+/** Size limit of a file, since every question of a replay carries it. */
 const BYTES_MAX = 4e6;
 
-/** What a file has to give: a system or a workload, what goes wrong, a recording, or points beside the curves. */
+/** The contents of a file: a system, a workload, faults, a trace, or points next to the curves. */
 export type Taken = { stated: Stated } | { faults: string } | { trace: Trace } | { series: Series[] };
 
 export async function taken(file: File, engine: Engine): Promise<Taken> {
   if (file.size > BYTES_MAX) {
     const mb = (bytes: number) => (bytes / 1e6).toFixed(0);
-    throw new Error(`${mb(file.size)} MB are too many for the page, which takes ${mb(BYTES_MAX)} MB; headstack trace replay takes any`);
+    throw new Error(`${mb(file.size)} MB; the page reads up to ${mb(BYTES_MAX)} MB, use headstack trace replay for larger traces`);
   }
   const text = await file.text();
   if (/^\s*\[\[fault\]\]/m.test(text) && file.name.endsWith(".toml")) {
@@ -22,7 +22,7 @@ export async function taken(file: File, engine: Engine): Promise<Taken> {
   }
   if (file.name.endsWith(".toml")) {
     const stated = await engine.ask<Stated>({ ask: "text", file: file.name, text });
-    if (!stated) throw new Error("it was not read");
+    if (!stated) throw new Error("cannot be read");
     return { stated };
   }
   let value: unknown;
@@ -30,7 +30,7 @@ export async function taken(file: File, engine: Engine): Promise<Taken> {
     value = JSON.parse(text);
   } catch {
     const summary = await engine.ask<Omit<Trace, "file" | "text">>({ ask: "trace", file: file.name, text, device: null });
-    if (!summary) throw new Error("it was not read");
+    if (!summary) throw new Error("cannot be read");
     return { trace: { file: file.name, text, ...summary } };
   }
   if (isFio(value)) return { series: fio(file.name, value) };
@@ -64,7 +64,7 @@ export function fio(name: string, { jobs }: { jobs: Job[] }): Series[] {
     const y = all.reduce((sum, one) => sum + mean(one) * one.total_ios, 0) / count;
     return iops > 0 && Number.isFinite(y) ? [{ x: iops, y, name: job.jobname }] : [];
   });
-  if (!points.length) throw new Error("fio measured nothing in it");
+  if (!points.length) throw new Error("it has no results of fio");
   return [pointsOf(name, points)];
 }
 

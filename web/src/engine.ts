@@ -1,9 +1,9 @@
-/** The simulator in the page: a worker a core, which are asked in the order of urgency. */
+/** The simulator in the page: a worker per core, with questions in order of urgency. */
 
 /** The code of a worker (worker.ts), put here when the page is built: a file may not load another. */
 declare const WORKER: string;
 
-/** What came of a run. */
+/** The result of a run. */
 export type Told =
   | { done: { row: Record<string, number | string | boolean | null>; components: [string, number][] } }
   | { impossible: string }
@@ -11,7 +11,7 @@ export type Told =
 
 export type Blueprint = { kind: string; text: string; drives: Record<string, string> };
 
-/** A file: from what descriptions are made, and what it states, key by key. */
+/** A file: its blueprint, and its stated keys. */
 export interface Stated {
   blueprint: Blueprint;
   stated: Record<string, unknown>;
@@ -27,7 +27,7 @@ interface Task {
   question: unknown;
   urgency: Urgency;
   isWanted: () => boolean;
-  tell: (said: { answer: unknown } | { refused: string } | { failed: string } | null) => void;
+  settle: (said: { answer: unknown } | { refused: string } | { failed: string } | null) => void;
 }
 
 const MEMORY_GB_A_WORKER = 1;
@@ -66,11 +66,11 @@ export class Engine {
 
   /**
    * The answer to a question, in the form of crates/web/src/questions.rs; `null` where it is no longer wanted.
-   * Throws the words with which it was refused.
+   * Throws the reason for a refusal.
    */
   async ask<T>(question: unknown, urgency: Urgency = 0, isWanted: () => boolean = () => true): Promise<T | null> {
-    const said = await new Promise<Parameters<Task["tell"]>[0]>((tell) => {
-      this.tasks.push({ question, urgency, isWanted, tell });
+    const said = await new Promise<Parameters<Task["settle"]>[0]>((settle) => {
+      this.tasks.push({ question, urgency, isWanted, settle });
       this.next();
     });
     if (said === null || !isWanted()) return null;
@@ -81,7 +81,7 @@ export class Engine {
   private next(): void {
     for (let n = this.tasks.length - 1; n >= 0; n--) {
       const task = this.tasks[n];
-      if (task && !task.isWanted()) this.tasks.splice(n, 1), task.tell(null);
+      if (task && !task.isWanted()) this.tasks.splice(n, 1), task.settle(null);
     }
     while (this.tasks.length) {
       const worker = this.idle.pop();
@@ -93,12 +93,12 @@ export class Engine {
   }
 
   private give(worker: Worker, task: Task): void {
-    const back = (said: Parameters<Task["tell"]>[0]) => {
+    const back = (said: Parameters<Task["settle"]>[0]) => {
       this.idle.push(worker);
-      task.tell(said);
+      task.settle(said);
       this.next();
     };
-    worker.onmessage = ({ data }: MessageEvent<{ said: Parameters<Task["tell"]>[0] }>) => back(data.said);
+    worker.onmessage = ({ data }: MessageEvent<{ said: Parameters<Task["settle"]>[0] }>) => back(data.said);
     worker.onerror = (error) => back({ failed: error.message });
     worker.postMessage({ question: task.question });
   }

@@ -13,11 +13,11 @@ import { figure } from "./scale";
 import { busy, cost, lookOf, nearestLoad, said, saturation, tail, throughput } from "./shown";
 import { command, FILE, fromHash, isOfDemand, loads, nameOf, SHOWN, toHash, type Entry, type State } from "./state";
 
-/** What the page is given. */
+/** The input of the page. */
 interface Given {
   version: string;
   entries: { system: string; demand: string }[];
-  /** Files of the user's, which the catalogue has not. */
+  /** The user's files, which are not in the catalogue. */
   files: Record<string, Stated>;
   words: controls.Words;
   prices: Prices;
@@ -43,9 +43,9 @@ export class Explorer {
   private curves: (Curve | null)[] = [];
   private dropped: Series[] = [];
   private isDue = false;
-  /** Every point of the state is as it was asked for. */
+  /** Every point of the state has its full number of requests. */
   private isComputed = false;
-  /** What may wait until nobody drags. */
+  /** Work that waits until dragging ends. */
   private later: ReturnType<typeof setTimeout> | undefined;
   private catalogue: Catalogue | null = null;
   private answers: Answers | null = null;
@@ -54,7 +54,7 @@ export class Explorer {
   private readonly chips = html("span", { class: "chips", role: "group", "aria-label": "Systems" });
   private readonly systems = html("div", { class: "systems" });
   private readonly panel = html("form", { class: "panel", "aria-label": "What can be varied" });
-  /** Figures that the system's file states and that no longer hold for it. */
+  /** Stated figures of the system that no longer hold. */
   private readonly figuresDropped = html("p", { role: "status" });
   private readonly details = html("div", { class: "details" });
   private readonly reproduced = html("section", { class: "reproduced" });
@@ -65,7 +65,7 @@ export class Explorer {
     new Chart("Latency at the selected load", (width, view) => tail(this.state, this.curves, width, view)),
   ];
 
-  /** In an element of the page; what it shows first is told by the address, where nothing else is said. */
+  /** In an element of the page; by default the address selects the first state. */
   constructor(
     private readonly root: HTMLElement,
     private state = fromHash(location.hash, FIRST),
@@ -91,8 +91,8 @@ export class Explorer {
     const parts = [this.systems, this.line, this.machine.element, first, this.panel, figures, this.details, this.reproduced];
     this.main.append(...parts.filter((part) => part !== null));
     const about =
-      `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. Drop a description or faults (TOML), ` +
-      "a recording of up to 4 MB in any format of text that headstack trace reads, or results of headstack or of fio (JSON) on it.";
+      `headstack ${GIVEN.version}. The simulation runs in this page; no data leave it. Drop a description or faults (TOML), ` +
+      "a trace of up to 4 MB in any text format of headstack trace, or results of headstack or fio (JSON) here.";
     this.root.append(
       html(isPage ? "header" : "div", {}, html(isPage ? "h1" : "h2", {}, "Explore storage")),
       this.main,
@@ -104,7 +104,7 @@ export class Explorer {
       const engine = await Engine.start(document.getElementById("engine")?.textContent ?? "");
       this.answers = new Answers(engine, new Map(Object.entries(GIVEN.files)));
       this.changed();
-      // The first curve comes before what else there is.
+      // The first curve comes before everything else.
       this.catalogue = await engine.ask<Catalogue>({ ask: "catalogue" }, 1);
       this.controls();
     } catch (error) {
@@ -169,7 +169,7 @@ export class Explorer {
     }
   }
 
-  /** Of a recording of several devices, the first: addresses of several mean different places. */
+  /** The first device of a trace with several, since their addresses overlap. */
   private device(demand: string): Record<string, string> {
     const trace = this.answers?.traces.get(demand);
     const [first] = trace && trace.devices.length > 1 ? controls.sayable(trace) : [];
@@ -184,7 +184,7 @@ export class Explorer {
     this.state.selected = this.state.entries.length - 1;
   }
 
-  /** Computes what is new of the state, and shows it as it comes. */
+  /** Computes new curves of the state, and shows them as they arrive. */
   private changed(): void {
     this.isComputed = false;
     for (const part of [this.main, this.reproduced]) part.setAttribute("aria-busy", "true");
@@ -199,7 +199,7 @@ export class Explorer {
     });
   }
 
-  /** At the next frame, however much has come until then. */
+  /** Redraws at the next frame with all points received so far. */
   private redraw(): void {
     if (this.isDue) return;
     this.isDue = true;
@@ -222,7 +222,7 @@ export class Explorer {
     const later = setTimeout(() => {
       if (!this.root.isConnected) return;
       history.replaceState(null, "", toHash(this.state));
-      void Promise.all([this.tellDropped(), this.reproduce()]).then(() => {
+      void Promise.all([this.showDropped(), this.reproduce()]).then(() => {
         // Not if a curve came meanwhile: the command follows from it, and is written by a later call.
         if (this.isComputed && later === this.later) this.reproduced.setAttribute("aria-busy", "false");
       });
@@ -230,8 +230,8 @@ export class Explorer {
     this.later = later;
   }
 
-  /** Tells which figures that its file states the selected system drops, as it is changed. */
-  private async tellDropped(): Promise<void> {
+  /** Shows the stated figures that changes of the selected system drop. */
+  private async showDropped(): Promise<void> {
     const { answers, entry } = this;
     const told = await answers?.droppedFigures(entry).catch(() => null);
     if (entry !== this.entry) return;
@@ -239,7 +239,7 @@ export class Explorer {
     this.figuresDropped.className = told ? "note" : "";
   }
 
-  /** How the selected curve is computed elsewhere. */
+  /** The command for the selected curve. */
   private async reproduce(): Promise<void> {
     const { answers, entry, state } = this;
     if (!answers) return;
@@ -251,7 +251,7 @@ export class Explorer {
     if (this.reproduced.dataset.of !== told) return;
     const files = [
       ...(system ? [[FILE, "The system as a file", system]] : []),
-      ...(faults ? [[entry.values.faults, "What goes wrong, as a file", faults]] : []),
+      ...(faults ? [[entry.values.faults, "The faults as a file", faults]] : []),
     ];
     const copied = html("button", { type: "button", class: "copy" }, "copy");
     copied.addEventListener("click", () => void navigator.clipboard.writeText(told.replaceAll(" \\\n  ", " ")));
@@ -262,7 +262,7 @@ export class Explorer {
       const link = html("p", {}, html("a", { download: name, href }, name));
       return html("details", { open: opened[n] ?? false }, html("summary", {}, title), link, html("pre", { tabindex: 0 }, text));
     });
-    this.reproduced.replaceChildren(html("h2", {}, "The same numbers elsewhere"), html("pre", { class: "command", tabindex: 0 }, told), copied, ...shown);
+    this.reproduced.replaceChildren(html("h2", {}, "Reproduce these numbers"), html("pre", { class: "command", tabindex: 0 }, told), copied, ...shown);
   }
 
   private controls(): void {
@@ -294,11 +294,11 @@ export class Explorer {
     this.chips.replaceChildren(...chips);
   }
 
-  /** What adds to the systems. */
+  /** The control to add systems. */
   private offer(): void {
     const { state } = this;
     const pin = html("button", { type: "button", class: "pin" }, "pin");
-    pin.title = "Keep this curve beside what is changed from here on";
+    pin.title = "Pin this curve while you change the other";
     pin.addEventListener("click", () => {
       if (state.entries.length >= ENTRIES_MAX) return;
       state.entries.push({ ...this.entry, values: { ...this.entry.values }, pinned: true });
@@ -317,7 +317,7 @@ export class Explorer {
   private systemGroups(): [string, Named[]][] {
     const { disks = [], ssds = [], arrays = [], volumes = [] } = this.catalogue ?? {};
     const files = [...(this.answers?.files ?? [])].filter(([, { blueprint }]) => ["drive", "array"].includes(blueprint.kind));
-    return [["files", files.map(([name]): Named => [name, name])], ["arrays", arrays], ["disks", disks], ["solid-state drives", ssds], ["volumes of clouds", volumes]];
+    return [["files", files.map(([name]): Named => [name, name])], ["arrays", arrays], ["disks", disks], ["solid-state drives", ssds], ["cloud volumes", volumes]];
   }
 
   private groups(groups: [string, Named[]][], chosen = ""): HTMLElement[] {
@@ -326,7 +326,7 @@ export class Explorer {
       .map(([label, named]) => html("optgroup", { label }, ...named.map(([id, name]) => html("option", { value: id, selected: id === chosen }, name === id ? id : `${name} (${id})`))));
   }
 
-  /** What can be varied of the selected entry. */
+  /** The controls of the selected entry. */
   private async fill(): Promise<void> {
     const { answers, catalogue, entry, state } = this;
     if (!answers || !catalogue) return;

@@ -1,18 +1,18 @@
-/** What goes wrong in a system, as files that are named by what they say: an address, a command and the page mean the same. */
+/** Faults of a system, as files named by their content, so that an address, a command and the page mean the same. */
 
 import { flattened } from "./controls";
 import type { Stated } from "./engine";
 
 interface Fault {
-  /** What its file is called, before how much of it there is. */
+  /** The start of its file name, before the amount. */
   name: string;
   label: string;
-  /** How much of it there is to be: what the file is called by, and what is said of it; all of some faults is there at once. */
+  /** Its amounts: the part of the file name, and the label; some faults have no amount. */
   amounts: [value: string, label: string][];
   usual: string;
   /** Whether a system can have it. */
   meets: (is: { array: boolean; cache: boolean }) => boolean;
-  /** The tables of its schedule; what is of one device is of the first member of an array. */
+  /** The tables of its schedule; a fault of one device applies to the first member of an array. */
   tables: (amount: string, member: string) => string[];
 }
 
@@ -47,7 +47,7 @@ const FAULTS: Fault[] = [
   },
   {
     name: "weak-sectors",
-    label: "sectors are read three times more",
+    label: "sectors need three more revolutions",
     amounts: STRETCHES,
     usual: "16GiB",
     meets: ALWAYS,
@@ -63,7 +63,7 @@ const FAULTS: Fault[] = [
   },
   {
     name: "late-answers",
-    label: "answers that come 50 ms late",
+    label: "answers delayed by 50 ms",
     amounts: PERCENTS,
     usual: "1-percent",
     meets: ALWAYS,
@@ -97,7 +97,7 @@ function found(file: string): { fault: Fault; amount: string } | null {
   return null;
 }
 
-/** The schedule of a file's name, for a system; `null` where the name is of none of these. */
+/** The schedule for a file name and a system; `null` for other names. */
 export function scheduleOf(file: string, { blueprint }: Stated): string | null {
   const of = found(file);
   const member = blueprint.kind === "array" ? `\nmember = "${MEMBER}"` : "";
@@ -117,7 +117,7 @@ export function usually(file: string): string {
   return of ? fileOf(of.fault) : file;
 }
 
-/** How much of a fault there may be, as files; none where all of it is there at once. */
+/** The amounts of a fault, as files; none if it has no amount. */
 export function amountsOf(file: string): [file: string, label: string][] {
   const of = found(file);
   return of ? of.fault.amounts.map(([value, label]): [string, string] => [fileOf(of.fault, value), label]) : [];

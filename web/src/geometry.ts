@@ -1,4 +1,4 @@
-/** Places on the paper, in pixels: what is nearest, where labels cover the least. */
+/** Geometry in pixels: the nearest point, label positions that cover the least. */
 
 export interface Point {
   x: number;
@@ -44,7 +44,7 @@ export interface Label {
   end: "start" | "end";
 }
 
-/** Where a label may begin or end, as seen from its point; best first. */
+/** Positions of a label relative to its point, best first. */
 const PLACES: { x: number; y: number; end: "start" | "end" }[] = [
   { x: 7, y: 14, end: "start" },
   { x: -7, y: -6, end: "end" },
@@ -57,8 +57,8 @@ const CHARACTER = 6.2;
 const HEIGHT = 9;
 
 /**
- * Labels beside their points, where they cover the least of lines; none over another, nor beyond the frame.
- * A label that has no such place is left out.
+ * Places labels next to their points such that they cover lines least, without overlap and within the frame.
+ * A label without such a position is omitted.
  */
 export function labelled(
   points: readonly { at: Point; text: string }[],

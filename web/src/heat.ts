@@ -1,4 +1,4 @@
-/** How much happened where and when, in shades; cells in which nothing happened stay empty. */
+/** A heat map of activity over address and time; cells without activity stay empty. */
 
 import { canvas, clipped, heightOf, within, xAxis, yAxis, yTicks } from "./axes";
 import type { Drawing, Spot, View } from "./chart";
@@ -8,7 +8,7 @@ import type { Heat } from "./report";
 import { extent, figure as shown, scale, type Scale } from "./scale";
 
 const SHADES = { light: ["#cfd5ef", "#5364bd", "#0c1f33"], dark: ["#27405a", "#5fa8e6", "#f2f8ff"] };
-/** Logarithmic where the greatest is so many times the least. */
+/** Ratio of largest to smallest value above which the scale is logarithmic. */
 const MANY = 30;
 
 export function heat(figure: Heat, width: number, view: View): Drawing {
@@ -82,7 +82,7 @@ function painted(values: number[][], tones: Tones): string {
   return paper.toDataURL();
 }
 
-/** Which shade is how much. */
+/** The legend of the shades. */
 function key(figure: Heat, tones: Tones, box: Box): SVGElement {
   const [left, top, width] = [box.left, box.bottom + 46, Math.min(260, box.right - box.left)];
   const group = svg("g", { class: "axis" });
@@ -125,7 +125,7 @@ function range([from, to]: [number, number]): string {
   return `${shown(from, 4)} to ${shown(to, 4)}`;
 }
 
-/** From where to where a row or column reaches. */
+/** The range of a row or column. */
 export function cell(figure: Heat, axis: "x" | "y", index: number): [number, number] {
   const count = axis === "x" ? (figure.values[0]?.length ?? 1) : figure.values.length;
   const place = scale(figure[axis].log ? "log" : "linear", ...(axis === "x" ? figure.x_range : figure.y_range));

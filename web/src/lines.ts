@@ -1,4 +1,4 @@
-/** Figures over another, in the order in which they are given: a saturation curve may bend back. */
+/** Lines through points in the given order: a saturation curve may bend back. */
 
 import { canvas, clipped, heightOf, within, xAxis, yAxis, yTicks } from "./axes";
 import type { Drawing, Range, Spot, View } from "./chart";
@@ -8,9 +8,9 @@ import { looks, marked, nameOf, pointed, type Look } from "./looks";
 import type { Lines, Series } from "./report";
 import { figure as shown, ninesEnd, padded, scale, type Kind, type Scale } from "./scale";
 
-/** Beyond so many points, marks would be a smear. */
+/** Number of points above which marks would overlap. */
 const MARKS_MAX = 80;
-/** Of more points than this, those without a label are small. */
+/** Number of points above which unlabelled ones are small. */
 const POINTS_MAX = 200;
 const SMALL = 2.4;
 
@@ -46,7 +46,7 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
 
 type Put = (x: number | null, y: number | null) => Point | null;
 
-/** A published value of one axis alone: a line across the figure. */
+/** A published value of only one axis: a line across the figure. */
 interface Rule {
   series: number;
   n: number;
@@ -71,7 +71,7 @@ function heightAt(box: Box, y: Scale, value: number): number {
   return short(box.bottom - y.at(value) * (box.bottom - box.top));
 }
 
-/** Above their rules, at the right; those out of sight have none. */
+/** Labels above their rules, at the right; invisible rules have none. */
 function limitLabels(figure: Lines, box: Box, y: Scale): SVGElement {
   const seen = figure.limits.filter(({ value }) => y.at(value) >= 0 && y.at(value) <= 1);
   const place = (value: number) => ({ x: box.right - 2, y: heightAt(box, y, value) - 4, "text-anchor": "end" });
@@ -91,7 +91,7 @@ function xs(series: Series): number[] {
   return [...known, ...(series.mark ? [series.mark[0]] : [])];
 }
 
-/** What the y axis has to hold: of the part of x that is shown. */
+/** The range of the y axis for the visible part of x. */
 function ys(series: Series, part: Range | null): number[] {
   const isShown = (at: number | null | undefined) => part === null || at === null || (at !== undefined && at >= part[0] && at <= part[1]);
   const pick = (values: (number | null)[]) => values.filter((value, n): value is number => value !== null && isShown(series.x[n]));
@@ -125,7 +125,7 @@ function scattered(series: Series, points: (Point | null)[], look: Look, put: Pu
     const size = isCrowd && !series.labels[n] ? SMALL : undefined;
     return point && mark ? [{ mark, size, drawn: pointed(look, mark, point, size) }] : [];
   });
-  // What meets stands before what does not, what has a label before all.
+  // Matching points come before others, labelled points before all.
   const rank = ({ mark, size }: { mark: string; size: number | undefined }) => (size === undefined ? 2 : 0) + (mark === "cross" ? 0 : 1);
   marks.sort((one, other) => rank(one) - rank(other));
   return [svg("path", { class: `${look.colour} line`, d: whiskers }), ...marks.map((one) => one.drawn)];
@@ -206,6 +206,6 @@ function said(figure: Lines, series: Series, n: number): string[] {
   if (low !== null && high !== null) parts.push(`from ${shown(low)} to ${shown(high)}`);
   if (tail !== null) parts.push(`99th percentile: ${shown(tail, 4)}`);
   if (series.labels[n] && !series.marks.length) parts.push(`at ${series.labels[n]}`);
-  if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or before" : "knee");
+  if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or earlier" : "knee");
   return parts;
 }

@@ -18,7 +18,7 @@ export function looks(series: readonly Series[]): Look[] {
   return series.map(({ colour, dash, shape, published }) => ({ colour, dash: DASHES[dash] ?? "", shape, published }));
 }
 
-/** A mark at a point: full where it is ours, open and larger where it was published. */
+/** A mark at a point: filled if simulated, open and larger if published. */
 export function marked(look: Look, at: Point): SVGElement {
   const size = look.published ? 5 : 3.2;
   const kind = look.shape === "asterisk" ? " star" : look.published ? " open" : "";
@@ -26,7 +26,7 @@ export function marked(look: Look, at: Point): SVGElement {
   return svg("path", attributes);
 }
 
-/** One of many points: how it is drawn says what is known of it. */
+/** One of many points; its style shows its kind. */
 export function pointed(look: Look, mark: Mark, at: Point, size = 4.2): SVGElement {
   if (mark === "cross") {
     const [r, arm] = [0.8 * size, short(1.6 * size)];

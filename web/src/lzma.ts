@@ -24,7 +24,7 @@ class Bits {
 
   private next(): number {
     const byte = this.from[this.at++];
-    if (byte === undefined) throw new Error("the simulator is not whole");
+    if (byte === undefined) throw new Error("the simulator is incomplete");
     return byte;
   }
 
@@ -177,7 +177,7 @@ export function unpackedOf(packed: Uint8Array): Uint8Array<ArrayBuffer> {
       length = repeats.read(bits, place);
       state = state < 7 ? 8 : 11;
     }
-    if (rep0 >= at) throw new Error("the simulator is not whole");
+    if (rep0 >= at) throw new Error("the simulator is incomplete");
     for (let n = length + 2; n > 0; n--, at++) out[at] = out[at - rep0 - 1] as number;
   }
 }

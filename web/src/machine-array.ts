@@ -65,8 +65,8 @@ export class ArrayView implements View {
     const parts = story.commands.filter((command) => command.request === number && isUnderWay(command, at_ns));
     const doing = parts.map(({ member, kind, purpose }) => `${story.name(member)} ${kind}s ${PURPOSES[purpose]}`).join(", ");
     const request = story.requests[number ?? -1];
-    const asked = doing || "its members have answered, or none is asked";
-    const first = request ? `Request ${number}, ${request.kind} ${request.length_bytes / 1024} KiB: ${asked}.` : "No request is under way.";
+    const asked = doing || "all its member commands have completed";
+    const first = request ? `Request ${number}, ${request.kind} ${request.length_bytes / 1024} KiB: ${asked}.` : "No request is in flight.";
     const rebuild = story.commands.filter((command) => command.purpose === "rebuild" && isUnderWay(command, at_ns)).length;
     const done = levelAt(story.rebuilt.level, at_ns);
     return `${first}${rebuild ? ` ${rebuild} commands are for the rebuild, which has ${(done / 1e6).toFixed(1)} MB.` : ""}`;
@@ -88,8 +88,8 @@ export class ArrayView implements View {
   private request({ canvas, ink }: Paint, width: number, at_ns: number, number: number | null): void {
     const request = this.story.requests[number ?? -1];
     const others = this.story.requests.filter(({ from_ns, to_ns }) => from_ns <= at_ns && at_ns < to_ns).length - 1;
-    const more = others > 0 ? `; ${others} more under way` : "";
-    const words = request ? `request ${number}: ${request.kind} ${request.length_bytes / 1024} KiB, for ${ms(at_ns - request.from_ns)}${more}` : "no request is under way";
+    const more = others > 0 ? `; ${others} more in flight` : "";
+    const words = request ? `request ${number}: ${request.kind} ${request.length_bytes / 1024} KiB, for ${ms(at_ns - request.from_ns)}${more}` : "no request is in flight";
     canvas.textAlign = "center";
     text(canvas, words, width / 2, 14, ink.ink, width);
     canvas.textAlign = "left";
@@ -200,7 +200,7 @@ export class ArrayView implements View {
       const job = this.jobs.get(command.number);
       bar(canvas, x(command.from_ns), y, x(ends_ns) - x(command.from_ns), lane - 2, colour, job ? 0.18 * dims : dims);
       if (job) bar(canvas, x(job.taken_ns), y, Math.max(1, x(job.end_ns) - x(job.taken_ns)), lane - 2, colour, dims);
-      // What is written is marked, for those who tell no colours.
+      // Writes have a mark, for readers who cannot distinguish colours.
       const [begins, ends] = [x(job?.taken_ns ?? command.from_ns), x(job?.end_ns ?? ends_ns)];
       if (command.kind === "write") bar(canvas, begins, y + lane - 5, Math.max(1, ends - begins), 3, ink.ink, dims);
     }

@@ -71,7 +71,7 @@ export class DiskView implements View {
     const waiting = this.waiting(at_ns);
     const [oldest] = waiting;
     const arm = job && doing !== "rests" ? `The arm ${doing} for ${nameOf(job)}, cylinder ${job.cylinder}.` : "The arm rests.";
-    if (!oldest) return `${arm} Nobody waits.`;
+    if (!oldest) return `${arm} The queue is empty.`;
     const passed = countUpTo(oldest.passed_ns, at_ns);
     return `${arm} ${waiting.length} wait; ${nameOf(oldest)} waits longest, for ${ms(at_ns - oldest.from_ns)}, passed over ${passed} times.`;
   }
@@ -193,7 +193,7 @@ export class DiskView implements View {
     const longest_ns = Math.max(8 * this.disk.turn_ns, ...waiting.map(({ from_ns }) => at_ns - from_ns));
     const inFront = this.inFront(at_ns);
     const others = inFront ? `; ${inFront} more in the host` : "";
-    text(canvas, waiting.length ? `${waiting.length} wait in the drive, the oldest first${others}` : "nobody waits", left, top + 6, ink.faint, width);
+    text(canvas, waiting.length ? `${waiting.length} wait in the drive, the oldest first${others}` : "the queue is empty", left, top + 6, ink.faint, width);
     const over = width < 340 ? "passed" : "passed over";
     waiting.slice(0, QUEUE_SHOWN).forEach((job, n) => {
       const y = top + 16 + 17 * n;

@@ -71,7 +71,7 @@ export class SsdView implements View {
     const now = this.now(at_ns);
     const waiting = this.waiting(at_ns);
     const [across, down] = [width / this.columns, this.cellHeight()];
-    text(canvas, `${this.ssd.dies} dies on ${this.ssd.channels} channels; a dot is a read that waits`, 0, 12, ink.faint, width);
+    text(canvas, `${this.ssd.dies} dies on ${this.ssd.channels} channels; a dot is a waiting read`, 0, 12, ink.faint, width);
     for (let die = 0; die < this.ssd.dies; die++) {
       const [x, y] = [(die % this.columns) * across, 20 + Math.floor(die / this.columns) * down];
       bar(canvas, x + 1, y + 1, across - 3, down - 3, ink.raised, 1);
@@ -102,8 +102,8 @@ export class SsdView implements View {
     const from_ns = at_ns - 0.65 * this.window_ns;
     const to_ns = from_ns + this.window_ns;
     const x = (ns: number) => left + ((Math.max(from_ns, Math.min(to_ns, ns)) - from_ns) / this.window_ns) * (width - left);
-    const all = this.lanes.length === this.ssd.dies ? "dies" : `the ${this.lanes.length} dies for which most is waited,`;
-    text(canvas, `${all} over time, ${ms(this.window_ns)} across; a line below is a read that waits`, 0, top + 12, ink.faint, width);
+    const all = this.lanes.length === this.ssd.dies ? "dies" : `the ${this.lanes.length} dies with the longest queues,`;
+    text(canvas, `${all} over time, ${ms(this.window_ns)} across; a line below is a waiting read`, 0, top + 12, ink.faint, width);
     const rowOf = new Map(this.lanes.map((die, n) => [die, top + 20 + 15 * n]));
     for (const [die, y] of rowOf) {
       bar(canvas, left, y, width - left, 13, ink.raised, 1);

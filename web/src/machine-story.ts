@@ -91,7 +91,7 @@ export interface Job extends Pass {
   work: Work;
   id: number;
   from_ns: number;
-  /** When the arm takes it, or it does not need the arm any more. */
+  /** The time when the arm takes it, or when it no longer needs the arm. */
   taken_ns: number;
   /** Times at which later jobs were served before it. */
   passed_ns: number[];
@@ -220,7 +220,7 @@ export class Story {
         return;
       case "fails":
         this.fails.set(event.member, at_ns);
-        // It never answers: what it was asked for is had elsewhere.
+        // It never answers: other members serve its commands.
         for (const command of this.commands) if (command.member === event.member) command.to_ns = Math.min(command.to_ns, at_ns);
         return;
       case "rebuilt":
@@ -287,7 +287,7 @@ export class Story {
     return this.watched.machine.groups.length > 0;
   }
 
-  /** What a member is; of a drive alone, it. */
+  /** The device of a member; for a single drive, itself. */
   device(member: number): Device {
     const { devices, members } = this.watched.machine;
     return devices[members[member]?.device ?? 0] as Device;
@@ -297,7 +297,7 @@ export class Story {
     return this.watched.machine.members[member]?.name ?? `d${member}`;
   }
 
-  /** The request of the host's for which a member does something. */
+  /** The host request that a member's command serves. */
   requestOf(work: Work, id: number | null): number | null {
     if (work !== "command" || id === null) return null;
     return this.isArray ? (this.commands[id]?.request ?? null) : id;
@@ -307,18 +307,18 @@ export class Story {
     return this.requests.filter(({ to_ns }) => to_ns < Infinity);
   }
 
-  /** Of the requests that were answered: from their arrival. */
+  /** Mean response time of the answered requests. */
   get mean_ns(): number {
     const answered = this.answered();
     return answered.reduce((sum, { from_ns, to_ns }) => sum + to_ns - from_ns, 0) / Math.max(1, answered.length);
   }
 
-  /** What the arm of a drive alone did for a request. */
+  /** The arm's job of a single drive for a request. */
   jobOf(request: number): Job | undefined {
     return this.isArray ? undefined : this.jobs[0]?.find((job) => job.work === "command" && job.id === request);
   }
 
-  /** The requests from the one that took longest on. */
+  /** The requests, slowest first. */
   slowest(): Request[] {
     return this.answered().sort((one, other) => other.to_ns - other.from_ns - (one.to_ns - one.from_ns));
   }
@@ -333,12 +333,12 @@ export class Story {
   private words(event: Event): string {
     const at = "member" in event && this.isArray ? `${this.name(event.member)}: ` : "";
     const command = (id: number) => (this.isArray ? `command ${id}${this.forRequest(id)}` : `request ${id}`);
-    const who = (work: Work, id: number) => (work === "command" ? command(id) : work === "destage" ? "a destage" : "work of its own");
+    const who = (work: Work, id: number) => (work === "command" ? command(id) : work === "destage" ? "a destage" : "background I/O");
     switch (event.is) {
       case "arrives":
         return `request ${event.request} arrives: ${event.kind} ${event.length_bytes / 1024} KiB at ${(event.offset_bytes / 1e6).toFixed(1)} MB.`;
       case "completes":
-        return `request ${event.request} is answered, ${ms(event.at_ns - (this.requests[event.request]?.from_ns ?? 0))} after it came.`;
+        return `request ${event.request} is answered, ${ms(event.at_ns - (this.requests[event.request]?.from_ns ?? 0))} after its arrival.`;
       case "command": {
         const of = event.request !== null ? ` for request ${event.request}` : event.purpose === "rebuild" || event.purpose === "upkeep" ? "" : " for the cache";
         return `${at}command ${event.command}, ${event.kind} ${PURPOSES[event.purpose]}${of}.`;
@@ -350,13 +350,13 @@ export class Story {
       case "fails":
         return `${this.name(event.member)} fails.`;
       case "rebuilt":
-        return `${this.name(event.member)}: ${(event.done_bytes / 1e6).toFixed(1)} MB are rebuilt.`;
+        return `${this.name(event.member)}: ${(event.done_bytes / 1e6).toFixed(1)} MB rebuilt.`;
       case "waits":
         return `${at}${who(event.work, event.id)} waits for the arm, at cylinder ${event.cylinder}.`;
       case "access": {
         const transfer_ns = event.end_ns - event.start_ns - event.seek_ns - event.rotation_ns;
         const way = `${ms(event.seek_ns)} from cylinder ${event.from_cylinder} to ${event.cylinder}`;
-        return `${at}the arm takes ${who(event.work, event.id)}: ${way}, ${ms(event.rotation_ns)} until the sector comes, ${ms(transfer_ns)} of transfer.`;
+        return `${at}the arm takes ${who(event.work, event.id)}: ${way}, ${ms(event.rotation_ns)} until the sector arrives, ${ms(transfer_ns)} of transfer.`;
       }
       case "hit":
         return `${at}${who("command", event.id)} is in the buffer.`;
@@ -367,7 +367,7 @@ export class Story {
       case "segment":
         return `${at}segment ${event.segment} of the buffer holds ${event.to_block - event.from_block} sectors.`;
       case "asks":
-        return `${at}die ${event.die} is asked to read${event.id === null ? "" : ` for ${who("command", event.id)}`}.`;
+        return `${at}die ${event.die} receives a read${event.id === null ? "" : ` for ${who("command", event.id)}`}.`;
       case "die":
         return `${at}die ${event.die} ${DOES[event.does]}${event.id === null ? "" : ` for ${who("command", event.id)}`}, for ${ms(event.ends_ns - event.at_ns)}.`;
     }
@@ -383,17 +383,17 @@ export const PURPOSES: Record<Purpose, string> = {
   data: "data",
   parity: "parity",
   old: "old data",
-  survivor: "what is left of the row",
+  survivor: "the rest of the stripe",
   rebuild: "for the rebuild",
-  upkeep: "for the array's own sake",
+  upkeep: "for the array itself",
 };
 export const DOES: Record<DieWork, string> = {
   sense: "reads",
   send: "sends over its channel",
-  load: "is given data",
+  load: "receives data",
   program: "programs",
   move: "moves data, for collection",
   "program-moved": "programs moved data, for collection",
   erase: "erases a block, for collection",
-  suspend: "leaves its program or erase",
+  suspend: "suspends its program or erase",
 };

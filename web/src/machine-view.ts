@@ -1,11 +1,11 @@
 /** How a part of a system is drawn at a moment: on a canvas, in the colours of the page. */
 
 export interface View {
-  /** Virtual time that passes in a second, unless somebody wants it otherwise. */
+  /** Default virtual time per second. */
   readonly usual_ns_per_s: number;
   height(width: number): number;
   draw(paint: Paint, width: number, at_ns: number, follow: number | null): void;
-  /** What is to be seen, in words. */
+  /** The visible state, in words. */
   describe(at_ns: number, follow: number | null): string;
 }
 

@@ -1,4 +1,4 @@
-/** The view into the machine: a system under its load, event by event, alone or beside another. */
+/** The view into the machine: a system under its load, event by event, alone or next to another. */
 
 import type { Answers } from "./answers";
 import { fold, html } from "./dom";
@@ -9,7 +9,7 @@ import { countBy, countUpTo, DOES, ms, PURPOSES, Story, type Request, type Watch
 import { inkOf, type Ink, type View } from "./machine-view";
 import { points, toHash, type Entry, type State } from "./state";
 
-/** What is told of a run at most, and of how many requests. */
+/** Limits of events and requests of a run. */
 const EVENTS_MAX = 6000;
 const REQUESTS = { disk: 300, array: 120, ssd: 500 } as const;
 const SAID = 9;
@@ -19,7 +19,7 @@ const POLICIES = ["fcfs", "sstf", "look", "c-look", "sptf"];
 const SPEEDS = [1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9];
 const TABLE_MAX = 300;
 
-/** What the address tells of the view: a variant beside the selected entry, a spare for what fails, the moment. */
+/** The part of the address for this view: a variant next to the selected entry, a spare for a failure, the time. */
 interface Inside {
   /** Empty, `policy=fcfs`, or `entry=1`. */
   beside: string;
@@ -53,7 +53,7 @@ const SMALL_SSD = { "flash.channels": "4", "flash.dies_per_channel": "4", "flash
 const SCENES: Scene[] = [
   {
     name: "why SPTF wins",
-    says: "The same random reads in two orders: where first come is first served, the arm crosses the platter for each.",
+    says: "The same random reads in two orders: in first-come, first-served order the arm crosses the platter for each read.",
     system: "cheetah-x15-36lp",
     values: { policy: "sptf" },
     at: 16,
@@ -61,7 +61,7 @@ const SCENES: Scene[] = [
   },
   {
     name: "why depth 64 has a tail",
-    says: "Who lies far from all others is passed over again and again. Follow the slowest.",
+    says: "A request far from all others is passed over repeatedly. Follow the slowest.",
     system: "cheetah-x15-36lp",
     values: { policy: "sptf" },
     at: 64,
@@ -75,14 +75,14 @@ const SCENES: Scene[] = [
   },
   {
     name: "whole rows",
-    says: "A write of a whole row needs to read nothing.",
+    says: "A full-stripe write needs no reads.",
     system: "md-raid5-8x2tb",
     values: { read: "0", size: "3584KiB", random: "0", write_cache: "off" },
     at: 1,
   },
   {
     name: "a rebuild",
-    says: "A drive has failed: reads of it ask all others, and so does the rebuild.",
+    says: "A drive has failed: its reads, and the rebuild, read all other drives.",
     system: "md-raid5-8x2tb",
     values: { fail: "d0@0s" },
     at: 4,
@@ -90,7 +90,7 @@ const SCENES: Scene[] = [
   },
   {
     name: "why reads wait in an SSD",
-    says: "A die that programs, erases or collects lets reads wait. This drive is cut to 16 dies of small blocks, 1 GB, and was full before.",
+    says: "Reads wait for a die that programs, erases or collects. This drive is reduced to 16 dies with small blocks, 1 GB, and starts full.",
     system: "dc-s3700-400gb",
     values: { ...SMALL_SSD, preconditioned: "yes", read: "60", size: "16KiB" },
     at: 16,
@@ -112,7 +112,7 @@ export class Machine {
   private readonly open = html("button", { type: "button", class: "pin", "aria-expanded": "false" }, "see it work");
   private readonly scenes = html("span", { class: "scenes" });
   private readonly controls = html("div", { class: "transport" });
-  private readonly stage = html("div", { class: "stage", tabindex: 0, role: "group", "aria-label": "The machine at work. Space plays and pauses, arrow keys go from event to event, Home and End to the ends." });
+  private readonly stage = html("div", { class: "stage", tabindex: 0, role: "group", "aria-label": "The machine at work. Use Space to play and pause, the arrow keys to step between events, Home and End to jump to the ends." });
   private readonly says = html("p", { class: "note" });
   private readonly play = html("button", { type: "button", class: "pin" }, "play");
   private readonly scrubber = html("input", { type: "range", min: 0, max: 1000, step: 1, "aria-label": "Moment" });
@@ -139,7 +139,7 @@ export class Machine {
       return button;
     };
     this.controls.append(
-      step("to the event before", "◂", () => this.step(-1)),
+      step("to the previous event", "◂", () => this.step(-1)),
       this.play,
       step("to the next event", "▸", () => this.step(1)),
       html("label", {}, "speed ", this.speed),
@@ -257,7 +257,7 @@ export class Machine {
     const canvas = html("canvas", { role: "img" });
     const [status, log] = [html("p", { class: "doing" }), html("ol", { class: "log", "aria-label": "What happens" })];
     const [head, said] = [html("h2", {}, nameOf(entry)), html("p", { class: "note" }, summary(story))];
-    const table = fold({}, ["every request, the slowest first"], () => [requests(story, (request) => this.follow(request))]);
+    const table = fold({}, ["every request, slowest first"], () => [requests(story, (request) => this.follow(request))]);
     const element = html("div", { class: "one" }, head, said, canvas, legend(story), status, log, table);
     return { story, view, canvas, status, log, element };
   }
@@ -269,7 +269,7 @@ export class Machine {
     this.spare.parentElement?.toggleAttribute("hidden", !entry.values.fail);
     this.per_s = nearest(SPEEDS, Math.min(...this.shown.map(({ view }) => view.usual_ns_per_s)));
     this.speed.replaceChildren(...SPEEDS.map((speed) => html("option", { value: speed, selected: speed === this.per_s }, `${ms(speed).replace(/\.0+ /, " ")} a second`)));
-    const load = state.load === "depth" ? `${state.at} outstanding` : `${state.at} requests a second`;
+    const load = state.load === "depth" ? `${state.at} outstanding` : `${state.at} requests/s`;
     const values = JSON.stringify(entry.values);
     const scene = SCENES.find((one) => one.system === entry.system && one.at === state.at && JSON.stringify(one.values) === values);
     this.says.textContent = `${scene ? `${scene.says} ` : ""}${entry.demand || "Requests of one size"}, ${load}, in virtual time.`;
@@ -304,7 +304,7 @@ export class Machine {
     this.isPlaying = is && this.shown.length > 0;
     this.play.textContent = this.isPlaying ? "pause" : "play";
     if (this.isPlaying && this.at_ns >= this.end_ns) this.at_ns = 0;
-    // What moves by itself is not read out; who steps hears each event.
+    // Screen readers announce each event while stepping, not during playback.
     for (const { status } of this.shown) status.setAttribute("aria-live", this.isPlaying ? "off" : "polite");
     if (this.isPlaying && !was) {
       this.frame_ms = performance.now();
@@ -355,7 +355,7 @@ export class Machine {
     const { follow } = inside(this.state.inside);
     this.ink ??= inkOf(this.element);
     const now = performance.now();
-    // Words change slower than pictures: nobody reads sixty a second.
+    // Text changes less often than pictures: sixty updates per second are unreadable.
     const says = !this.isPlaying || now - this.said_ms > 250;
     if (says) this.said_ms = now;
     for (const one of this.shown) {
@@ -374,18 +374,18 @@ function viewOf(story: Story): View {
   const device = story.device(0);
   if (story.isArray) return new ArrayView(story);
   if (device.is === "ssd") return new SsdView(story, device);
-  if (device.is === "volume") throw new Error("Of a volume of a cloud nobody knows what is inside.");
+  if (device.is === "volume") throw new Error("The internals of a cloud volume are unknown.");
   if (device.actuators > 1) throw new Error("Drives with two arms are not drawn yet.");
   return new DiskView(story, device);
 }
 
 function summary(story: Story): string {
   const [slowest] = story.slowest();
-  if (!slowest) return "No request is answered in what is shown.";
+  if (!slowest) return "No request completes in this view.";
   const passed = story.jobOf(slowest.number)?.passed_ns.length ?? 0;
   const longest = `request ${slowest.number} took longest, ${ms(slowest.to_ns - slowest.from_ns)}`;
   const over = passed ? `, and was passed over ${passed} times` : "";
-  const cut = story.watched.is_cut ? ` What follows the first ${EVENTS_MAX} events is left out.` : "";
+  const cut = story.watched.is_cut ? ` Only the first ${EVENTS_MAX} events are shown.` : "";
   return `The first ${story.answered().length} requests, from rest: ${ms(story.mean_ns)} on average; ${longest}${over}.${cut}`;
 }
 
@@ -406,7 +406,7 @@ function paint({ canvas, view }: Shown, ink: Ink, at_ns: number, follow: number 
   view.draw({ canvas: context, ink }, width, at_ns, follow);
 }
 
-/** The same in words: what is to be seen, and what has happened last. */
+/** The same in words: the visible state, and the last event. */
 function say({ story, view, canvas, status, log }: Shown, at_ns: number, follow: number | null, isStill: boolean): void {
   const words = `${ms(at_ns)}: ${view.describe(at_ns, follow)}`;
   if (status.textContent !== words) status.textContent = words;
@@ -423,7 +423,7 @@ function say({ story, view, canvas, status, log }: Shown, at_ns: number, follow:
   log.replaceChildren(...lines);
 }
 
-/** What can stand beside an entry: it in another order, and the other entries. */
+/** The views next to an entry: itself in another order, and the other entries. */
 function besides(entry: Entry, state: State): { value: string; name: string; entry: Entry }[] {
   const ordered = POLICIES.filter((policy) => policy !== entry.values.policy).map((policy) => {
     const other = { ...entry, values: { ...entry.values, policy } };
@@ -439,7 +439,7 @@ function nameOf({ system, values }: Entry): string {
 }
 
 async function ask(entry: Entry, state: State, answers: Answers, spare: boolean): Promise<Watched> {
-  if (answers.traces.has(entry.demand)) throw new Error("of a recording, the inside of the machine is not shown; pick a workload");
+  if (answers.traces.has(entry.demand)) throw new Error("the view into the machine needs a workload, not a trace");
   const asked = await answers.asked(entry, state);
   const { system } = asked;
   const many = system.blueprint.kind === "array" ? REQUESTS.array : system.stated.flash !== undefined ? REQUESTS.ssd : REQUESTS.disk;
@@ -448,7 +448,7 @@ async function ask(entry: Entry, state: State, answers: Answers, spare: boolean)
   return told as Watched;
 }
 
-/** What colours mean, of those that are there. */
+/** The legend of the colours in use. */
 function legend(story: Story): HTMLElement {
   const seen = (words: Record<string, string>, colours: Record<string, string>, used: string[]) => {
     const names = Object.keys(words).filter((name) => used.includes(name));
@@ -457,7 +457,7 @@ function legend(story: Story): HTMLElement {
   const jobs = story.jobs.flat();
   if (story.tasks.length) return html("ul", { class: "legend" }, ...seen(DOES, DIE_COLOURS, story.tasks.map(({ does }) => does)));
   if (!story.isArray) {
-    const words = { read: "a read", write: "a write", destage: "a destage of the write cache", own: "the drive's own work" };
+    const words = { read: "a read", write: "a write", destage: "a destage of the write cache", own: "background I/O of the drive" };
     const used = jobs.map(({ work, write }) => (work !== "command" ? work : write ? "write" : "read"));
     return html("ul", { class: "legend" }, ...seen(words, { read: "blue", write: "yellow", destage: "red", own: "purple" }, used));
   }
@@ -466,7 +466,7 @@ function legend(story: Story): HTMLElement {
   return html("ul", { class: "legend" }, ...purposes, ...destages, html("li", {}, "reads are dashed, writes have an edge below"));
 }
 
-/** Every request with what it took, the slowest first. */
+/** Every request with its time, slowest first. */
 function requests(story: Story, follow: (request: Request) => void): HTMLElement {
   const isDisk = !story.isArray && !story.tasks.length;
   const figure = (ns: number) => (ns / 1e6).toFixed(3);
@@ -485,10 +485,10 @@ function requests(story: Story, follow: (request: Request) => void): HTMLElement
     const cells = [kind, (offset_bytes / 1e6).toFixed(1), figure(from_ns), ...parts(number), figure(to_ns - from_ns)];
     return html("tr", {}, html("td", {}, followed), ...cells.map((cell) => html("td", {}, cell)));
   });
-  const heads = ["request", "kind", "at MB", "came at ms", ...(isDisk ? ofDisk : story.isArray ? ["commands"] : []), "response ms"];
+  const heads = ["request", "kind", "at MB", "arrival (ms)", ...(isDisk ? ofDisk : story.isArray ? ["commands"] : []), "response ms"];
   const head = html("tr", {}, ...heads.map((words) => html("th", { scope: "col" }, words)));
   const table = html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows));
-  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Requests, the slowest first" }, table);
+  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Requests, slowest first" }, table);
 }
 
 function nearest(all: number[], to: number): number {

@@ -50,7 +50,7 @@ function permalink(id: string, title: string): HTMLElement {
   return html("a", { class: "permalink", href: `#${id}`, "aria-label": `Link to: ${title || id}` }, "#");
 }
 
-/** Whether it takes a legend to tell series apart, or what is ringed. */
+/** Whether a legend is needed to distinguish series, or ringed points. */
 function hasNames(figure: Lines | Bars | Heat): figure is Lines | Bars {
   if (figure.kind === "heat" || (figure.kind === "bars" && isAlone(figure))) return false;
   return figure.series.length > 1 || figure.series.some((one) => one.mark || one.marks.length);
@@ -106,7 +106,7 @@ function switches(figure: Lines | Bars | Heat, chart: Chart): HTMLElement[] {
   return buttons.length ? [html("div", { class: "switches", role: "group", "aria-label": "Logarithmic axes" }, ...buttons)] : [];
 }
 
-/** On pages with the simulator: what opens the explorer with a curve, and why others do not. */
+/** On pages with the simulator: buttons that open the explorer with a curve, and why other curves have none. */
 function varying({ taken = [], refused = [] }: Lines): HTMLElement[] {
   const buttons = taken.map((curve) => {
     const button = html("button", { type: "button" }, `vary ${curve.name}`);
@@ -121,7 +121,7 @@ function varying({ taken = [], refused = [] }: Lines): HTMLElement[] {
 function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
   const { kind, series } = figure;
   const styles = looks(series);
-  // What was published under the name of one of ours has its mark beside that one's.
+  // A published series with the name of a simulated one has its mark next to that one's.
   const twinOf = (name: string) => (kind === "lines" ? series.findIndex((one) => one.published && one.name === name) : -1);
   const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
   const entries = series.map((one, index) => {
@@ -151,10 +151,10 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
     return button;
   });
   const open = kind === "lines" && entries.includes(null) ? html("span", {}, `${publishedMarks(figure)}: as published`) : null;
-  return html("div", { class: "legend", role: "group", "aria-label": "Series; press to hide or show" }, ...entries, open, ...keyOf(figure));
+  return html("div", { class: "legend", role: "group", "aria-label": "Series; click to hide or show" }, ...entries, open, ...keyOf(figure));
 }
 
-/** What the marks of points say, whatever their colour. */
+/** The meaning of the marks of points. */
 function keyOf(figure: Lines | Bars): HTMLElement[] {
   if (figure.kind !== "lines") return [];
   return figure.key.map(([mark, says]) => {
@@ -164,12 +164,12 @@ function keyOf(figure: Lines | Bars): HTMLElement[] {
   });
 }
 
-/** Whether a series has a point with both values, which has a mark; what has one alone is a rule. */
+/** Whether a series has a point with both values, drawn as a mark; one with a single value is a rule. */
 function hasPoints({ x, y }: Series): boolean {
   return x.some((at, n) => at !== null && y[n] !== null);
 }
 
-/** How what was published under the names of ours is drawn. */
+/** The style of published series with the name of a simulated one. */
 function publishedMarks({ series }: Lines): string {
   const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
   const twins = series.filter((one) => one.published && ours.has(one.name));
@@ -181,7 +181,7 @@ function kneeOf([x, y]: [number, number], figure: Lines): string {
   return `${shown(x, 4)}${unitOf(figure.x)}, ${shown(y, 3)}${unitOf(figure.y)}`;
 }
 
-/** The unit of an axis, which stands in parentheses at the end of its label. */
+/** The unit of an axis, in parentheses at the end of its label. */
 function unitOf(axis: Axis): string {
   const unit = /\(([^()]*)\)$/.exec(axis.label)?.[1];
   return unit ? ` ${unit}` : "";
@@ -258,8 +258,8 @@ function whole({ report, descriptions }: Given): HTMLElement[] {
   const entries = report.sections.map(({ title }): [string, string] => [idOf(`in-${slug(title)}`), title]);
   const body = report.sections.map((section, n) => sectionOf(section, entries[n]?.[0] ?? ""));
   if (report.remarks) {
-    entries.push(["how", "How it was found"]);
-    body.push(html("section", { id: "how" }, html("h2", {}, "How it was found"), ...paragraphs(report.remarks)));
+    entries.push(["how", "Method"]);
+    body.push(html("section", { id: "how" }, html("h2", {}, "Method"), ...paragraphs(report.remarks)));
   }
   if (report.claims.length) {
     entries.push(["claims", "Claims"]);
@@ -278,7 +278,7 @@ function whole({ report, descriptions }: Given): HTMLElement[] {
   return [themes(), heading(report), contents(entries), html("main", {}, ...body), footer].filter((part) => part !== null);
 }
 
-/** Whether a notebook is dark round the frame: it has a theme of its own, whatever the system prefers. */
+/** Whether a notebook is dark around the frame: its theme is independent of the system's. */
 function isDarkRound(frame: HTMLElement): boolean {
   for (let around: HTMLElement | null = frame; around; around = around.parentElement) {
     const [red = 0, green = 0, blue = 0, alpha = 1] = getComputedStyle(around).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
@@ -300,7 +300,7 @@ function start(): void {
   printing();
   const frame = window.frameElement as HTMLElement | null;
   if (frame) document.documentElement.style.setProperty("--scheme", isDarkRound(frame) ? "dark" : "light");
-  // In a notebook the frame of a figure is as high as what it holds.
+  // In a notebook the frame of a figure fits its content.
   if (frame && given.inline) new ResizeObserver(() => (frame.style.height = `${document.documentElement.offsetHeight}px`)).observe(document.body);
 }
 

@@ -1,4 +1,4 @@
-/** What a report holds, as python/headstack/report/figures.py describes it field by field. */
+/** The contents of a report, as documented in python/headstack/report/figures.py. */
 
 export type Cell = string | number | boolean | null;
 
@@ -23,17 +23,17 @@ export interface Series {
   labels: string[];
   low: Places;
   high: Places;
-  /** Where along x the ends of the interval lie; empty where that is at the points. */
+  /** The x positions of the interval's ends; empty if at the points. */
   low_x: Places;
   high_x: Places;
-  /** The 99th percentile, beside a mean. */
+  /** The 99th percentile, next to a mean. */
   p99: Places;
   mark: [number, number] | null;
   mark_at_most: boolean;
   published: boolean;
-  /** Of points alone, without a line between them; empty for a line. */
+  /** For points without a line between them; empty for a line. */
   marks: Mark[];
-  /** What each point is of. */
+  /** The subject of each point. */
   names: string[];
   /** Looks are chosen for the whole report by python/headstack/report/looks.py. */
   colour: string;
@@ -41,7 +41,7 @@ export interface Series {
   shape: Shape;
 }
 
-/** A curve that can be taken up, on pages with the simulator: runs that differ in load alone. */
+/** A curve that can be varied, on pages with the simulator: runs that differ only in load. */
 export interface Taken {
   name: string;
   system: string;
@@ -49,7 +49,7 @@ export interface Taken {
   values: Record<string, string>;
   load: "depth" | "rate";
   loads: number[];
-  /** The load of which figures are shown first. */
+  /** The load whose figures are shown first. */
   at: number;
 }
 
@@ -67,11 +67,11 @@ export interface Lines {
   y: Axis;
   series: Series[];
   note: string;
-  /** What it shows. */
+  /** Its description. */
   says: string;
   x_is_percentile: boolean;
   limits: Limit[];
-  /** What the marks of points say. */
+  /** The meaning of the marks of points. */
   key: [Mark, string][];
   /** On pages with the simulator: curves that can be varied, and why others cannot. */
   taken?: Taken[];
@@ -86,9 +86,9 @@ export interface Bars {
   groups: string[];
   series: Series[];
   note: string;
-  /** What it shows. */
+  /** Its description. */
   says: string;
-  /** The series of a group stand on each other. */
+  /** The series of a group are stacked. */
   stacked: boolean;
 }
 
@@ -105,7 +105,7 @@ export interface Grid {
   published: (number | null)[][];
   signed: boolean;
   note: string;
-  /** What it shows. */
+  /** Its description. */
   says: string;
 }
 
@@ -120,7 +120,7 @@ export interface Heat {
   values: number[][];
   unit: string;
   note: string;
-  /** What it shows. */
+  /** Its description. */
   says: string;
 }
 
@@ -131,7 +131,7 @@ export interface Table {
   columns: string[];
   rows: Cell[][];
   note: string;
-  /** How cells are written, with the digits that are known; empty, or one for each row. */
+  /** The formatted cells, with significant digits; empty, or one for each row. */
   texts: string[][];
   says: string;
 }
@@ -172,11 +172,11 @@ export interface Report {
   runs: Provenance[];
   version: string;
   sources: string[];
-  /** How it was found. */
+  /** Its method. */
   remarks: string;
 }
 
-/** What the page is given. */
+/** The input of the page. */
 export interface Given {
   report: Report;
   /** The descriptions of runs: a JSON list, deflated (zlib) and in base64. */

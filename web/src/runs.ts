@@ -1,4 +1,4 @@
-/** What is needed to make each run again: its system and workload word for word, seed and version. */
+/** The data to reproduce each run: its exact system and workload, seed and version. */
 
 import { fold, html } from "./dom";
 import type { Provenance } from "./report";

@@ -55,7 +55,7 @@ function nines(most: number) {
   };
 }
 
-/** Where 100 lies among these percentiles: one nine beyond the others. */
+/** The position of 100 among these percentiles: one nine above the others. */
 export function ninesEnd(percents: number[]): number {
   const most = extent(percents.filter((percent) => percent < 100))[1];
   return Math.min(MOST_NINES, Number.isFinite(most) ? 1 + Math.ceil(-Math.log10(1 - most / 100) - 1e-9) : 2);

@@ -1,4 +1,4 @@
-/** What is shown of curves: figures, the answer in words, how busy the parts were, what it costs. */
+/** The views of curves: charts, the answer in words, utilization of the parts, prices. */
 
 import type { Curve } from "./answers";
 import type { Drawing, View } from "./chart";
@@ -15,7 +15,7 @@ type Row = Record<string, number | string | boolean | null>;
 const COLOURS = ["blue", "red", "green", "purple", "yellow", "cyan"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"] as const;
 
-/** The colour is the system's, the dash tells its variants apart. */
+/** The colour is the system's; the dash distinguishes its variants. */
 export function lookOf({ entries }: State, n: number): { colour: string; shape: Series["shape"]; dash: number } {
   const systems = [...new Set(entries.map((entry) => entry.system))];
   const at = systems.indexOf(entries[n]?.system ?? "");
@@ -41,7 +41,7 @@ function rows(state: State, curve: Curve | null): { load: number; row: Row }[] {
   });
 }
 
-/** What came of the load that is looked at. */
+/** The result at the selected load. */
 function looked(state: State, curve: Curve | null): Told | undefined {
   const all = curve ? loadsOf(curve.load, state) : [];
   return curve?.told.get(all[nearestLoad(all, state.at)] ?? 0)?.is;
@@ -98,7 +98,7 @@ function series(state: State, curves: (Curve | null)[], of: (row: Row, load: num
 
 const SPREAD = 10;
 
-/** Logarithmic where a decade is exceeded: a disk beside a solid-state drive would vanish. */
+/** Logarithmic where a decade is exceeded: a disk next to a solid-state drive would vanish. */
 function isWide(values: (number | null)[]): boolean {
   const known = values.filter((value): value is number => value !== null && value > 0);
   return known.length > 1 && Math.max(...known) > SPREAD * Math.min(...known);
@@ -125,7 +125,7 @@ export function throughput(state: State, curves: (Curve | null)[], width: number
   // What has a load of its own is not on this axis.
   const isOffered = (row: Row) => (state.load === "depth" ? row.depth !== null : row.rate_per_s !== null);
   const all = series(state, curves, (row, load) => ({ x: isOffered(row) ? load : null, y: number(row.iops), label: "", low: null, high: null }));
-  const label = state.load === "depth" ? "requests outstanding, or clients" : "requests a second offered";
+  const label = state.load === "depth" ? "queue depth, or clients" : "offered requests/s";
   return lines(figureOf("Throughput over load", { label, log: true }, { label: "IOPS", log: spread(all).y }, all), width, view);
 }
 
@@ -152,24 +152,24 @@ function under(load: Load, row: Row): string {
   switch (load) {
     case "depth":
     case "asap":
-      return `with ${row.depth} requests outstanding`;
+      return `at queue depth ${row.depth}`;
     case "clients":
       return `with ${row.depth} clients`;
     case "rate":
-      return `offered ${shown(number(row.rate_per_s) ?? 0, 4)} requests a second`;
+      return `offered ${shown(number(row.rate_per_s) ?? 0, 4)} requests/s`;
     case "fixed":
       return "under this scenario";
     case "timed":
-      return "with requests that come as they were recorded";
+      return "with arrivals as recorded";
   }
 }
 
-/** What came of the load that is looked at, as a sentence. */
+/** The result at the selected load, as a sentence. */
 export function said(entry: Entry, state: State, curve: Curve | null): string {
   if (curve?.refused) return `${entry.system}: ${curve.refused}`;
   const told = looked(state, curve);
   if (!told) return `${entry.system} is being simulated.`;
-  if ("impossible" in told) return `${entry.system}: this cannot be: ${told.impossible}`;
+  if ("impossible" in told) return `${entry.system}: not possible: ${told.impossible}`;
   if ("failed" in told) return `${entry.system}: the simulator failed: ${told.failed}`;
   const { row } = told.done;
   const half = number(row.half_width_ms);
@@ -178,7 +178,7 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   const failed = row.errors ? ` ${String(row.errors)} requests failed.` : "";
   const lost = row.data_loss ?? row.ended_early;
   const ended = lost ? ` It ended early: ${String(lost)}.` : "";
-  const why = half === null && row.sampling ? ` How sure the mean is, is not known: ${String(row.sampling)}.` : "";
+  const why = half === null && row.sampling ? ` No confidence interval of the mean: ${String(row.sampling)}.` : "";
   const saturated = row.saturated ? " It cannot keep up." : "";
   return (
     `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IOPS, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
@@ -186,7 +186,7 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   );
 }
 
-/** How busy each part was; of drives of an array, the busiest and all together. */
+/** Utilization of each part; for the drives of an array, the busiest and the total. */
 export function busy(state: State, curve: Curve | null): HTMLElement {
   const told = looked(state, curve);
   const parts = new Map<string, number[]>();
@@ -201,10 +201,10 @@ export function busy(state: State, curve: Curve | null): HTMLElement {
     const bar = html("meter", { min: 0, max: 100, value: mean, "aria-hidden": "true" });
     return html("tr", {}, html("th", { scope: "row" }, name), html("td", {}, bar), html("td", { class: "figure" }, text));
   });
-  return html("section", {}, html("h2", {}, "How busy its parts are"), html("table", {}, html("tbody", {}, ...listed)));
+  return html("section", {}, html("h2", {}, "Utilization of the parts"), html("table", {}, html("tbody", {}, ...listed)));
 }
 
-/** The figures of all systems at the load that is looked at, with prices where they are known. */
+/** The figures of all systems at the selected load, with known prices. */
 export function cost(state: State, curves: (Curve | null)[], prices: Prices, stated: (system: string) => Stated | null): HTMLElement {
   const hasPrices = Object.keys(prices).length > 0;
   const heads = ["system", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "utilization", ...(hasPrices ? ["price, $", "$ per IOPS"] : [])];

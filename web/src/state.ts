@@ -1,29 +1,29 @@
-/** What the explorer shows, as its address tells it: systems under workloads, each with values of its own. */
+/** The state of the explorer, as stored in its address: systems under workloads, each with its own values. */
 
 import type { Stated } from "./engine";
 
-/** A system under a workload, with what was changed in either. */
+/** A system under a workload, with the changes of both. */
 export interface Entry {
   system: string;
-  /** Empty where requests are of one size: its options say what they are. */
+  /** Empty for requests of one size, which options describe. */
   demand: string;
   /** Fields of either's file, and options of runs, as `headstack sweep --vary` has them. */
   values: Record<string, string>;
-  /** Left as it is while others change. */
+  /** Unchanged while others change. */
   pinned: boolean;
 }
 
 export interface State {
   entries: Entry[];
   selected: number;
-  /** What grows along a curve: requests outstanding, or requests a second up to the most. */
+  /** The load parameter along a curve: queue depth, or requests/s up to the maximum. */
   load: "depth" | "rate";
   most: number;
   /** The values of the load along curves; empty for the usual ones. */
   loads: number[];
-  /** The point of which figures are shown. */
+  /** The point whose figures are shown. */
   at: number;
-  /** Of each point. */
+  /** Requests per point. */
   requests: number;
   shows: Shown;
   /** The view into the machine (machine.ts), where it is open. */
@@ -43,12 +43,12 @@ export function loads(state: State): number[] {
 }
 
 /**
- * What grows along the curve of an entry: requests outstanding or a second; the clients of a scenario, or nothing where it
- * has no number of them; requests outstanding of a recording, or nothing where these come as they were recorded.
+ * The load parameter along the curve of an entry: queue depth or requests/s; the clients of a scenario, or none if it
+ * has no number of clients; the queue depth of a trace, or none if it is replayed as recorded.
  */
 export type Load = "depth" | "rate" | "clients" | "fixed" | "asap" | "timed";
 
-/** The values of the load along the curve of an entry; what does not grow is a single point. */
+/** The values of the load along the curve of an entry; a fixed load is a single point. */
 export function loadsOf(load: Load, state: State): number[] {
   if (load === "fixed" || load === "timed") return [1];
   return load === "clients" && !state.loads.length ? DEPTHS : loads(state);
@@ -59,7 +59,7 @@ export function coarse(all: number[]): number[] {
   return all.filter((_, n) => n % 2 === 0 && n < all.length - 1);
 }
 
-/** What is one of several systems' fields, a workload's, or an option. */
+/** The kind of a key: of a system, of a workload, or an option. */
 export type Kind = "system" | "demand" | "option";
 
 const CHANGES = ["drives", "drive", "level", "usable"];
@@ -70,10 +70,10 @@ export function kindOf(field: string): Kind {
   return /[.[]/.test(field) ? "system" : "option";
 }
 
-/** What says how long a run is, of which one alone is told. */
+/** Keys of the run length, of which only one is used. */
 const LENGTHS = ["requests", "time", "confidence"];
 
-/** Whether an entry says itself how long its runs are. */
+/** Whether an entry sets its own run length. */
 function hasLength({ values }: Entry): boolean {
   return LENGTHS.some((length) => length in values);
 }
@@ -84,7 +84,7 @@ function optionOf(load: Load): string[] {
   return [load === "rate" ? "rate" : "depth"];
 }
 
-/** What is asked of the engine for an entry: its system, what that is put under, and what goes wrong in it. */
+/** The engine's question for an entry: its system, its workload, and its faults. */
 export interface Asked {
   system: Stated;
   demand: Stated | null;
@@ -113,23 +113,23 @@ export function points(entry: Entry, state: State, { system, demand, faults, loa
   };
 }
 
-/** What is changed in the file of an entry's system, in the order of its values. */
+/** The changes of an entry's system file, in the order of its values. */
 export function changesOf({ values }: Entry): [field: string, value: string][] {
   return Object.entries(values).filter(([field]) => kindOf(field) === "system");
 }
 
-/** A recording as it was dropped. */
+/** A dropped trace. */
 export interface Trace {
   file: string;
   text: string;
   format: string;
   requests: number;
   seconds: number;
-  /** What its requests went to. */
+  /** The devices of its requests. */
   devices: string[];
 }
 
-/** What is varied in a replay alone. */
+/** Keys that apply only to replays. */
 const OF_REPLAYS = ["outside", "device"];
 
 /** The replays of a recording along a curve (crates/web/src/replays.rs). */
@@ -150,12 +150,12 @@ export function replays(entry: Entry, { system, faults, load }: Asked, { file, t
 
 const OF_DEMAND = ["size", "read", "random", "range", "warm_up", ...OF_REPLAYS];
 
-/** Whether what is varied is of what the system is put under. */
+/** Whether a key belongs to the workload. */
 export function isOfDemand(field: string): boolean {
   return kindOf(field) === "demand" || OF_DEMAND.includes(field);
 }
 
-/** A system with what was changed in it, and what it is put under where it is pinned. */
+/** A system with its changes, and its workload if it is pinned. */
 export function nameOf({ system, demand, values, pinned }: Entry): string {
   const changed = Object.entries(values).filter(([field]) => !isOfDemand(field));
   const said = changed.map(([field, value]) => (field === "faults" ? value.replace(/\.toml$/, "") : `${field.split(".").at(-1)} ${value}`));
@@ -163,12 +163,12 @@ export function nameOf({ system, demand, values, pinned }: Entry): string {
   return [system, ...few, ...(pinned ? [demand || "one size", "pinned"] : [])].join(", ");
 }
 
-/** By what curves are remembered: all that they follow from. */
+/** The cache key of a curve: everything that it depends on. */
 export function keyOf({ system, demand, values }: Entry, { load, most, requests }: State): string {
   return JSON.stringify([system, demand, values, load, load === "rate" ? most : 0, requests]);
 }
 
-/** What the system of an entry is called as a file. */
+/** The file name of an entry's system. */
 export const FILE = "system.toml";
 
 /** The command that computes the same. */
@@ -189,7 +189,7 @@ export function command(entry: Entry, state: State, load: Load): string {
   return [parts.join(" "), ...vary.map(([field, value]) => `--vary ${quoted(`${field}=${value}`)}`)].join(" \\\n  ");
 }
 
-/** As a shell reads it. */
+/** Quotes an argument for a shell. */
 function quoted(text: string): string {
   return /^[\w.,=:/@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -210,7 +210,7 @@ export function toHash(state: State): string {
   return `#${told}`;
 }
 
-/** The state that an address tells; what it does not tell is as in the other. */
+/** The state in an address; missing parts are taken from `other`. */
 export function fromHash(hash: string, other: State): State {
   const told = new URLSearchParams(hash.replace(/^#/, ""));
   const number = (name: string, usual: number) => {

@@ -4,7 +4,7 @@ import { html, svg } from "./dom";
 import type { Cell, Grid, Table } from "./report";
 import { alike, extent, figure } from "./scale";
 
-/** More rows than this are shown when they are asked for, or printed. */
+/** Number of rows shown at first; all rows are shown on request, or in print. */
 const ROWS_MAX = 40;
 
 export function table(given: Table): HTMLElement {
@@ -42,7 +42,7 @@ export function table(given: Table): HTMLElement {
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": given.title || "data" }, element, all ? null : more);
 }
 
-/** Rows by a column: figures by size, words by the alphabet with numbers in them by size, what is missing last. */
+/** Sorts rows by a column: numbers by size, text alphabetically with embedded numbers by size, missing values last. */
 export function sorted(rows: readonly (readonly Cell[])[], column: number, direction: number): (readonly Cell[])[] {
   const words = new Intl.Collator("en", { numeric: true });
   return [...rows].sort((one, other) => {
@@ -64,7 +64,7 @@ function textOf(cells: readonly Cell[]): Text | null {
   return alike(numbers, 5, 0.003);
 }
 
-/** What a row is of heads it. */
+/** The header cell of a row. */
 function td(value: Cell, text: Text | null, column: number, written = ""): HTMLElement {
   if (typeof value === "string" && BLOCKS.test(value)) return html("td", { class: "spark" }, spark(value));
   const content = said(value, written ? () => written : (text ?? figure));
@@ -77,7 +77,7 @@ function td(value: Cell, text: Text | null, column: number, written = ""): HTMLE
 /** Longer than this, words are sentences, which want a width. */
 const PROSE = 50;
 
-/** A small curve as text has it, in eighths of its height; where nothing is known, a dot. */
+/** A sparkline as text, in eighths of its height; a missing value is a dot. */
 const BLOCKS = /^[\u2581-\u2588\u00b7]+$/;
 const STEP = { x: 5, y: 2.5 };
 
@@ -92,10 +92,10 @@ function spark(text: string): SVGSVGElement {
   return svg("svg", { width, height: 8 * STEP.y + 1, role: "img", "aria-label": text }, ...bars, rule);
 }
 
-/** An interval in words, such as "0.93 ± 0.01" and "148 to 185.1": it is as a figure is. */
+/** An interval as text, such as "0.93 ± 0.01" and "148 to 185.1", which is formatted like a number. */
 const BETWEEN = /^[\d.,\u2212-]+ (±|to) [\d.,\u2212-]+$/;
 
-/** A value for people, with the exact one for machines. */
+/** A rounded value, with the exact one as an attribute. */
 function said(value: Cell, text: Text): Node | string {
   if (value === null) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -130,7 +130,7 @@ function shaded(given: Grid, row: number, column: number, [low, high]: [number, 
   return cell;
 }
 
-/** How dark a cell is, from 0 to 1, and on which side of the middle of signed figures it lies. */
+/** The shade of a cell, from 0 to 1, and its sign for signed figures. */
 export function shade(value: number, low: number, high: number, signed: boolean): { share: number; side: "above" | "below" } {
   if (!signed) return { share: high > low ? (value - low) / (high - low) : 0, side: "above" };
   const most = Math.max(Math.abs(low), Math.abs(high)) || 1;

@@ -1,4 +1,4 @@
-/** A worker of the explorer: one instance of the engine, which answers one question after another. */
+/** A worker of the explorer: one instance of the engine, which answers questions one after another. */
 
 import { unpackedOf } from "./lzma";
 
@@ -34,7 +34,7 @@ async function answered(question: unknown): Promise<unknown> {
     engine.answer();
     return read();
   } catch {
-    // What trapped has left its words, and is of no use any longer.
+    // An instance that trapped has left its message and cannot be used again.
     const words = read();
     engine = await made();
     return words;

@@ -128,7 +128,7 @@ impl Policy for Belady {
 
     #[inline]
     fn hit(&mut self, id: u32) {
-        debug_assert!(self.future.ids[self.now] == id, "only what the future said is used");
+        debug_assert!(self.future.ids[self.now] == id, "only keys of the future trace are used");
         self.keep(id);
         self.list(id);
     }
@@ -137,7 +137,7 @@ impl Policy for Belady {
         let id = match self.coming.greatest() {
             _ if !self.over.is_empty() => self.over.oldest,
             Some(due) => self.future.ids[due as usize],
-            None => unreachable!("one can go"),
+            None => unreachable!("one entry can be evicted"),
         };
         self.discard(id);
         id

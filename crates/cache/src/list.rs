@@ -43,7 +43,7 @@ impl List {
     #[inline]
     pub fn remove(&mut self, nodes: &mut Nodes, id: u32) {
         let node = *nodes.at(id);
-        debug_assert!(self.weight >= u64::from(node.weight), "only what is on a list leaves it");
+        debug_assert!(self.weight >= u64::from(node.weight), "only a listed entry is removed");
         match node.newer {
             NONE => self.newest = node.older,
             newer => nodes.at_mut(newer).older = node.older,

@@ -45,14 +45,14 @@ impl Blueprint {
     ///
     /// # Errors
     /// When the name is unknown, or a file cannot be read.
-    pub fn of_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
+    pub fn for_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
             return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
         };
-        Blueprint::of_system_document(&document, drives)
+        Blueprint::for_system_document(&document, drives)
     }
 
-    fn of_system_document(document: &Document, drives: &[&str]) -> Result<Blueprint, InputError> {
+    fn for_system_document(document: &Document, drives: &[&str]) -> Result<Blueprint, InputError> {
         if !array::is_array(document) {
             let text = document.text().to_owned();
             return Ok(Blueprint { kind: BlueprintKind::Drive, text, drives: BTreeMap::new() });
@@ -70,14 +70,14 @@ impl Blueprint {
     ///
     /// # Errors
     /// When the name is unknown, or its file cannot be read.
-    pub fn of_demand(name: &str) -> Result<Blueprint, InputError> {
+    pub fn for_demand(name: &str) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
             return Err(unknown("workload or scenario", name, &[WORKLOADS, SCENARIOS]));
         };
-        Ok(Blueprint::of_demand_document(&document))
+        Ok(Blueprint::for_demand_document(&document))
     }
 
-    fn of_demand_document(document: &Document) -> Blueprint {
+    fn for_demand_document(document: &Document) -> Blueprint {
         let kind = if is_scenario(document) { BlueprintKind::Scenario } else { BlueprintKind::Workload };
         Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() }
     }
@@ -89,9 +89,9 @@ impl Blueprint {
     pub fn of_text(file: &str, text: &str) -> Result<Blueprint, InputError> {
         let document = Document::parse(file, text)?;
         if document.states("lines[0]") || is_scenario(&document) {
-            return Ok(Blueprint::of_demand_document(&document));
+            return Ok(Blueprint::for_demand_document(&document));
         }
-        Blueprint::of_system_document(&document, &[])
+        Blueprint::for_system_document(&document, &[])
     }
 
     /// Returns the contents of the text, key by key as in the file.
@@ -152,7 +152,7 @@ impl Drafter {
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })?;
         if changes.usable.is_some() {
-            return Err(key_error("usable", "a file states a number of drives; give drives".to_owned()));
+            return Err(key_error("usable", "the file has a fixed number of drives; set drives".to_owned()));
         }
         match self.blueprint.kind {
             BlueprintKind::Array => {
@@ -221,7 +221,7 @@ impl Drafter {
             match (Changes::NAMES.contains(&key.as_str()), self.blueprint.kind) {
                 (true, BlueprintKind::Array) => changes.set(key, text)?,
                 (true, BlueprintKind::Drive) => {
-                    return Err(key_error(key, "this is a single drive; only arrays can be changed so".to_owned()));
+                    return Err(key_error(key, "this is a single drive; only arrays have this option".to_owned()));
                 }
                 (_, BlueprintKind::Drive) if !is_stated(key) => others.push((key.as_str(), text.as_str())),
                 _ => stated.push((key.as_str(), text.as_str())),
@@ -283,7 +283,7 @@ impl Drafter {
             let around = SCALES.iter().filter_map(|factor| scaled(text, *factor));
             let mut others = around.filter_map(|text| varied(&[(key, &text)]).ok()).peekable();
             if others.peek().is_some() && others.all(|other| other == base) {
-                let message = "varying it changes nothing, since other keys of this file decide; vary those";
+                let message = "varying it has no effect, since other keys of this file override it; vary those";
                 return Err(key_error(key, message.to_owned()));
             }
         }
@@ -335,7 +335,7 @@ impl Drafter {
 pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[String]) -> String {
     let varied: Vec<&str> = varied.iter().map(AsRef::as_ref).collect();
     format!(
-        "{system}: other values of {} drop the stated figures {}: what was derived from them is kept and not derived again",
+        "{system}: other values of {} drop the stated figures {}; values derived from these figures stay as they are",
         varied.join(", "),
         figures.join(", ")
     )
@@ -418,7 +418,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
             (Step::Index(index), Value::Array(values)) => {
                 is_new = false;
                 let count = values.len();
-                let missing = || key_error(path, format!("no entry {index}; there are {count}, from 0"));
+                let missing = || key_error(path, format!("no entry {index}; 0 to {count} (exclusive) are allowed"));
                 values.get_mut(*index).ok_or_else(missing)?
             }
             (Step::Index(_), _) => return Err(key_error(path, "this is not a list".to_owned())),
@@ -466,17 +466,17 @@ mod tests {
     }
 
     fn drafter(name: &str) -> Drafter {
-        Drafter::new(Blueprint::of_system(name, &[]).unwrap()).unwrap()
+        Drafter::new(Blueprint::for_system(name, &[]).unwrap()).unwrap()
     }
 
     #[test]
-    fn nothing_changed_is_what_the_catalogue_describes() {
+    fn an_unchanged_blueprint_equals_the_catalogue() {
         for entry in crate::drives().iter().chain(crate::arrays()).chain(crate::volumes()) {
             let loaded = crate::load_system(entry.id, &Changes::default()).unwrap().description();
             assert_eq!(varied(&drafter(entry.id), &[]).unwrap(), Described::System(loaded), "{}", entry.id);
         }
         for entry in crate::workloads().iter().chain(crate::scenarios()) {
-            let drafter = Drafter::new(Blueprint::of_demand(entry.id).unwrap()).unwrap();
+            let drafter = Drafter::new(Blueprint::for_demand(entry.id).unwrap()).unwrap();
             let loaded = crate::load_demand(entry.id).unwrap();
             assert_eq!(varied(&drafter, &[]).unwrap(), Described::Demand(loaded), "{}", entry.id);
         }
@@ -488,12 +488,12 @@ mod tests {
         let changed = text.replace("\"15000rpm\"", "\"7200rpm\"").replace("depth = 64", "depth = 8\npolicy = \"fcfs\"");
         let expected = resolve_device(&Document::parse("", &changed).unwrap()).unwrap().description();
         let values = [("spindle.speed", "7200rpm"), ("queue.depth", "8"), ("queue.policy", "fcfs")];
-        let found = varied(&drafter("cheetah-x15-36lp"), &values).unwrap();
-        assert_eq!(found, Described::System(SystemDescription::Drive(expected)));
+        let changed = varied(&drafter("cheetah-x15-36lp"), &values).unwrap();
+        assert_eq!(changed, Described::System(SystemDescription::Drive(expected)));
     }
 
     #[test]
-    fn fixing_what_is_derived_leaves_every_drive_as_it_is() {
+    fn fixing_derived_values_does_not_change_a_drive() {
         for entry in crate::drives() {
             let drafter = drafter(entry.id);
             let Some(frozen) = drafter.frozen(&drafter.table).unwrap() else { continue };
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_varied_key_drops_the_stated_figures_and_keeps_what_was_derived_from_them() {
+    fn a_varied_key_drops_stated_figures_but_keeps_derived_values() {
         let pro = drafter("990-pro-2tb");
         let dies = |channels: &str| {
             let Described::System(SystemDescription::Drive(DeviceDescription::Ssd(ssd))) =
@@ -535,8 +535,8 @@ mod tests {
             "a drive: other values of seek.read_average drop the stated figures stated.random_read, stated.random_write: what \
              was derived from them is kept and not derived again"
         );
-        let told = note(&exos, &[("stated.random_read.iops", "180"), ("seek.read_average", "4ms")]).unwrap();
-        assert!(told.starts_with("a drive: other values of seek.read_average drop "), "{told}");
+        let note_text = note(&exos, &[("stated.random_read.iops", "180"), ("seek.read_average", "4ms")]).unwrap();
+        assert!(note_text.starts_with("a drive: other values of seek.read_average drop "), "{note_text}");
         assert_eq!(note(&pro, &[("power.active_w", "3")]), None);
         assert_eq!(note(&pro, &[]), None);
         let again = varied(&exos, &[("stated.random_read.iops", "150")]).unwrap();
@@ -583,7 +583,7 @@ mod tests {
             let error = varied(&drafter, &[(key, value)]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
-        let workload = Drafter::new(Blueprint::of_demand("file-server").unwrap()).unwrap();
+        let workload = Drafter::new(Blueprint::for_demand("file-server").unwrap()).unwrap();
         let error = varied(&workload, &[("lines[8].size", "4KiB")]).unwrap_err().to_string();
         assert_eq!(error, "lines[8].size: no entry 8; there are 8, from 0");
     }

@@ -15,7 +15,7 @@ pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
         return Err(unknown("workload", name_or_path, &[WORKLOADS]));
     };
     if is_scenario(&document) {
-        return Err(whole(document.file(), "this is a scenario, where a workload is asked for"));
+        return Err(whole(document.file(), "this is a scenario; a workload is required"));
     }
     Workload::from_toml(document.file(), document.text())
 }

@@ -100,7 +100,7 @@ impl Frozen {
             return Ok(());
         }
         let message = format!(
-            "cannot be varied: {} follow from {}; vary these keys, or a file without [stated]",
+            "cannot be varied: {} follow from {}; vary those keys, or use a file without [stated]",
             decided.join(", "),
             self.figures.join(", ")
         );
@@ -181,17 +181,17 @@ fn duration(ns: u64) -> DurationNs {
 }
 
 /// Collects the paths of all keys that hold a value.
-fn collect_keys(table: &Table, parent: &str, found: &mut Vec<String>) {
+fn collect_keys(table: &Table, parent: &str, collected: &mut Vec<String>) {
     for (key, value) in table {
         let path = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
         match value {
-            toml::Value::Table(inner) => collect_keys(inner, &path, found),
+            toml::Value::Table(inner) => collect_keys(inner, &path, collected),
             toml::Value::String(_)
             | toml::Value::Integer(_)
             | toml::Value::Float(_)
             | toml::Value::Boolean(_)
             | toml::Value::Datetime(_)
-            | toml::Value::Array(_) => found.push(path),
+            | toml::Value::Array(_) => collected.push(path),
         }
     }
 }

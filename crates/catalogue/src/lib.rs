@@ -170,7 +170,7 @@ pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
         None => return Err(unknown("drive", name_or_path, &[DRIVES, VOLUMES])),
     };
     if array::is_array(&document) {
-        return Err(whole(document.file(), "this is an array, where a drive is asked for"));
+        return Err(whole(document.file(), "this is an array; a drive is required"));
     }
     resolve_device(&document)
 }
@@ -182,8 +182,8 @@ pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
 pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
     match load_device(name_or_path)? {
         ResolvedDevice::Disk(drive) => Ok(*drive),
-        ResolvedDevice::Ssd(_) => Err(whole(name_or_path, "this is a solid-state drive, where a disk is asked for")),
-        ResolvedDevice::Volume(_) => Err(whole(name_or_path, "this is a volume, where a disk is asked for")),
+        ResolvedDevice::Ssd(_) => Err(whole(name_or_path, "this is a solid-state drive; a disk is required")),
+        ResolvedDevice::Volume(_) => Err(whole(name_or_path, "this is a volume; a disk is required")),
     }
 }
 
@@ -226,7 +226,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
     }
     match changes.first() {
         None => Ok(ResolvedSystem::Drive(resolve_device(&document)?)),
-        Some(key) => Err(key_error(key, format!("{name_or_path} is a single drive; only arrays can be changed so"))),
+        Some(key) => Err(key_error(key, format!("{name_or_path} is a single drive; only arrays have this option"))),
     }
 }
 
@@ -296,9 +296,8 @@ fn whole(file: &str, message: &str) -> InputError {
 fn unknown(what: &str, name: &str, catalogues: &[&'static [Entry]]) -> InputError {
     let ids: Vec<&str> = catalogues.iter().flat_map(|entries| entries.iter().map(|entry| entry.id)).collect();
     let closest = closest(name, &ids).join(", ");
-    let message = format!(
-        "no {what} {name:?} in the catalogue; closest: {closest}; a file is named by a path that ends in .toml"
-    );
+    let message =
+        format!("no {what} {name:?} in the catalogue; closest: {closest}; the path of a file must end in .toml");
     whole("", &message)
 }
 

@@ -17,9 +17,9 @@ const MARK: &str = "=";
 /// Points of one system under one workload, as a sweep requests them; other fields of its request do not matter here.
 #[derive(Debug, Deserialize)]
 pub struct Points {
-    system: SystemAsked,
+    system: SystemRequest,
     /// The load; `None` if the options define it.
-    demand: Option<DemandAsked>,
+    demand: Option<DemandRequest>,
     /// Varied fields.
     fields: Vec<String>,
     /// Kind of each field.
@@ -37,7 +37,7 @@ pub struct Points {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SystemAsked {
+struct SystemRequest {
     name: String,
     /// A range of the system.
     part: Option<String>,
@@ -46,7 +46,7 @@ struct SystemAsked {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DemandAsked {
+struct DemandRequest {
     blueprint: Blueprint,
 }
 

@@ -31,7 +31,7 @@ pub struct Study {
     pub tables: Vec<DerivedTable>,
     /// Values that were fitted to published figures.
     #[serde(default)]
-    pub chosen: Vec<Chosen>,
+    pub chosen: Vec<FittedChoice>,
     /// Values that the documents leave open, and that this study chose without fitting.
     #[serde(default)]
     pub open: Vec<Open>,
@@ -144,7 +144,7 @@ pub struct DerivedTable {
 /// themselves: their source names the claims (`S0.99`).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Chosen {
+pub struct FittedChoice {
     /// The choice, with its value.
     pub what: String,
     /// Claims to whose figures it was fitted.
@@ -165,7 +165,7 @@ pub struct Open {
     /// The grids that are run again.
     pub grids: Vec<String>,
     /// Alternatives.
-    pub others: Vec<Other>,
+    pub others: Vec<Alternative>,
     /// Claims that it may affect.
     pub on: Vec<String>,
 }
@@ -173,7 +173,7 @@ pub struct Open {
 /// An alternative to a choice.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Other {
+pub struct Alternative {
     /// The alternative in words.
     pub what: String,
     /// Chosen names of systems, workloads and drives, with those that replace them.

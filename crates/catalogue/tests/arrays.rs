@@ -79,7 +79,7 @@ fn changed(name: &str, asked: &[(&str, &str)]) -> Result<ArrayDescription, Strin
 }
 
 #[test]
-fn a_level_is_changed_with_what_it_alone_knows() {
+fn changing_the_level_drops_keys_of_the_old_level() {
     let mirrored = changed("demartek-512n-raid5-24", &[("level", "raid10")]).unwrap();
     assert_eq!((mirrored.groups[0].level, mirrored.groups[0].name.as_str()), (Level::Raid10, "raid10"));
     assert_eq!(mirrored.capacity_bytes(), array("demartek-512n-raid10-24").description.capacity_bytes());
@@ -99,7 +99,7 @@ fn a_level_is_changed_with_what_it_alone_knows() {
     }
     // Keys that a virtual array does not have are reported.
     let refused = changed("va-7100", &[("level", "raid6")]).unwrap_err();
-    assert!(refused.starts_with("level: a pool places its blocks by rules of its own; only raid10"), "{refused}");
+    assert!(refused.starts_with("level: a pool has its own placement rules; only raid10"), "{refused}");
     assert!(changed("va-7100", &[("level", "raid10")]).is_ok());
 }
 
@@ -122,23 +122,23 @@ fn the_fewest_drives_that_export_the_requested_capacity_are_used() {
         assert!(fewer.is_err() || fewer.unwrap().capacity_bytes() < usable, "{level} {usable}");
     }
     for (name, asked, expected) in [
-        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: no number of drives exports so much; "),
+        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: too large for any number of drives; "),
         ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "much"), "usable: "),
-        ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB: takes 110 drives, which cannot be: "),
+        ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB: needs 110 drives, which is not allowed: "),
     ] {
         let error = changed(name, &[asked]).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     }
     let both = changed("md-raid5-8x2tb", &[("drives", "8"), ("usable", "1TB")]).unwrap_err();
-    assert_eq!(both, "usable: drives, usable: only one of them can be given");
+    assert_eq!(both, "usable: drives, usable: only one of the two is allowed");
     let error = load_system("cheetah-9lp", &Changes { usable: Some(Bytes(1)), ..Changes::default() }).unwrap_err();
     assert!(error.to_string().starts_with("usable: cheetah-9lp is a single drive"), "{error}");
 }
 
 #[test]
-fn wide_ultra_carries_what_was_measured() {
+fn wide_ultra_reaches_the_measured_throughput() {
     let bus = &array("compaq-wide-ultra").description.links[0];
     let bytes = 65536.0;
     let mb_per_s = bytes / (bytes * bus.ns_per_byte + (bus.command_ns + bus.read_ns) as f64) * 1000.0;
@@ -218,7 +218,7 @@ fn values(of: &[(&str, &str)]) -> Vec<(String, String)> {
 
 /// Drives, number, level and keys replaced: as a point of a sweep, and as the file written from it.
 #[test]
-fn a_file_that_is_drafted_describes_what_its_point_does() {
+fn a_drafted_file_matches_its_sweep_point() {
     let changes: [&[(&str, &str)]; 5] = [
         &[],
         &[("drive", "re4-2tb"), ("drives", "9"), ("level", "raid5")],
@@ -227,7 +227,7 @@ fn a_file_that_is_drafted_describes_what_its_point_does() {
         &[("drives", "16"), ("level", "raidz2")],
     ];
     for name in ["server-12-raid6-cache", "md-raid6-12x16tb", "zfs-raidz2-12", "nearline-12-raid6-nvme-cache"] {
-        let blueprint = Blueprint::of_system(name, &[]).expect("it is in the catalogue");
+        let blueprint = Blueprint::for_system(name, &[]).expect("it is in the catalogue");
         let drafter = Drafter::new(blueprint).expect("it is TOML");
         for change in changes {
             let change = values(change);
@@ -241,7 +241,8 @@ fn a_file_that_is_drafted_describes_what_its_point_does() {
 /// A controller that switches the caches of its disks off says nothing about the SSDs that replace them.
 #[test]
 fn what_only_disks_know_goes_with_them() {
-    let drafter = Drafter::new(Blueprint::of_system("server-12-raid6-cache", &[]).expect("it is there")).expect("TOML");
+    let drafter =
+        Drafter::new(Blueprint::for_system("server-12-raid6-cache", &[]).expect("it is there")).expect("TOML");
     let as_stated = drafter.text_with(&[]).expect("it can be written");
     assert!(as_stated.contains("write_cache = \"off\""));
     let of_flash = drafter.text_with(&values(&[("drive", "dc-s3700-400gb")])).expect("it takes them");
@@ -254,7 +255,7 @@ fn what_only_disks_know_goes_with_them() {
 
 #[test]
 fn a_capacity_is_no_file() {
-    let drafter = Drafter::new(Blueprint::of_system("md-raid6-12x16tb", &[]).expect("it is there")).expect("TOML");
+    let drafter = Drafter::new(Blueprint::for_system("md-raid6-12x16tb", &[]).expect("it is there")).expect("TOML");
     let error = drafter.text_with(&values(&[("usable", "90TB")])).expect_err("a file counts drives").to_string();
-    assert_eq!(error, "usable: a file states a number of drives; give drives");
+    assert_eq!(error, "usable: the file has a fixed number of drives; set drives");
 }

@@ -201,7 +201,7 @@ fn a_small_write_of_raid_5_is_two_reads_and_then_two_writes() {
 }
 
 #[test]
-fn a_degraded_read_asks_every_survivor_and_a_rebuild_comes_on() {
+fn a_degraded_read_accesses_every_survivor_and_the_rebuild_continues() {
     let mut array = array(RAID5);
     array.controller.cache = None;
     let members = array.groups[0].members.len();

@@ -75,7 +75,7 @@ fn zones_hold_the_blocks_with_little_slack() {
 }
 
 #[test]
-fn extracted_zones_hold_exactly_what_was_published() {
+fn extracted_zones_match_the_published_capacity() {
     // Block counts that DiskSim computes of the same zones.
     for (id, blocks) in [
         ("cheetah-9lp", 17_918_387),

@@ -140,7 +140,7 @@ fn times_and_rates() {
         "\"160MB/s\"",
         "\"160MB/s\"\nread_ns_per_byte = 1.0",
         "bad.toml:23: interface.read_ns_per_byte: ",
-        "not allowed beside interface.rate",
+        "not allowed with interface.rate",
     );
     let hit = "\"8MiB\"\n[overheads]\nread_hit = { after_read = \"1ms\", after_write = \"-1ms\" }";
     sheet("\"8MiB\"", hit, "bad.toml:21: overheads.read_hit.after_write: ", "0ms or more");
@@ -156,7 +156,7 @@ fn caches_and_actuators() {
     with(&flash("block = \"1000B\""), "bad.toml:18: flash_cache.block: ", "whole sectors");
     with(&flash("block = \"0B\""), "bad.toml:18: flash_cache.block: ", "whole sectors");
     with(&flash("latency = \"-1ms\""), "bad.toml:18: flash_cache.latency: ", "0ms or more");
-    with(&flash("rate = \"1MB/s\"\nns_per_byte = 2.0"), "bad.toml:19: flash_cache.ns_per_byte: ", "not allowed beside");
+    with(&flash("rate = \"1MB/s\"\nns_per_byte = 2.0"), "bad.toml:19: flash_cache.ns_per_byte: ", "not allowed with");
     let cache = |line: &str| format!("[media_cache]\nsize = \"1GiB\"\n{line}");
     with("[media_cache]", "bad.toml:16: media_cache.size: this key is missing", "4GiB");
     with("[media_cache]\nsize = \"700B\"", "bad.toml:17: media_cache.size: ", "64 of them or more");

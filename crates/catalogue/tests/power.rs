@@ -55,7 +55,7 @@ fn random_reads(resolved: &Resolved) -> RunResult {
 }
 
 #[test]
-fn drives_take_what_their_sheets_say() {
+fn power_matches_the_data_sheet() {
     let mut checked = 0;
     for entry in disks() {
         let resolved = load_drive(entry.id).unwrap();

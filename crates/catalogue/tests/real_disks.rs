@@ -132,7 +132,7 @@ fn writes_of_disks_follow_their_measured_curves_over_depth() {
 
 /// A disk without any fit: its sheet, and the average firmware of the other two.
 #[test]
-fn a_disk_that_was_not_fitted_comes_out_from_its_sheet_and_its_family() {
+fn an_unfitted_disk_is_predicted_from_its_data_sheet_and_family() {
     let [f1, travelstar, raptor] = DISKS;
     let queue = |disk: &Disk| load_drive(disk.id).unwrap().description.queue;
     let (one, other) = (queue(&travelstar), queue(&raptor));

@@ -83,7 +83,7 @@ fn hosts_allow_the_rates_that_were_measured() {
 }
 
 #[test]
-fn a_drive_answers_as_without_a_host_where_none_is_named() {
+fn no_host_adapter_adds_no_latency() {
     let rate = |host: Option<HostProfile>| {
         let mut device = load_device(DRIVE).unwrap().description();
         if let Some(host) = host {

@@ -103,7 +103,7 @@ fn hide(entry: &'static Entry) -> Vec<Hidden> {
 
 #[test]
 fn hidden_figures_follow_from_the_others() {
-    // A mean over all drives is what is judged; `drives_do_what_their_files_state` tries a sample of them in `make test`.
+    // A mean over all drives is what is judged; `simulated_ssds_match_their_stated_figures` tries a sample of them in `make test`.
     if headstack_needs::left_to_test_all() {
         return;
     }

@@ -1,7 +1,7 @@
 //! Compares sampling errors of simulated systems with runs many times as long.
 
 use headstack_catalogue::{Changes, load_system, workloads};
-use headstack_result::{Known, RunResult, Sampling, TooShort};
+use headstack_result::{Estimate, RunResult, Sampling, TooShort};
 use headstack_sim::{RunSpec, SystemDescription, run_all};
 use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Span, Think, WarmUp, Workload};
 use serde_json::json;
@@ -96,7 +96,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, known: &Known, truth_ns: f64) {
+    fn count(&mut self, known: &Estimate, truth_ns: f64) {
         self.runs += 1;
         if let Some((low_ns, high_ns)) = known.between_ns() {
             self.told += 1;
@@ -330,7 +330,7 @@ fn intervals_hold_in_twelve_systems() {
 
 /// Intervals of short runs of a drive cover the truth, and an array whose cache still fills has none.
 #[test]
-fn short_runs_tell_what_they_know() {
+fn confidence_intervals_of_short_runs_cover_the_true_value() {
     let disk = Case { requests: 2_000, settle: 2_000, long: 20_000, ..CASES[0] };
     let (mean, p99) = coverage(&disk, 40);
     assert!(mean.told >= 34 && mean.held + 6 >= mean.told, "{} of {} told held", mean.held, mean.told);

@@ -49,7 +49,7 @@ fn every_value_has_a_source() {
 }
 
 #[test]
-fn they_are_found_and_fresh_and_devices() {
+fn ssds_load_by_name_fresh_and_as_devices() {
     each(|id, _, resolved| {
         let description = resolved.description.clone();
         assert!(!description.preconditioned, "{id} takes long to load");
@@ -60,7 +60,7 @@ fn they_are_found_and_fresh_and_devices() {
         let text = serde_json::to_string(&system).unwrap();
         assert!(text.starts_with("{\"drive\":{\"ssd\":{"), "{text}");
         let error = load_drive(id).unwrap_err().to_string();
-        assert!(error.contains("solid-state drive, where a disk"), "{error}");
+        assert!(error.contains("solid-state drive; a disk"), "{error}");
     });
 }
 
@@ -111,22 +111,22 @@ fn do_what_their_files_state(part: usize) {
 const PARTS: usize = 4;
 
 #[test]
-fn drives_do_what_their_files_state() {
+fn simulated_ssds_match_their_stated_figures() {
     do_what_their_files_state(0);
 }
 
 #[test]
-fn drives_do_what_their_files_state_2() {
+fn simulated_ssds_match_their_stated_figures_2() {
     do_what_their_files_state(1);
 }
 
 #[test]
-fn drives_do_what_their_files_state_3() {
+fn simulated_ssds_match_their_stated_figures_3() {
     do_what_their_files_state(2);
 }
 
 #[test]
-fn drives_do_what_their_files_state_4() {
+fn simulated_ssds_match_their_stated_figures_4() {
     do_what_their_files_state(3);
 }
 

@@ -242,7 +242,7 @@ fn outruns_its_host(system: &SystemDescription) -> bool {
 
 /// Returns problems with the results of one drive, one line each.
 fn problems_of(id: &str, text: &str, is_ssd: bool) -> Vec<String> {
-    let drafter = Drafter::new(Blueprint::of_system(id, &[]).unwrap()).unwrap();
+    let drafter = Drafter::new(Blueprint::for_system(id, &[]).unwrap()).unwrap();
     let table = if is_ssd { SSD } else { DISK };
     let mut problems = Vec::new();
     for (key, value) in values_of(id, text) {
@@ -313,7 +313,7 @@ fn every_key_of_the_catalogue_has_a_direction_or_a_reason_for_none() {
 
 /// Returns the IOPS of a drive with one key varied.
 fn rates(id: &str, key: &str, values: &[&str], load: Load) -> Vec<f64> {
-    let drafter = Drafter::new(Blueprint::of_system(id, &[]).unwrap()).unwrap();
+    let drafter = Drafter::new(Blueprint::for_system(id, &[]).unwrap()).unwrap();
     let is_ssd = drives().iter().find(|entry| entry.id == id).unwrap().is_ssd();
     let rate_of = |value: &&str| match drafter.with(&[(key.to_owned(), (*value).to_owned())]).unwrap() {
         Described::System(system) => rate(id, &system, load, is_ssd),

@@ -1,7 +1,7 @@
 //! Compares cloud volumes with what their providers publish: each rule, its arithmetic, and requests counted over
 //! windows of time.
 
-use headstack_catalogue::volume::sold::BILLED_UNITS;
+use headstack_catalogue::volume::pricing::BILLED_UNITS;
 use headstack_catalogue::volume::types::{Order, VolumeType};
 use headstack_catalogue::{load_device, volume, volumes};
 use headstack_sim::device::DeviceDescription;
@@ -194,13 +194,7 @@ fn what_is_not_sold_is_refused_by_its_key() {
         ("gp2", 100, "iops = 4000", "", "volume.iops: follows from the size; it cannot be provisioned"),
         ("io2", 4, "iops = 5000", "", "volume.iops: 5000; 100 to 4000 are sold at this size"),
         ("io1", 100, "", "", "volume.iops: this key is missing; 100 to 5000 are sold at this size"),
-        (
-            "gp3",
-            100,
-            "",
-            "throughput = \"1GB/s\"",
-            "volume.throughput: 1000000000 bytes a second; 131072000 to 786432000",
-        ),
+        ("gp3", 100, "", "throughput = \"1GB/s\"", "volume.throughput: 1000000000 bytes/s; 131072000 to 786432000"),
     ] {
         let text =
             format!("name = \"x\"\n[capacity]\nsize = \"{gib}GiB\"\n[volume]\ntype = \"{kind}\"\n{iops}\n{rate}");
@@ -214,7 +208,7 @@ fn what_is_not_sold_is_refused_by_its_key() {
 fn every_type_is_sold() {
     for kind in VolumeType::ALL {
         assert_eq!(VolumeType::parse(kind.name()), Some(kind));
-        let sold = kind.sold();
+        let sold = kind.pricing();
         let entry = volumes().iter().find(|entry| entry.id == sold.base).unwrap();
         let document = Document::parse(entry.file_name, entry.text).unwrap();
         assert_eq!(volume::resolve(&document).unwrap().file.volume.kind, Some(kind));
@@ -232,7 +226,7 @@ fn every_type_is_sold() {
 /// 80,000 IOPS of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up
 /// to a TiB.
 #[test]
-fn bills_are_of_size_and_of_what_is_provisioned() {
+fn bills_cover_size_and_provisioned_performance() {
     let bill = |kind: VolumeType, gib, iops, rate| {
         let bill = kind.bill(gib, iops, rate);
         bill.iter().map(|(item, count)| format!("{item} {count}")).collect::<Vec<_>>().join(", ")
@@ -249,9 +243,9 @@ fn bills_are_of_size_and_of_what_is_provisioned() {
     assert_eq!(bill(VolumeType::Gp3, 9, Some(3_000), Some(125)), "gp3:GiB-month 9");
     assert_eq!(bill(VolumeType::PremiumSsd, 1_000, None, None), "premium-ssd-p30:month 1");
     assert_eq!(bill(VolumeType::StandardHdd, 32_767, None, None), "standard-hdd-s80:month 1");
-    assert_eq!([500, 1_024, 1_025].map(|gib| VolumeType::UltraDisk.sold().billed_gib(gib)), [512, 1_024, 2_048]);
+    assert_eq!([500, 1_024, 1_025].map(|gib| VolumeType::UltraDisk.pricing().billed_gib(gib)), [512, 1_024, 2_048]);
     let no_faster =
-        VolumeType::PremiumSsd.sold().sizes.into_iter().filter(|size| !size.is_faster).map(|size| size.name);
+        VolumeType::PremiumSsd.pricing().sizes.into_iter().filter(|size| !size.is_faster).map(|size| size.name);
     assert_eq!(no_faster.collect::<Vec<_>>(), ["p2", "p3", "p4", "p50"]);
 }
 

@@ -9,7 +9,7 @@ use crate::error::refused;
 use crate::image::{Image, parts};
 use crate::journal::JournalWriter;
 use crate::recording::{Change, Event, Fate, Recording, Start, Stored};
-use crate::states::state::Kept;
+use crate::states::state::ChangeOutcome;
 use crate::states::walk::Walk;
 use crate::states::{CrashState, Rules, Torn};
 use crate::{CrashError, Device};
@@ -42,7 +42,7 @@ pub fn write_journal(recording: &Recording, path: &Path) -> Result<(), CrashErro
 /// How a check accesses a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Over {
+pub enum AccessMethod {
     /// As a regular file.
     #[default]
     File,
@@ -64,7 +64,7 @@ pub struct Reproduced {
     pub check: String,
     /// How the check accessed the state.
     #[serde(default)]
-    pub over: Over,
+    pub over: AccessMethod,
     /// Output of the check.
     pub message: String,
 }
@@ -116,15 +116,15 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
                 // The flush has a number, too.
                 let part = (number - 1) as u32;
                 match found.state.kept_of(&recording, atom_bytes, open.change, range) {
-                    Kept::All => {}
-                    Kept::Nothing => state.missing.push(part),
-                    Kept::Atoms(kept) => state.torn.push(Torn { change: part, kept }),
+                    ChangeOutcome::All => {}
+                    ChangeOutcome::Nothing => state.missing.push(part),
+                    ChangeOutcome::Atoms(kept) => state.torn.push(Torn { change: part, kept }),
                 }
             }
         }
         state.events = events;
-        let said = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has text and numbers only");
-        io(path, journal.mark(0, &format!("{STATE}{said}")))
+        let json = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has only text and numbers");
+        io(path, journal.mark(0, &format!("{STATE}{json}")))
     })
 }
 
@@ -133,9 +133,9 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
 /// # Errors
 /// When the description of the state is invalid.
 pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashError> {
-    let Some(said) = recording.marks.last().and_then(|mark| mark.strip_prefix(STATE)) else { return Ok(None) };
-    let found: Reproduced = serde_json::from_str(said)
-        .map_err(|error| CrashError::of(recording.path(), format!("its state cannot be read: {error}")))?;
+    let Some(json) = recording.marks.last().and_then(|mark| mark.strip_prefix(STATE)) else { return Ok(None) };
+    let found: Reproduced = serde_json::from_str(json)
+        .map_err(|error| CrashError::of(recording.path(), format!("its state is damaged: {error}")))?;
     Ok(Some(found))
 }
 
@@ -149,7 +149,7 @@ fn whole(
     write: impl FnOnce(&JournalWriter) -> Result<(), CrashError>,
 ) -> Result<(), CrashError> {
     let file = AtomicFile::create(path).map_err(refused)?;
-    let draft = file.draft().ok_or_else(|| CrashError::of(path, "a journal is a regular file, which this is not"))?;
+    let draft = file.draft().ok_or_else(|| CrashError::of(path, "is not a regular file; a journal must be one"))?;
     let journal = JournalWriter::create(draft, device)?;
     write(&journal)?;
     io(path, journal.finish())?;

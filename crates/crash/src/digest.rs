@@ -1,4 +1,4 @@
-//! A digest that identifies recordings with equal contents, whatever their times.
+//! A digest that identifies recordings with equal contents, independent of times.
 
 use twox_hash::XxHash3_128;
 
@@ -15,7 +15,7 @@ impl Recording {
     /// # Errors
     /// The file system's error.
     pub fn digest(&self) -> Result<u128, CrashError> {
-        let mut words = Words(XxHash3_128::new());
+        let mut words = NumberHasher(XxHash3_128::new());
         let device = &self.device;
         let starts = match device.start {
             Start::Zeros => 0,
@@ -47,7 +47,7 @@ impl Recording {
         Ok(words.0.finish_128())
     }
 
-    fn add_change(&self, number: u32, words: &mut Words) -> Result<(), CrashError> {
+    fn add_change(&self, number: u32, words: &mut NumberHasher) -> Result<(), CrashError> {
         let Change { stored, offset_bytes, length_bytes, is_forced, is_metadata, submitted_ns: _ } =
             self.changes[number as usize];
         let kind = match stored {
@@ -69,9 +69,9 @@ impl Recording {
 }
 
 /// Hashes numbers as eight bytes each, on every machine.
-struct Words(XxHash3_128);
+struct NumberHasher(XxHash3_128);
 
-impl Words {
+impl NumberHasher {
     fn add(&mut self, word: u64) {
         self.0.write(&word.to_le_bytes());
     }

@@ -74,8 +74,9 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let (version, promised) = (u64_at(8), u64_at(16));
     let sector_bytes = u32::from_le_bytes(std::array::from_fn(|i| first[24 + i]));
     if version != VERSION || !sector_bytes.is_power_of_two() || !(512..=1 << 23).contains(&sector_bytes) {
-        let message =
-            format!("is a log of version {version} with sectors of {sector_bytes} bytes, which nobody writes");
+        let message = format!(
+            "is a log of version {version} with sectors of {sector_bytes} bytes; only version {VERSION} and powers of two from 512 B to 8 MiB are allowed"
+        );
         return Err(CrashError::of(path, message));
     }
     let size_bytes = size(&file).map_err(&failed)?;
@@ -138,7 +139,7 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
     let is_trim = entry.flags & DISCARD != 0;
     let in_bytes = |sectors: u64| sectors.checked_mul(sector_bytes).filter(|bytes| *bytes < 1 << 62);
     let (Some(offset_bytes), Some(length_bytes)) = (in_bytes(entry.sector), in_bytes(entry.sectors)) else {
-        return Err(wrong("lies beyond every device"));
+        return Err(wrong("is above the largest device size"));
     };
     let next_bytes = if is_trim { data_bytes } else { data_bytes + length_bytes };
     if next_bytes > size_bytes {
@@ -187,7 +188,7 @@ pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
     file.write_all(&padded(first, sector_bytes)).map_err(&io)?;
     for logged in &entries {
         let mut head = logged.entry(u64::from(sector_bytes)).to_bytes().to_vec();
-        if let Carried::Mark(text) = logged.carried {
+        if let Payload::Mark(text) = logged.carried {
             // A zero ends it.
             if text.len() >= sector_bytes as usize - HEAD_BYTES {
                 let message = format!("the mark {text:?} is longer than a sector of {sector_bytes} bytes");
@@ -196,7 +197,7 @@ pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
             head.extend_from_slice(text.as_bytes());
         }
         file.write_all(&padded(head, sector_bytes)).map_err(&io)?;
-        if let Carried::Change(number) = logged.carried
+        if let Payload::Change(number) = logged.carried
             && logged.flags & DISCARD == 0
         {
             let offset_bytes = recording.changes[number as usize].offset_bytes;
@@ -213,39 +214,39 @@ pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
 
 /// Contents of an entry besides its header.
 #[derive(Clone, Copy, Debug)]
-enum Carried<'a> {
+enum Payload<'a> {
     Nothing,
     Change(u32),
     Mark(&'a str),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Logged<'a> {
+struct LogEntry<'a> {
     range: Range,
     flags: u64,
-    carried: Carried<'a>,
+    carried: Payload<'a>,
 }
 
-impl Logged<'_> {
+impl LogEntry<'_> {
     fn entry(&self, sector_bytes: u64) -> Entry {
         Entry {
             sector: self.range.0 / sector_bytes,
             sectors: (self.range.1 - self.range.0) / sector_bytes,
             flags: self.flags,
-            carried_bytes: if let Carried::Mark(text) = self.carried { text.len() as u64 } else { 0 },
+            carried_bytes: if let Payload::Mark(text) = self.carried { text.len() as u64 } else { 0 },
         }
     }
 }
 
 /// Returns the entries of a recording, and the number of failed changes.
-fn logged(recording: &Recording) -> (Vec<Logged<'_>>, u64) {
+fn logged(recording: &Recording) -> (Vec<LogEntry<'_>>, u64) {
     let change = |number: u32, range: Range, more: u64| {
         let change = &recording.changes[number as usize];
         let trim = if change.stored == Stored::Trim { DISCARD } else { 0 };
         let metadata = if change.is_metadata { METADATA } else { 0 };
-        Logged { range, flags: trim | metadata | more, carried: Carried::Change(number) }
+        LogEntry { range, flags: trim | metadata | more, carried: Payload::Change(number) }
     };
-    let bare = |flags, carried| Logged { range: (0, 0), flags, carried };
+    let bare = |flags, carried| LogEntry { range: (0, 0), flags, carried };
     let (mut entries, mut walk) = (Vec::new(), Walk::default());
     for event in &recording.events {
         // The kernel logs a change that becomes durable with its own acknowledgement as FUA.
@@ -254,8 +255,8 @@ fn logged(recording: &Recording) -> (Vec<Logged<'_>>, u64) {
             entries.extend(ranges.iter().map(|&range| change(number, range, forced)));
         });
         match event {
-            Event::Flushed(_, Fate::Acknowledged) | Event::PowerOn => entries.push(bare(FLUSH, Carried::Nothing)),
-            Event::Mark(mark) => entries.push(bare(MARK, Carried::Mark(&recording.marks[*mark as usize]))),
+            Event::Flushed(_, Fate::Acknowledged) | Event::PowerOn => entries.push(bare(FLUSH, Payload::Nothing)),
+            Event::Mark(mark) => entries.push(bare(MARK, Payload::Mark(&recording.marks[*mark as usize]))),
             Event::Change(_) | Event::Changed(..) | Event::Flush(_) | Event::Flushed(..) | Event::PowerOff => {}
         }
     }
@@ -263,7 +264,7 @@ fn logged(recording: &Recording) -> (Vec<Logged<'_>>, u64) {
     for open in &left {
         entries.extend(open.left.iter().map(|&range| change(open.change, range, 0)));
     }
-    entries.push(bare(MARK, Carried::Mark(END)));
+    entries.push(bare(MARK, Payload::Mark(END)));
     (entries, failed.len() as u64)
 }
 

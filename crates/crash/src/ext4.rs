@@ -15,7 +15,7 @@ use crate::CrashError;
 
 /// Result of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found<T> {
+pub enum ReadOutcome<T> {
     /// It was read.
     Read(T),
     /// The file system is damaged, or is none.
@@ -35,13 +35,13 @@ enum Failure {
 ///
 /// # Errors
 /// When the image cannot be read.
-pub fn read_files(image: &Path, paths: &[String]) -> Result<Found<Vec<Option<Vec<u8>>>>, CrashError> {
+pub fn read_files(image: &Path, paths: &[String]) -> Result<ReadOutcome<Vec<Option<Vec<u8>>>>, CrashError> {
     let read = |system: &Ext4, path: &String| match system.read(path.as_str()) {
         Ok(data) => Ok(Some(data)),
         Err(Ext4Error::NotFound) => Ok(None),
         Err(error) => Err(Failure::OfSystem(path.clone(), error)),
     };
-    found(image, image, |system| paths.iter().map(|path| read(system, path)).collect())
+    classify(image, image, |system| paths.iter().map(|path| read(system, path)).collect())
 }
 
 /// Copies the files and folders below a folder of the file system in an image to `to`, which is created; links and
@@ -49,8 +49,8 @@ pub fn read_files(image: &Path, paths: &[String]) -> Result<Found<Vec<Option<Vec
 ///
 /// # Errors
 /// When the image cannot be read, or the copy cannot be written.
-pub fn copy_folder(image: &Path, folder: &str, to: &Path) -> Result<Found<bool>, CrashError> {
-    found(image, to, |system| match system.metadata(folder) {
+pub fn copy_folder(image: &Path, folder: &str, to: &Path) -> Result<ReadOutcome<bool>, CrashError> {
+    classify(image, to, |system| match system.metadata(folder) {
         Ok(metadata) if metadata.is_dir() => copied(system, folder, to).map(|()| true),
         Ok(_) | Err(Ext4Error::NotFound) => Ok(false),
         Err(error) => Err(Failure::OfSystem(folder.to_owned(), error)),
@@ -96,21 +96,25 @@ fn copied_file(system: &Ext4, from: &str, to: &Path) -> Result<(), Failure> {
 const PART_BYTES: usize = 256 << 10;
 
 /// Classifies the result of accessing the file system in an image.
-fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failure>) -> Result<Found<T>, CrashError> {
+fn classify<T>(
+    image: &Path,
+    to: &Path,
+    look: impl FnOnce(&Ext4) -> Result<T, Failure>,
+) -> Result<ReadOutcome<T>, CrashError> {
     let file = File::open(image).map_err(CrashError::io(image))?;
     let saw_unwritten = Rc::new(Cell::new(false));
     let reader = Watching { file, saw_unwritten: Rc::clone(&saw_unwritten) };
     let loaded = Ext4::load(Box::new(reader)).map_err(|error| Failure::OfSystem(String::new(), error));
     let looked = loaded.and_then(|system| look(&system));
     if saw_unwritten.get() {
-        return Ok(Found::Unknown("an extent that was given room and never written".to_owned()));
+        return Ok(ReadOutcome::Unknown("an extent that was allocated and never written".to_owned()));
     }
     match looked {
-        Ok(found) => Ok(Found::Read(found)),
-        Err(Failure::OfSystem(_, Ext4Error::Incompatible(why))) => Ok(Found::Unknown(why.to_string())),
+        Ok(found) => Ok(ReadOutcome::Read(found)),
+        Err(Failure::OfSystem(_, Ext4Error::Incompatible(why))) => Ok(ReadOutcome::Unknown(why.to_string())),
         Err(Failure::OfSystem(_, Ext4Error::Io(error))) => Err(CrashError::of(image, error.to_string())),
-        Err(Failure::OfSystem(path, error)) if path.is_empty() => Ok(Found::Damaged(error.to_string())),
-        Err(Failure::OfSystem(path, error)) => Ok(Found::Damaged(format!("{path}: {error}"))),
+        Err(Failure::OfSystem(path, error)) if path.is_empty() => Ok(ReadOutcome::Damaged(error.to_string())),
+        Err(Failure::OfSystem(path, error)) => Ok(ReadOutcome::Damaged(format!("{path}: {error}"))),
         Err(Failure::OfCopy(error)) => Err(CrashError::io(to)(error)),
     }
 }

@@ -43,7 +43,8 @@ impl Layers {
     pub(crate) fn take(&mut self, state: &CrashState) -> Result<Vec<Range>, CrashError> {
         let events = self.recording.events.len();
         if state.events > events {
-            let message = format!("has {events} events, and a state behind {} of them is none of it", state.events);
+            let message =
+                format!("has {events} events; the state after event {} is not one of its states", state.events);
             return Err(CrashError::of(self.recording.path(), message));
         }
         let mut touched: Vec<Range> = self.over.iter().map(|(range, _)| range).collect();

@@ -19,7 +19,7 @@ mod recording;
 pub mod states;
 
 pub use base::Base;
-pub use copies::{Over, Reproduced, reproduced, write_journal, write_reproducer};
+pub use copies::{AccessMethod, Reproduced, reproduced, write_journal, write_reproducer};
 pub use error::CrashError;
 pub use image::{Image, folder_for};
 pub use overlay::Overlay;

@@ -42,7 +42,7 @@ impl Recording {
         match file.read_exact_at(&mut magic, 0) {
             Ok(()) if magic == journal::MAGIC => journal::read(path, file),
             Ok(()) if u64::from_le_bytes(magic) == dmlog::MAGIC => dmlog::read(path, file),
-            Ok(()) => Err(CrashError::of(path, "is neither a journal of headstack nor a log of dm-log-writes")),
+            Ok(()) => Err(CrashError::of(path, "is neither a headstack journal nor a dm-log-writes log")),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
                 Err(CrashError::of(path, "is too short for a journal"))
             }

@@ -81,8 +81,8 @@ pub enum Fate {
     Failed(u16),
 }
 
-/// An event, in the order that the device saw: a client that waits for an answer sends its next request after that in
-/// the list, whatever the clocks show.
+/// An event, in the order seen by the device: a client that waits for an answer sends its next request after it in
+/// the list, independent of clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A change was sent: its index in [`Recording::changes`].

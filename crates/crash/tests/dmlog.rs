@@ -54,7 +54,7 @@ fn log(entries: u64) -> Vec<u8> {
 }
 
 #[test]
-fn the_bytes_of_a_log_are_what_the_kernel_writes() {
+fn log_bytes_match_the_kernels_format() {
     let folder = Folder::new();
     let recording = Recording::open(&folder.with("log", &log(7))).unwrap();
     use Event::{Change, Changed, Flush, Flushed, Mark};
@@ -123,7 +123,7 @@ proptest! {
 }
 
 #[test]
-fn a_log_that_was_cut_off_says_so() {
+fn a_truncated_log_is_reported() {
     let folder = Folder::new();
     let whole = log(7);
     let recording = Recording::open(&folder.with("log", &whole[..whole.len() - 600])).unwrap();
@@ -133,7 +133,7 @@ fn a_log_that_was_cut_off_says_so() {
 }
 
 #[test]
-fn sectors_are_as_large_as_the_log_says() {
+fn the_log_header_sets_the_sector_size() {
     let folder = Folder::new();
     let parts = [first(1, 4096), entry(4096, 3, 2, 0, &[9; 8192])];
     let recording = Recording::open(&folder.with("log", &parts.concat())).unwrap();

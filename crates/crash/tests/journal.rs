@@ -1,4 +1,4 @@
-//! The journal: what is written is read, as far as it is whole.
+//! The journal: written records are read back, up to the last complete one.
 
 use headstack_crash::journal::JournalWriter;
 use headstack_crash::{Device, Ending, Event, Fate, Recording, Start, Stored};
@@ -81,7 +81,7 @@ fn a_journal_that_was_cut_off_is_read_to_its_last_whole_record() {
     assert_eq!((most, unfinished), (all.events.len(), all.events.len() + 1), "one for each border of records");
     for length in [0, 7, 8, 20, 43] {
         let error = Recording::open(&folder.with("cut", &whole[..length])).unwrap_err().to_string();
-        assert!(error.contains("too short") || error.contains("ends before it says"), "{error}");
+        assert!(error.contains("too short") || error.contains("ends within the description"), "{error}");
     }
 }
 
@@ -118,7 +118,7 @@ fn a_mark_is_in_the_file_when_it_is_answered() {
 }
 
 #[test]
-fn recordings_of_the_same_have_one_digest_whatever_the_clock_said() {
+fn digests_do_not_depend_on_times() {
     let folder = Folder::new();
     let path = folder.file("journal");
     let digest = |device: Device, at_ns: u64, byte: u8, length: usize, forced: bool, mark: &str, fate: Fate| {
@@ -189,7 +189,7 @@ fn many_threads_write_one_journal() {
 fn a_journal_is_a_file_of_a_device_that_can_be() {
     let folder = Folder::new();
     let message = |path: &std::path::Path, device| JournalWriter::create(path, &device).unwrap_err().to_string();
-    assert!(message("/dev/null".as_ref(), device()).contains("a journal is a regular file"));
+    assert!(message("/dev/null".as_ref(), device()).contains("is not a regular file"));
     assert!(message(&folder.file("x"), Device { block_bytes: 500, ..device() }).contains("a power of two"));
     assert!(message(&folder.file("x"), Device { capacity_bytes: 1000, ..device() }).contains("a multiple"));
     assert!(Recording::open(&folder.with("other", &[1; 100])).unwrap_err().to_string().contains("is neither"));

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headstack_crash::journal::JournalWriter;
-use headstack_crash::states::{Asked, CrashState, From, Rules, Search, Tear};
+use headstack_crash::states::{CrashState, From, Rules, Search, SearchOptions, Tear};
 use headstack_crash::{
-    Base, Device, Ending, Event, Fate, Image, Over, Overlay, Recording, Reproduced, Start, Stored, dmlog, reproduced,
-    write_journal, write_reproducer,
+    AccessMethod, Base, Device, Ending, Event, Fate, Image, Overlay, Recording, Reproduced, Start, Stored, dmlog,
+    reproduced, write_journal, write_reproducer,
 };
 use proptest::prelude::*;
 
@@ -186,7 +186,7 @@ fn by_the_rules(recording: &Recording, rules: &Rules) -> BTreeSet<(usize, Conten
 
 /// What the explorer tries, as an image shows it, and whether that is all of each window.
 fn explored(folder: &Folder, recording: &Arc<Recording>, rules: Rules) -> (BTreeSet<(usize, Contents)>, bool) {
-    let asked = Asked { rules: rules.clone(), from: From::Beginning, seed: 1 };
+    let asked = SearchOptions { rules: rules.clone(), from: From::Beginning, seed: 1 };
     let mut search = Search::new(Arc::clone(recording), &Base::zeros(), asked).unwrap();
     let mut image = Image::create(folder.as_ref(), Arc::clone(recording), &Base::zeros(), &rules).unwrap();
     let mut found = BTreeSet::new();
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn the_explorer_tries_what_the_rules_allow_and_nothing_else(
+    fn the_search_visits_exactly_the_allowed_states(
         steps in steps(),
         has_volatile_cache in proptest::bool::weighted(0.8),
         tear in prop_oneof![Just(Tear::None), Just(Tear::Prefix), Just(Tear::Any)],
@@ -262,7 +262,7 @@ proptest! {
         journal(&folder.file("journal"), &steps, true, 0);
         let recording = Arc::new(Recording::open(&folder.file("journal")).unwrap());
         let rules = Rules { tear: if tears { Tear::Any } else { Tear::None }, ..Rules::default() };
-        let asked = Asked { rules: rules.clone(), from: From::Beginning, seed: 3 };
+        let asked = SearchOptions { rules: rules.clone(), from: From::Beginning, seed: 3 };
         let mut search = Search::new(Arc::clone(&recording), &Base::zeros(), asked).unwrap();
         let mut image = Image::create(folder.as_ref(), Arc::clone(&recording), &Base::zeros(), &rules).unwrap();
         let mut number = 0;
@@ -273,7 +273,7 @@ proptest! {
             }
             let marks = recording.events[..state.events].iter().filter(|event| matches!(event, Event::Mark(_))).count();
             let (check, message) = ("./check.sh".to_owned(), "broken".to_owned());
-            let found = Reproduced { state: state.clone(), rules: rules.clone(), check, over: Over::Nbd, message };
+            let found = Reproduced { state: state.clone(), rules: rules.clone(), check, over: AccessMethod::Nbd, message };
             write_reproducer(&mut image, &found, &folder.file("repro")).unwrap();
             image.take(&state).unwrap();
             let alone = Arc::new(Recording::open(&folder.file("repro")).unwrap());
@@ -299,7 +299,7 @@ fn last(folder: &Folder, recording: &Arc<Recording>) -> Contents {
 }
 
 #[test]
-fn a_state_is_its_own_whatever_was_there_before() {
+fn a_state_does_not_depend_on_the_previous_state() {
     let folder = Folder::new();
     let steps: Vec<Step> = (0..40)
         .map(|step| match step % 8 {
@@ -311,7 +311,7 @@ fn a_state_is_its_own_whatever_was_there_before() {
     journal(&folder.file("journal"), &steps, true, 0);
     let recording = Arc::new(Recording::open(&folder.file("journal")).unwrap());
     let base = Base::open(&folder.with("base", &[9; 2048])).unwrap();
-    let (rules, asked) = (Rules::default(), Asked { from: From::Beginning, ..Asked::default() });
+    let (rules, asked) = (Rules::default(), SearchOptions { from: From::Beginning, ..SearchOptions::default() });
     let mut search = Search::new(Arc::clone(&recording), &base, asked).unwrap();
     let mut states: Vec<CrashState> = std::iter::from_fn(|| search.next_state().unwrap()).take(60).collect();
     states.reverse();
@@ -375,7 +375,7 @@ fn too_many_subsets_to_count_are_a_number_all_the_same() {
     let recording = Arc::new(Recording::open(&path).unwrap());
     for regions in [vec![], vec![BLOCK]] {
         let rules = Rules { regions, ..Rules::default() };
-        let asked = Asked { rules, from: From::Beginning, seed: 1 };
+        let asked = SearchOptions { rules, from: From::Beginning, seed: 1 };
         let search = Search::new(Arc::clone(&recording), &Base::zeros(), asked).unwrap();
         assert!(search.coverage().possible.is_finite());
         assert!(search.moments().iter().all(|moment| moment.possible.is_finite()));

@@ -19,20 +19,20 @@ const fn reason(parameter: &'static str, neutral: Option<f64>, why: &'static str
 
 /// Parameters of a `disksim_disk` that no description holds.
 const DISK_REASONS: [Reason; 17] = [
-    reason("Avg sectors per cylinder", None, "told to schedulers outside the drive only"),
-    reason("Hold bus entire read xfer", Some(0.0), "a drive has its bus for itself"),
-    reason("Hold bus entire write xfer", Some(0.0), "a drive has its bus for itself"),
-    reason("Calc sector by sector", Some(1.0), "DiskSim always takes it as 1"),
-    reason("Stop prefetch in sector", None, "read-ahead ends by the model's own rule"),
-    reason("Write hit stop prefetch", None, "read-ahead ends by the model's own rule"),
+    reason("Avg sectors per cylinder", None, "only for schedulers outside the drive"),
+    reason("Hold bus entire read xfer", Some(0.0), "a drive does not share its bus"),
+    reason("Hold bus entire write xfer", Some(0.0), "a drive does not share its bus"),
+    reason("Calc sector by sector", Some(1.0), "DiskSim always uses 1"),
+    reason("Stop prefetch in sector", None, "the model has its own rule for the end of read-ahead"),
+    reason("Write hit stop prefetch", None, "the model has its own rule for the end of read-ahead"),
     reason("Read-ahead over requested", None, "read-ahead may overwrite what was returned"),
     reason("Allow sneaky full read hits", Some(0.0), "a command is never overtaken by a hit"),
     reason("Allow sneaky partial read hits", Some(0.0), "a command is never overtaken by a hit"),
     reason("Allow sneaky intermediate read hits", Some(0.0), "a command is never overtaken by a hit"),
-    reason("Immed transfer partial hit", None, "partial hits are transferred by the model's own rule"),
-    reason("Read directly to buffer", None, "sectors reach the host through the buffer by the model's own rule"),
-    reason("Combine seq writes", None, "extents are joined by the model's own rule"),
-    reason("Allow write prebuffering", Some(0.0), "data are taken once their command is started"),
+    reason("Immed transfer partial hit", None, "the model has its own rule for partial hits"),
+    reason("Read directly to buffer", None, "the model has its own rule for passing sectors through the buffer"),
+    reason("Combine seq writes", None, "the model has its own rule for joining extents"),
+    reason("Allow write prebuffering", Some(0.0), "data are transferred once their command starts"),
     reason("Disconnect write if seek", Some(0.0), "a write leaves the bus after its data"),
     reason("Preseeking level", Some(0.0), "the next command starts after the completion"),
     reason("Print stats", None, "output only"),
@@ -40,12 +40,12 @@ const DISK_REASONS: [Reason; 17] = [
 
 /// Parameters of a `disksim_ioqueue` that no description holds.
 const QUEUE_REASONS: [Reason; 12] = [
-    reason("Cylinder mapping strategy", None, "the scheduler knows the true place of each block"),
+    reason("Cylinder mapping strategy", None, "the scheduler knows the physical location of each block"),
     reason("Write initiation delay", Some(0.0), "a command starts at once"),
     reason("Read initiation delay", Some(0.0), "a command starts at once"),
     reason("Sequential stream scheme", Some(0.0), "commands are not joined"),
     reason("Maximum concat size", None, "commands are not joined"),
-    reason("Overlapping request scheme", Some(0.0), "overlapping commands stay apart"),
+    reason("Overlapping request scheme", Some(0.0), "overlapping commands are not merged"),
     reason("Sequential stream diff maximum", None, "commands are not joined"),
     reason("Scheduling timeout scheme", Some(0.0), "no ageing"),
     reason("Timeout time/weight", None, "no ageing"),
@@ -69,18 +69,18 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     drive.overheads = overheads(&mut costs)?;
     if drive.buffer.write_cache != WriteCache::Off {
         // A seek curve extracted through the interface hides part of the firmware's time in its seeks, which is missing
-        // in the read overheads beside it. A write that ends in the buffer shows all of it, since nothing mechanical is
+        // in the read overheads next to it. A write that ends in the buffer shows all of it, since nothing mechanical is
         // involved.
         drive.overheads.read_settled_min_ns = drive.overheads.write_hit_ns;
-        let why = "no read without arm movement is quicker than the firmware takes a write into the buffer";
+        let why = "a read without arm movement is not faster than a write into the buffer";
         costs.ledger.assume("overheads.read_settled_min_ns", why);
     }
     drive.interface = interface(&mut costs, drive.queue.depth)?;
     if drive.interface.disconnect.is_none() {
         // The mark says when to come back to the bus for more of a write's data, which a drive that never left it need
-        // not. That such a drive waits for all of them was chosen with the measured writes of the RZ26 in view.
+        // not. Waiting for all of them is fitted to the measured writes of the RZ26.
         drive.buffer.write_watermark = Buffer::whole_write();
-        let why = "a drive that keeps the bus takes all of a write first";
+        let why = "a drive that keeps the bus receives a whole write first";
         costs.ledger.assume("buffer.write_watermark", why);
         costs.disk.leave(costs.ledger, "Low (write) water mark", why);
     }
@@ -166,7 +166,7 @@ pub(super) fn scheduler(fields: &mut Fields, to: &str, ledger: &mut Ledger) -> R
     let number = queue.integer(ledger, NAME, to, 1..=28)?;
     let (policy, exact) = policy(number);
     if !exact {
-        let message = format!("policy {number} has no counterpart; {policy:?} is taken");
+        let message = format!("policy {number} has no counterpart; {policy:?} is used");
         queue.warn(ledger, NAME, &message);
         queue.leave(ledger, NAME, &message);
     }
@@ -249,7 +249,7 @@ fn watermarks(disk: &mut Fields, ledger: &mut Ledger) -> Result<(f64, f64), Inpu
     let read = disk.number(ledger, "High (read) water mark", "buffer.read_watermark", 0.0..=1.0)?;
     let write = disk.number(ledger, "Low (write) water mark", "buffer.write_watermark", 0.0..=1.0)?;
     if !disk.flag(ledger, BY_REQUEST, "buffer.read_watermark")? && read.max(write) > 0.0 {
-        let message = "the water marks are shares of a segment here; they are taken as shares of the request";
+        let message = "the watermarks are fractions of a segment here; they are used as fractions of the request";
         disk.warn(ledger, BY_REQUEST, message);
         disk.leave(ledger, BY_REQUEST, message);
     }
@@ -296,7 +296,7 @@ fn overheads(costs: &mut Costs) -> Result<Overheads, InputError> {
 fn interface(costs: &mut Costs, depth: u32) -> Result<Interface, InputError> {
     costs.ledger.sources.remove("interface");
     costs.ledger.assume("interface.kind", "the bus that DiskSim models is parallel SCSI");
-    costs.ledger.assume("interface.host_tags", "as many as the drive holds");
+    costs.ledger.assume("interface.host_tags", "as many as the drive accepts");
     costs.ledger.assume("interface.host_elevator", "no driver stated");
     let block_ns = costs.disk.block_ns(costs.ledger, "Bulk sector transfer time", "interface.read_ns_per_byte")?;
     let source = costs.ledger.sources.get("interface.read_ns_per_byte").cloned().unwrap_or_default();

@@ -319,7 +319,7 @@ impl<'b> Fields<'b> {
             let number = self.block.get(name).and_then(|parameter| parameter.value.as_number());
             match reasons.iter().find(|reason| reason.parameter == name) {
                 Some(reason) if reason.neutral.is_some() && reason.neutral == number => {
-                    self.leave(ledger, name, &format!("changes nothing at this value ({})", reason.why));
+                    self.leave(ledger, name, &format!("has no effect at this value ({})", reason.why));
                 }
                 Some(reason) => {
                     if reason.neutral.is_some() {

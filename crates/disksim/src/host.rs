@@ -78,7 +78,7 @@ pub(super) fn host(program: &Program, warnings: &mut Vec<String>) -> Result<Host
                     queueing: fields.flag(ledger, "Use queueing in subsystem", "driver.queueing")?,
                     elevator: scheduler(&mut fields, "driver.elevator", ledger)?,
                 });
-                fields.finish_all(ledger, "no counterpart in a drive's description");
+                fields.finish_all(ledger, "has no counterpart in a drive's description");
             }
             _ => fields.finish_all(ledger, "describes the experiment, not a drive or its bus"),
         }
@@ -103,7 +103,7 @@ impl Host {
             read_ns_per_block: fields.block_ns(ledger, "Read block transfer time", &key("read_ns_per_block"))?,
             write_ns_per_block: fields.block_ns(ledger, "Write block transfer time", &key("write_ns_per_block"))?,
         };
-        fields.finish_all(ledger, "a drive has its bus for itself");
+        fields.finish_all(ledger, "a drive does not share its bus");
         self.buses.push(bus);
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Host {
     ) -> Result<(), InputError> {
         let to = format!("controllers[{}].ns_per_block", self.controllers.len());
         let ns_per_block = fields.block_ns(ledger, "Bulk sector transfer time", &to)?;
-        fields.finish_all(ledger, "only the controller's transfer time bears on a drive");
+        fields.finish_all(ledger, "only the controller's transfer time affects a drive");
         self.controllers.push(Controller { instances, ns_per_block });
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(super) fn geometry(model: &mut Fields, ledger: &mut Ledger) -> Result<Geomet
     let cylinders = model.count(ledger, "Number of cylinders", "geometry.cylinders", 1..=CYLINDERS_MAX)?;
     let block = model.block(ledger, "Layout Model", "geometry", "dm_layout_g*")?;
     if &*block.module != "dm_layout_g1" {
-        let message = format!("must be a block dm_layout_g1 {{ ... }}; {} is not read", block.module);
+        let message = format!("must be a block dm_layout_g1 {{ ... }}; {} is not supported", block.module);
         return Err(model.error("Layout Model", message));
     }
     let layout = &mut Fields::new(block, &model.key("Layout Model"));
@@ -70,8 +70,8 @@ pub(super) fn geometry(model: &mut Fields, ledger: &mut Ledger) -> Result<Geomet
     }
     layout.finish(ledger, &[]);
     geometry.logical_blocks = logical_blocks(model, held, ledger)?;
-    ledger.assume("geometry.logical_block_bytes", "the only size that DiskSim knows");
-    ledger.assume("geometry.physical_sector_bytes", "the only size that DiskSim knows");
+    ledger.assume("geometry.logical_block_bytes", "the only size in DiskSim");
+    ledger.assume("geometry.physical_sector_bytes", "the only size in DiskSim");
     Ok(geometry)
 }
 
@@ -80,12 +80,12 @@ fn logical_blocks(model: &mut Fields, held: u64, ledger: &mut Ledger) -> Result<
     const NAME: &str = "Block count";
     const KEY: &str = "geometry.logical_blocks";
     if model.block.get(NAME).is_none() {
-        ledger.assume(KEY, "what the zones hold");
+        ledger.assume(KEY, "capacity of the zones");
         return Ok(held);
     }
     let stated = model.integer(ledger, NAME, KEY, 1..=i64::MAX)?;
     if stated != held {
-        let message = format!("{stated} blocks are stated, the zones hold {held}; {held} are taken");
+        let message = format!("{stated} blocks are stated, but the zones hold {held}; {held} is used");
         model.warn(ledger, NAME, &message);
     }
     Ok(held)
@@ -173,7 +173,7 @@ fn zone(
     geometry.zones.push(zone);
     let blocks = zone_blocks(geometry, index);
     if blocks == 0 {
-        let message = format!("with the space at the zone's front no block is left of {sectors} sectors");
+        let message = format!("the empty space at the zone's front leaves none of its {sectors} sectors");
         return Err(fields.error("Number of spares", message));
     }
     fields.finish(ledger, &[]);
@@ -192,7 +192,7 @@ fn last_cylinder(
     const NAME: &str = "Last cylinder number";
     let last = fields.count(ledger, NAME, to, first..=cylinders)?;
     if last == cylinders {
-        let message = format!("{last} is the number of cylinders, which count from 0; {} is taken", last - 1);
+        let message = format!("{last} is the number of cylinders, but cylinders count from 0; {} is used", last - 1);
         fields.warn(ledger, NAME, &message);
     }
     Ok(last.min(cylinders - 1))
@@ -226,7 +226,7 @@ impl Track {
 fn slips(fields: &mut Fields, ledger: &mut Ledger, to: &str, last: u64) -> Result<Vec<u64>, InputError> {
     let mut slips = fields.places(ledger, "slips", to, last)?;
     if !slips.is_sorted_by(|a, b| a < b) {
-        fields.warn(ledger, "slips", "not in ascending order, or one twice; sorted");
+        fields.warn(ledger, "slips", "not in ascending order, or with duplicates; sorted");
         slips.sort_unstable();
         slips.dedup();
     }

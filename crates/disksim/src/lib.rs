@@ -95,7 +95,7 @@ pub fn import_with(path: &Path, read: &mut dyn FnMut(&Path) -> io::Result<String
 /// # Errors
 /// As for [`import`].
 pub fn parse_str(file: &str, text: &str) -> Result<Imported, InputError> {
-    let refuse = &mut |_: &Path| Err(io::Error::other("other files are not read here"));
+    let refuse = &mut |_: &Path| Err(io::Error::other("other files cannot be read here"));
     import_text(Path::new(file), text, refuse)
 }
 
@@ -144,7 +144,7 @@ fn import_text(path: &Path, text: &str, read: &mut ReadFile) -> Result<Imported,
             file: path.display().to_string(),
             line: None,
             key: String::new(),
-            message: "no drive is described here; expected a block disksim_disk or dm_disk".to_owned(),
+            message: "no drive description; a block disksim_disk or dm_disk is required".to_owned(),
         }));
     }
     Ok(Imported { drives, refused, host, warnings })

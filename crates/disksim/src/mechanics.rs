@@ -58,10 +58,10 @@ pub(super) fn mechanics(
 
 fn access_time_type(mech: &mut Fields, ledger: &mut Ledger) -> Result<(), InputError> {
     const NAME: &str = "Access time type";
-    const FULL: &str = "trackSwitchPlusRotation";
-    match mech.word(ledger, NAME, "mechanics", FULL)? {
-        FULL => Ok(()),
-        other => Err(mech.error(NAME, format!("must be {FULL}, the full mechanical model, not {other}"))),
+    const FULL_MODEL: &str = "trackSwitchPlusRotation";
+    match mech.word(ledger, NAME, "mechanics", FULL_MODEL)? {
+        FULL_MODEL => Ok(()),
+        other => Err(mech.error(NAME, format!("must be {FULL_MODEL}, the full mechanical model, not {other}"))),
     }
 }
 
@@ -71,7 +71,7 @@ fn write_settle_ns(mech: &mut Fields, ledger: &mut Ledger) -> Result<i64, InputE
     const NAME: &str = "Add. write settling delay";
     let settle_ns = mech.settle_ns(ledger, NAME, "mechanics.write_settle_ns")?;
     if settle_ns < 0 {
-        let message = "no write settles in less time than a read; taken as 0";
+        let message = "a write settle time cannot be shorter than that of a read; 0 is used";
         mech.warn(ledger, NAME, message);
         mech.leave(ledger, NAME, message);
     }
@@ -83,7 +83,7 @@ fn spindle_error(mech: &mut Fields, ledger: &mut Ledger) {
     const NAME: &str = "Percent error in rpms";
     let exact = mech.block.get(NAME).is_none_or(|parameter| parameter.value.as_number() == Some(0.0));
     if exact {
-        mech.leave(ledger, NAME, "changes nothing at this value");
+        mech.leave(ledger, NAME, "has no effect at this value");
     } else {
         mech.warn(ledger, NAME, "the spindle turns at its stated speed; the error is ignored");
         mech.leave(ledger, NAME, "the spindle turns at its stated speed");
@@ -112,7 +112,7 @@ fn seek(mech: &mut Fields, cylinders: u32, ledger: &mut Ledger, read: &mut ReadF
             if cylinders < 6 {
                 return Err(mech.error(NAME, "linear needs 6 cylinders or more"));
             }
-            // The mean distance of two uniformly random cylinders is a third of the stroke.
+            // The mean distance of two uniformly random cylinders is 1/3 of the stroke.
             Ok(SeekCurve::Points(vec![(1, single), (cylinders / 3, average), (cylinders - 1, full)]))
         }
         "constant" => Ok(SeekCurve::Constant(mech.ns(ledger, "Constant seek time", SEEK)?)),
@@ -125,7 +125,7 @@ fn three_times(mech: &mut Fields, ledger: &mut Ledger) -> Result<[u64; 3], Input
     let average = mech.ns(ledger, "Average seek time", SEEK)?;
     let full = mech.ns(ledger, "Full strobe seek time", SEEK)?;
     if single > average || average > full {
-        let message = "must lie between those of a single cylinder and of the full stroke";
+        let message = "must be between the single-cylinder and full-stroke times";
         return Err(mech.error("Average seek time", message));
     }
     Ok([single, average, full])
@@ -185,12 +185,12 @@ pub(super) fn seek_points(file: &str, text: &str) -> Result<Vec<(u32, u64)>, Inp
         }
         let (distance, ms) = seek_line(line).map_err(|(key, message)| error(line_number, key, message))?;
         if points.last().is_some_and(|&(last, _)| last >= distance) {
-            return Err(error(line_number, "distance", "must be greater than that of the line before".to_owned()));
+            return Err(error(line_number, "distance", "must be greater than in the previous line".to_owned()));
         }
         points.push((distance, ns(ms)));
     }
     if let Some((line, count)) = announced.filter(|&(_, count)| count != points.len()) {
-        return Err(error(line, HEADER, format!("{count} are announced, but {} follow", points.len())));
+        return Err(error(line, HEADER, format!("the count is {count}, but {} follow", points.len())));
     }
     if points.len() < 2 {
         return Err(error(text.lines().count().max(1), "distance", "at least two distances are needed".to_owned()));

@@ -319,7 +319,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         let place = self.place();
         let target = self.word("the name of a block")?;
         let Some(block) = self.session.names.get(target).cloned() else {
-            let message = format!("no block is called `{}`; it must stand before this line", shortened(target));
+            let message = format!("no block is called `{}`; define it before this line", shortened(target));
             return Err(place.error(&self.key, message));
         };
         for name in names.iter() {
@@ -423,7 +423,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
             return block;
         };
         if let Some(first) = self.session.names.get(&name).cloned() {
-            let message = format!("`{}` is defined already at {}; this one is ignored", shortened(&name), first.place);
+            let message = format!("`{}` is already defined at {}; this one is ignored", shortened(&name), first.place);
             self.warn(&block.place, message);
             return first;
         }
@@ -457,7 +457,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
     }
 
     fn parameter_name(&mut self) -> Result<String, InputError> {
-        let mut name = self.word("a parameter name (no comma stands before the closing brace)")?.to_owned();
+        let mut name = self.word("a parameter name (no comma before the closing brace)")?.to_owned();
         while let Some(Token::Word(word)) = self.peek(0) {
             name.push(' ');
             name.push_str(word);
@@ -522,7 +522,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         };
         self.session.range_names = (to - from).saturating_add(1).saturating_add(self.session.range_names);
         if self.session.range_names > RANGE_NAMES_MAX {
-            let message = format!("stands for too many names; at most {RANGE_NAMES_MAX} are allowed");
+            let message = format!("expands to too many names; at most {RANGE_NAMES_MAX} are allowed");
             return Err(first.place.error(&self.key, message));
         }
         items.extend((from..=to).map(|number| Value {

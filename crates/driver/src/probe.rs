@@ -43,14 +43,16 @@ impl Probe {
     pub fn fault(&self, capacity_bytes: u64, block_bytes: u32) -> Option<String> {
         let requests = self.requests.len();
         match &self.pace {
-            Pace::Depth { depth: 0, .. } => return Some("a depth of 0; 1 is the least".to_owned()),
+            Pace::Depth { depth: 0, .. } => return Some("a depth of 0; 1 or more is allowed".to_owned()),
             Pace::Depth { think_ns, .. } if think_ns.len() > requests => {
-                return Some(format!("{} think times for {requests} requests", think_ns.len()));
+                return Some(format!("{} think times for {requests} requests; one each is required", think_ns.len()));
             }
             Pace::Times(times) if times.len() != requests => {
-                return Some(format!("{} times for {requests} requests", times.len()));
+                return Some(format!("{} times for {requests} requests; one each is required", times.len()));
             }
-            Pace::Times(times) if !times.is_sorted() => return Some("times that go back".to_owned()),
+            Pace::Times(times) if !times.is_sorted() => {
+                return Some("times decrease; ascending times are allowed".to_owned());
+            }
             Pace::Depth { .. } | Pace::Times(_) => {}
         }
         let block = u64::from(block_bytes);
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_comes_its_think_time_after_there_is_room() {
+    fn a_request_arrives_one_think_time_after_a_slot_is_free() {
         let pace = Pace::Depth { depth: 2, think_ns: vec![0, 0, 500] };
         let probe = Probe { requests: (0..4).map(|k| read(k << 12)).collect(), pace };
         let mut probing = Probing::new(&probe);

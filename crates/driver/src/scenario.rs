@@ -22,8 +22,8 @@ use crate::issue::{ClientIssue, Owner};
 pub struct Clients {
     run: ScenarioRun,
     /// Times at which clients are asked next: (time, order, client).
-    asks: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    asked: u64,
+    due_clients: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    polls: u64,
     processors: Servers,
     network: Servers,
     /// Rate of the network; without one, transfers take no time.
@@ -66,8 +66,8 @@ impl Clients {
         let run = ScenarioRun::new(scenario, luns, block_bytes, seed)?;
         let (processors, network) = (Servers::new(scenario.cpus), Servers::new(1));
         Ok(Clients {
-            asks: BinaryHeap::new(),
-            asked: 0,
+            due_clients: BinaryHeap::new(),
+            polls: 0,
             before: [&processors, &network].map(|servers| servers.component("")),
             processors,
             network,
@@ -89,12 +89,12 @@ impl Clients {
     /// Returns when the next client is to be asked; `u64::MAX` if none is before a request completes.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
-        self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
+        self.due_clients.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
     /// Asks the client that is due next, as of its time.
-    pub fn ask(&mut self, mut issue: impl FnMut(&ClientIssue)) {
-        if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
+    pub fn issue_next(&mut self, mut issue: impl FnMut(&ClientIssue)) {
+        if let Some(Reverse((at_ns, _, client))) = self.due_clients.pop() {
             self.go_on(client, at_ns, &mut issue);
         }
     }
@@ -136,9 +136,9 @@ impl Clients {
                 }
             }
         };
-        debug_assert!(until_ns >= now_ns, "nobody waits for the past");
-        self.asked += 1;
-        self.asks.push(Reverse((until_ns, self.asked, client)));
+        debug_assert!(until_ns >= now_ns, "a wake-up time is in the future");
+        self.polls += 1;
+        self.due_clients.push(Reverse((until_ns, self.polls, client)));
     }
 
     /// Whether the warm-up is over after `completed` requests, `now_ns` after the start.
@@ -207,7 +207,7 @@ impl ClientsReport {
         result.checks.push(Check {
             name: "streams add up".to_owned(),
             passed: completed == result.count(),
-            detail: format!("{completed} in streams, {} in all", result.count()),
+            detail: format!("{completed} in streams, {} in total", result.count()),
         });
     }
 }

@@ -57,7 +57,7 @@ fn a_closed_loop_answers_each_completion_at_once() {
 }
 
 #[test]
-fn who_has_thought_first_comes_first() {
+fn clients_issue_in_order_of_think_time_end() {
     let (mut closed, _) = closed("{ outstanding = 3, think = { fixed = \"5ms\" } }");
     assert!(closed.thinks() && !closed.has_answer());
     assert_eq!((closed.next_due_ns(), closed.take(5 * MS - 1)), (5 * MS, None));
@@ -99,7 +99,7 @@ fn an_open_loop_issues_by_its_clock() {
 
 /// Lets `arriving` requests arrive and then takes `taken`, repeatedly: regardless of waits, all come in order, once.
 #[test]
-fn who_waits_comes_out_as_who_is_taken_at_once() {
+fn queued_and_immediate_arrivals_yield_the_same_order() {
     for (process, kinds) in [("\"fixed\"", None), ("\"poisson\"", None), ("\"poisson\"", Some([900.0, 700.0, 0.0]))] {
         let (mut late, _) = open(process, kinds);
         let (mut at_once, _) = open(process, kinds);

@@ -52,7 +52,7 @@ impl Played {
                 self.is_measured = true;
             }
             if done_ns > due_ns {
-                self.clients.ask(|issue| fresh.push(*issue));
+                self.clients.issue_next(|issue| fresh.push(*issue));
                 continue;
             }
             let ClientIssue { due_ns, request, owner } = under_way.pop_front().unwrap();
@@ -102,11 +102,11 @@ fn clients_wait_for_the_processor_that_is_free_first() {
 }
 
 #[test]
-fn clients_of_one_time_are_asked_in_the_order_in_which_they_began_to_wait() {
+fn simultaneous_clients_issue_in_order_of_waiting() {
     let mut played = play(&transactions(1, 3, "5ms", "0s"), 5 * MS);
     assert_eq!((played.issued.len(), played.clients.next_due_ns()), (0, 5 * MS));
     let mut first = Vec::new();
-    (0..3).for_each(|_| played.clients.ask(|issue| first.push(*issue)));
+    (0..3).for_each(|_| played.clients.issue_next(|issue| first.push(*issue)));
     assert_eq!(first.iter().map(|issue| issue.owner.client).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(played.clients.next_due_ns(), u64::MAX, "all of them wait for the system");
     // They come back in another order, with equal think times.
@@ -114,7 +114,7 @@ fn clients_of_one_time_are_asked_in_the_order_in_which_they_began_to_wait() {
         played.clients.completed(first[at].owner, 6 * MS, |issue| panic!("{issue:?} while it thinks"));
     }
     let mut second = Vec::new();
-    (0..3).for_each(|_| played.clients.ask(|issue| second.push(*issue)));
+    (0..3).for_each(|_| played.clients.issue_next(|issue| second.push(*issue)));
     let told: Vec<(u64, u32)> = second.iter().map(|issue| (issue.due_ns, issue.owner.client)).collect();
     assert_eq!(told, [(11 * MS, 2), (11 * MS, 0), (11 * MS, 1)]);
 }

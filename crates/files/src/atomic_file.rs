@@ -98,7 +98,7 @@ impl AtomicFile {
     /// # Panics
     /// When the file is written directly.
     pub fn into_draft(self) -> Draft {
-        self.draft.expect("only what was begun as a file is a part of another")
+        self.draft.expect("only a file in progress is a part of another")
     }
 }
 
@@ -160,7 +160,7 @@ impl Draft {
     fn rename(mut self) -> io::Result<()> {
         // The path may lead to something else by now.
         if fs::symlink_metadata(&self.place).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(io::Error::other("became something else while it was written; nothing is replaced"));
+            return Err(io::Error::other("was replaced while it was written; it stays as it is"));
         }
         if let Some(before) = &self.before {
             keep_permissions(&self.at, &self.place, before)?;

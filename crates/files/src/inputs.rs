@@ -77,12 +77,15 @@ impl Files {
             return Err(measured(path, &input.path));
         }
         if matches!(place, Place::File { .. }) && stdout().as_ref() == Some(&identity) {
-            return Err(FileError::refused(path, "is where stdout goes already; each output needs a file of its own"));
+            return Err(FileError::refused(
+                path,
+                "is already the destination of stdout; each output needs its own file",
+            ));
         }
         if let Some(other) = self.written.iter().find(|other| other.identity == identity) {
             let message = match other.path == path {
-                true => "named twice; each output needs a file of its own".to_owned(),
-                false => format!("the same file as {}; each output needs a file of its own", other.path.display()),
+                true => "named twice; each output needs its own file".to_owned(),
+                false => format!("the same file as {}; each output needs its own file", other.path.display()),
             };
             return Err(FileError::refused(path, message));
         }
@@ -148,8 +151,8 @@ fn open_files() -> Vec<Arc<Mutex<Files>>> {
 
 pub(crate) fn measured(output: &Path, target: &Path) -> FileError {
     let message = match output == target {
-        true => "is what this command reads or measures; an output would destroy it".to_owned(),
-        false => format!("leads to {}, which this command reads or measures", target.display()),
+        true => "is an input or target of this command; an output would destroy it".to_owned(),
+        false => format!("leads to {}, an input or target of this command", target.display()),
     };
     FileError::refused(output, message)
 }

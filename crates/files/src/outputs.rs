@@ -32,7 +32,7 @@ impl Default for Outputs {
 impl Outputs {
     /// The files of one reader: no output replaces the files that it measures. A program may read another file
     /// meanwhile and then replace that one.
-    pub fn of_reader() -> Outputs {
+    pub fn for_reader() -> Outputs {
         Outputs::of(Files { is_of_reader: true, ..Files::default() })
     }
 
@@ -74,7 +74,12 @@ impl Outputs {
             Place::File { before: Some(_), .. } => {
                 access(path, Access::WRITE_OK).map_err(|_| FileError::refused(path, "no permission to write"))?;
             }
-            _ => return Err(FileError::refused(path, "is not a regular file: it is kept and read again")),
+            _ => {
+                return Err(FileError::refused(
+                    path,
+                    "is not a regular file; it must be one to be kept and read again",
+                ));
+            }
         }
         self.lock().add(path, &place, Written::Kept)
     }
@@ -165,13 +170,13 @@ fn check_replaceable(path: &Path, folder: &Path, at: &Path, before: &Metadata) -
     access(at, Access::WRITE_OK).map_err(|_| FileError::refused(path, "no permission to write"))?;
     let is_sticky = fs::metadata(folder).is_ok_and(|folder| folder.mode() & STICKY != 0 && !is_mine(&folder));
     if is_sticky && !is_mine(before) {
-        let message = format!("belongs to another user, whose files in {} nobody else replaces", folder.display());
+        let message = format!("belongs to another user; only that user may replace it in {}", folder.display());
         return Err(FileError::refused(path, message));
     }
     let at = CString::new(at.as_os_str().as_bytes()).map_err(|error| FileError::refused(path, error.to_string()))?;
     let attributes = statx(CWD, at.as_c_str(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
     if attributes.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)) {
-        return Err(FileError::refused(path, "is mounted there by itself and cannot be replaced; name another file"));
+        return Err(FileError::refused(path, "is a mount point and cannot be replaced; name another file"));
     }
     Ok(())
 }
@@ -183,5 +188,5 @@ fn is_mine(metadata: &Metadata) -> bool {
 }
 
 fn in_folder(path: &Path, folder: &Path, message: &str) -> FileError {
-    FileError::refused(path, format!("no file can be made in {}: {message}", folder.display()))
+    FileError::refused(path, format!("cannot create a file in {}: {message}", folder.display()))
 }

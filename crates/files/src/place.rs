@@ -66,11 +66,13 @@ impl Place {
             }
             at = folder.join(&name);
             match fs::symlink_metadata(&at) {
-                // The links of /proc are no paths: the kernel is asked for their destination.
+                // Links in /proc are not paths: only the kernel can resolve them.
                 Ok(metadata) if metadata.is_symlink() && folder.starts_with("/proc") => {
                     let metadata = fs::metadata(&at).map_err(|error| FileError::of(path, &error))?;
-                    return match found(path, folder, name, &at, metadata)? {
-                        Place::File { .. } => Err(FileError::refused(path, "is a file of another process; name it")),
+                    return match resolve_existing(path, folder, name, &at, metadata)? {
+                        Place::File { .. } => {
+                            Err(FileError::refused(path, "is a file of another process; use its path"))
+                        }
                         place => Ok(place),
                     };
                 }
@@ -78,11 +80,11 @@ impl Place {
                     let leads_to = fs::read_link(&at).map_err(|error| FileError::of(path, &error))?;
                     at = folder.join(leads_to);
                 }
-                Ok(metadata) => return found(path, folder, name, &at, metadata),
+                Ok(metadata) => return resolve_existing(path, folder, name, &at, metadata),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // A device that is not plugged in must not become a regular file.
                     if folder.starts_with("/dev") && !folder.starts_with("/dev/shm") {
-                        let message = "there is no such device, and no file is made among devices";
+                        let message = "no such device; an output file in /dev is not created";
                         return Err(FileError::refused(path, message));
                     }
                     return Ok(Place::File { folder, name, before: None });
@@ -90,7 +92,7 @@ impl Place {
                 Err(error) => return Err(FileError::of(path, &error)),
             }
         }
-        Err(FileError::refused(path, "its links lead round in a circle"))
+        Err(FileError::refused(path, "its links form a loop"))
     }
 
     /// Whether it is standard output, by any name.
@@ -142,13 +144,13 @@ pub(crate) fn stdout() -> Option<Identity> {
 
 /// The existing folder of `at`, and the name in it.
 fn parts(path: &Path, at: &Path) -> Result<(PathBuf, OsString), FileError> {
-    let is_folder = || FileError::refused(path, "this is a folder; name a file in it");
+    let is_folder = || FileError::refused(path, "is a directory; name a file in it");
     let (Some(name), false) = (at.file_name(), ends_as_folder(at)) else { return Err(is_folder()) };
     let folder = at.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match fs::canonicalize(folder) {
         Ok(folder) => Ok((folder, name.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(FileError::refused(path, format!("the folder {} does not exist", folder.display())))
+            Err(FileError::refused(path, format!("the directory {} does not exist", folder.display())))
         }
         Err(error) => Err(FileError::of(path, &error)),
     }
@@ -161,18 +163,24 @@ fn ends_as_folder(path: &Path) -> bool {
     matches!(OsStr::from_bytes(last).to_str(), Some("" | "." | ".."))
 }
 
-fn found(path: &Path, folder: PathBuf, name: OsString, at: &Path, before: Metadata) -> Result<Place, FileError> {
+fn resolve_existing(
+    path: &Path,
+    folder: PathBuf,
+    name: OsString,
+    at: &Path,
+    before: Metadata,
+) -> Result<Place, FileError> {
     let kind = before.file_type();
     if kind.is_file() {
         Ok(Place::File { folder, name, before: Some(before) })
     } else if kind.is_fifo() || kind.is_char_device() {
         Ok(Place::Special(at.to_owned()))
     } else if kind.is_dir() {
-        Err(FileError::refused(path, "this is a folder; name a file in it"))
+        Err(FileError::refused(path, "is a directory; name a file in it"))
     } else if kind.is_block_device() {
-        Err(FileError::refused(path, "is a block device: what it holds is not overwritten by an output; name a file"))
+        Err(FileError::refused(path, "is a block device; outputs do not overwrite devices, name a file"))
     } else {
-        Err(FileError::refused(path, "is a socket: name a file or a pipe"))
+        Err(FileError::refused(path, "is a socket; name a file or a pipe"))
     }
 }
 
@@ -184,7 +192,7 @@ fn descriptor(path: &Path, number: RawFd) -> Result<Place, FileError> {
     }
     let status = fstat(borrowed(number)).map_err(|error| FileError::of(path, &error.into()))?;
     if FileType::from_raw_mode(status.st_mode) == FileType::BlockDevice {
-        let message = "is a block device: what it holds is not overwritten by an output; name a file";
+        let message = "is a block device; outputs do not overwrite devices, name a file";
         return Err(FileError::refused(path, message));
     }
     Ok(Place::Descriptor(number))

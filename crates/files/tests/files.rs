@@ -75,18 +75,18 @@ fn links_stay_and_lead_to_the_new_file() {
     assert!(fs::symlink_metadata(folder.at("first")).unwrap().is_symlink());
     symlink("circle", folder.at("circle")).unwrap();
     let error = AtomicFile::create(&folder.at("circle")).unwrap_err().to_string();
-    assert!(error.ends_with("its links lead round in a circle"), "{error}");
+    assert!(error.ends_with("its links form a loop"), "{error}");
 }
 
 #[test]
-fn no_file_is_made_of_what_is_none() {
+fn special_files_are_not_replaced_by_regular_files() {
     let folder = Folder::new("none");
     for (path, why) in [
-        (folder.at("."), "this is a folder"),
+        (folder.at("."), "is a directory"),
         (folder.at("x/y"), "does not exist"),
-        (PathBuf::from("/dev/headstack-none"), "no file is made among devices"),
+        (PathBuf::from("/dev/headstack-none"), "an output file in /dev is not created"),
         (PathBuf::from("/dev/fd/9999"), "Bad file descriptor"),
-        (PathBuf::from(""), "this is a folder"),
+        (PathBuf::from(""), "is a directory"),
     ] {
         let error = Place::of(&path).unwrap_err().to_string();
         assert!(error.contains(why), "{}: {error}", path.display());
@@ -96,7 +96,7 @@ fn no_file_is_made_of_what_is_none() {
 }
 
 #[test]
-fn outputs_meet_neither_each_other_nor_what_is_measured() {
+fn outputs_may_not_overlap_each_other_or_a_target() {
     let _turn = lock_run();
     let folder = Folder::new("outputs");
     fs::write(folder.at("target"), "data").unwrap();
@@ -105,16 +105,14 @@ fn outputs_meet_neither_each_other_nor_what_is_measured() {
     let below = [(std::os::unix::fs::MetadataExt::dev(&status), std::os::unix::fs::MetadataExt::ino(&status))];
     let outputs = Outputs::default();
     outputs.write(&folder.at("new")).unwrap();
-    assert!(
-        outputs.write(&folder.at("./new")).unwrap_err().to_string().contains("each output needs a file of its own")
-    );
+    assert!(outputs.write(&folder.at("./new")).unwrap_err().to_string().contains("each output needs its own file"));
     outputs.write(Path::new("/dev/null")).unwrap();
     outputs.write(Path::new("/dev/null")).unwrap();
     outputs.measure(&folder.at("target"), &below).unwrap();
     let refused = outputs.write(&folder.at("again")).unwrap_err().to_string();
-    assert!(refused.contains("which this command reads or measures"), "{refused}");
+    assert!(refused.contains("an input or target of this command"), "{refused}");
     let refused = outputs.measure(&folder.at("new"), &[]).unwrap_err().to_string();
-    assert!(refused.contains("is what this command reads or measures"), "{refused}");
+    assert!(refused.contains("is an input or target of this command"), "{refused}");
     // Looking leaves nothing behind.
     assert_eq!(folder.names(), ["again", "target"]);
 }
@@ -132,9 +130,9 @@ fn no_file_replaces_an_input_of_a_command_under_way() {
     note_input(&folder.at("found-later")).unwrap();
     for name in ["input", "hard", "soft", "found-later"] {
         let refused = AtomicFile::create(&folder.at(name)).unwrap_err().to_string();
-        assert!(refused.contains("this command reads or measures"), "{name}: {refused}");
+        assert!(refused.contains("input or target of this command"), "{name}: {refused}");
         let refused = files.write(&folder.at(name)).unwrap_err().to_string();
-        assert!(refused.contains("this command reads or measures"), "{name}: {refused}");
+        assert!(refused.contains("input or target of this command"), "{name}: {refused}");
     }
     files.search(&folder.at(".")).unwrap();
     fs::write(folder.at("another"), "data").unwrap();
@@ -144,7 +142,7 @@ fn no_file_replaces_an_input_of_a_command_under_way() {
     files.write(&folder.at("new")).unwrap();
     assert!(files.fill(&folder.at(".")).is_ok());
     let refused = files.measure(&folder.at("."), &[]).unwrap_err().to_string();
-    assert!(refused.contains("this command reads or measures"), "{refused}");
+    assert!(refused.contains("input or target of this command"), "{refused}");
     files.close();
     AtomicFile::create(&folder.at("input")).unwrap().finish().unwrap();
     note_input(&folder.at("input")).unwrap();
@@ -175,13 +173,13 @@ fn an_output_is_not_read_as_an_input_and_a_log_is() {
     files.write(&folder.at("output")).unwrap();
     files.keep(&folder.at("log")).unwrap();
     let refused = note_input(&folder.at("output")).unwrap_err().to_string();
-    assert!(refused.contains("this command reads or measures"), "{refused}");
+    assert!(refused.contains("input or target of this command"), "{refused}");
     note_input(&folder.at("log")).unwrap();
     AtomicFile::create(&folder.at("log")).unwrap().finish().unwrap();
 }
 
 #[test]
-fn what_is_to_be_whole_is_so_before_anything_is_written_through() {
+fn atomic_files_are_complete_before_streams_are_written() {
     let folder = Folder::new("whole");
     let path = folder.at("standing");
     let open = fs::File::create(&path).unwrap();

@@ -20,8 +20,8 @@ impl Phase {
             let copies = job.copies.clamp(1, most);
             names.push(match job.group {
                 Some(group) => {
-                    let known = groups.iter().find(|(known, _)| *known == group).map(|(_, name)| name.clone());
-                    let name = known.unwrap_or_else(|| {
+                    let existing = groups.iter().find(|(existing, _)| *existing == group).map(|(_, name)| name.clone());
+                    let name = existing.unwrap_or_else(|| {
                         let name = unlike(&mut taken, self.group_name(group, &job.name));
                         groups.push((group, name.clone()));
                         name

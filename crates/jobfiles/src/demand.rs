@@ -52,12 +52,12 @@ impl Phase {
     /// fit into the system, or a job's workload is not valid; the key names the job by its index.
     pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
         if self.jobs.is_empty() {
-            return error("jobs", "the phase has none; at least one is needed");
+            return error("jobs", "the phase has no jobs; at least one is required");
         }
         if self.curve_point.is_some() {
             return error(
                 "curve_point",
-                "its rate is a percentage of what another phase reaches, which has to run first",
+                "its rate is a percentage of another phase's result; that phase must run first",
             );
         }
         let layout = Layout::new(&self.jobs, capacity_bytes)?;
@@ -167,7 +167,7 @@ impl Phase {
         }
         if let Some(longest_ns) = times().flatten().max() {
             if times().any(|time_ns| time_ns != Some(longest_ns)) {
-                remarks.push(told("limits", "all jobs run until the one with the longest time ends"));
+                remarks.push(remark("limits", "all jobs run until the job with the longest time ends"));
             }
             return Ok(ScenarioLength::TimeNs(longest_ns));
         }
@@ -176,7 +176,7 @@ impl Phase {
             requests = requests.saturating_add(requests_of(job, *span).saturating_mul(u64::from(job.copies.max(1))));
         }
         if self.jobs.len() > 1 {
-            remarks.push(told(
+            remarks.push(remark(
                 "limits",
                 "the run ends after the requests of all jobs together, not each job after its own",
             ));
@@ -186,12 +186,12 @@ impl Phase {
 
     /// Remarks on settings that apply only to measurements, one per kind.
     fn leave_out(&self, remarks: &mut Vec<Remark>) {
-        let mut tell = |option: &str, is_left_out: &dyn Fn(&Job) -> bool, message: &str| {
+        let mut note_ignored = |option: &str, is_left_out: &dyn Fn(&Job) -> bool, message: &str| {
             let jobs: Vec<&str> =
                 self.jobs.iter().filter(|job| is_left_out(job)).map(|job| job.name.as_str()).collect();
             if let Some(first) = jobs.first() {
                 let others = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
-                remarks.push(told(option, format!("{message} ({first}{others})")));
+                remarks.push(remark(option, format!("{message} ({first}{others})")));
             }
         };
         let earliest_ns = self.jobs.iter().map(|job| job.start_delay_ns).min().unwrap_or(0);
@@ -199,38 +199,42 @@ impl Phase {
         let is_both = |job: &Job| {
             job.limits.time_ns.is_some() && job.limits != Limits { time_ns: job.limits.time_ns, ..Limits::default() }
         };
-        tell(
+        note_ignored(
             "direct",
             &|job| !job.direct && job.engine != JobEngine::Null,
             "the page cache of the host is not simulated",
         );
-        tell(
+        note_ignored(
             "engine",
             &|job| job.engine == JobEngine::Null,
-            "requests that would be complete at once go to the system",
+            "requests that would complete immediately go to the system",
         );
-        tell("sync", &|job| job.sync != Sync::No, "writes are complete when the system says so, not on stable storage");
-        tell("flow", &|job| job.flow.is_some(), "jobs do not hold each other back");
-        tell(
+        note_ignored(
+            "sync",
+            &|job| job.sync != Sync::No,
+            "writes complete when the system acknowledges them, not on stable storage",
+        );
+        note_ignored("flow", &|job| job.flow.is_some(), "jobs do not throttle each other");
+        note_ignored(
             "rates",
             &|job| job.rates_per_s.is_some(),
-            "one schedule draws the kinds of its requests; no kind keeps to a rate of its own",
+            "one schedule covers all kinds of requests; no kind has its own rate",
         );
-        tell(
+        note_ignored(
             "zones",
             &|job| job.zones.is_some(),
-            "no model has zones: requests go where they are drawn, and nothing is reset",
+            "models have no zones: requests keep their addresses, and no zone is reset",
         );
-        tell("bounds", &|job| !job.bounds.is_none(), "no job ends because it is slow");
-        tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
-        tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
-        tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");
-        tell("slots", &is_open, "the host hands over every request on arrival, however many are under way");
-        tell("limits", &is_both, "its time ends it, not its requests or bytes");
+        note_ignored("bounds", &|job| !job.bounds.is_none(), "slow jobs do not end");
+        note_ignored("verify", &|job| job.verify != Verify::No, "a simulation stores no data to verify");
+        note_ignored("seed", &|job| job.seed.is_some(), "the seed of the simulation is used, not that of the job");
+        note_ignored("start_delay", &|job| job.start_delay_ns > earliest_ns, "all jobs start together");
+        note_ignored("slots", &is_open, "the host submits each request on arrival, at any queue depth");
+        note_ignored("limits", &is_both, "it ends after its time, not after its requests or bytes");
     }
 }
 
-fn told(option: &str, message: impl Into<String>) -> Remark {
+fn remark(option: &str, message: impl Into<String>) -> Remark {
     Remark { line: 0, option: option.to_owned(), message: message.into() }
 }
 

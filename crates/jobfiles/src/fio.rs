@@ -243,7 +243,7 @@ impl Plan {
             return Err(setting.error(message));
         };
         if self.phases[*awaited].iter().any(|one| one.job.name != setting.value.trim()) {
-            remarks.add(setting, "waits for all jobs that run beside the one it names");
+            remarks.add(setting, "waits for all jobs that run with the named one");
         }
         Ok(self.current.max(awaited + 1))
     }

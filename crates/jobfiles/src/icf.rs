@@ -142,7 +142,7 @@ impl Setup {
         };
         for (name, cycle) in used {
             if cycle.start == 0 || cycle.step == 0 {
-                let message = "a start or a step of 0 leads nowhere; 1 or more is allowed";
+                let message = "a start or step of 0; 1 or more is allowed";
                 return Err(entries.error(cycle.line, name, message));
             }
         }
@@ -208,11 +208,12 @@ impl Phases<'_> {
             remarks.push(remark(
                 0,
                 "MANAGER LIST",
-                "the file has no disk worker: each of its access \
-                specifications is run by one, with 1 request outstanding",
+                "the file has no disk worker: one worker runs each of its access \
+                specifications at queue depth 1",
             ));
             let mut worker = Worker::new("Worker 1", 0, 0);
-            worker.specifications = Some(specifications.all().map(|known| (known.name.clone(), 0)).collect());
+            worker.specifications =
+                Some(specifications.all().map(|specification| (specification.name.clone(), 0)).collect());
             workers.push(worker);
         }
         self.assign_targets(&mut workers, remarks);
@@ -222,7 +223,10 @@ impl Phases<'_> {
         for index in 0..longest {
             // A worker whose specification is idle, or that has no more, does nothing.
             let active = workers.iter().zip(&assigned).filter_map(|(worker, assigned)| {
-                assigned.get(index).filter(|known| !known.lines.is_empty()).map(|known| (worker, known))
+                assigned
+                    .get(index)
+                    .filter(|specification| !specification.lines.is_empty())
+                    .map(|specification| (worker, specification))
             });
             self.add(entries, &active.collect::<Vec<_>>())?;
         }
@@ -230,8 +234,8 @@ impl Phases<'_> {
             remarks.push(remark(
                 0,
                 "Run Time",
-                "there is none, so that Iometer would run until it is stopped: \
-                each test ends when its part of the disk was gone through once",
+                "no run time, so Iometer would run until stopped: \
+                each test ends after one pass over its part of the disk",
             ));
         }
         Ok(())
@@ -247,7 +251,7 @@ impl Phases<'_> {
             remarks.push(remark(
                 worker.line,
                 "Target assignments",
-                format!("{} has no target and does nothing", worker.name),
+                format!("{} has no target and is idle", worker.name),
             ));
         }
         workers.retain(|worker| !worker.targets.is_empty());
@@ -263,18 +267,18 @@ impl Phases<'_> {
         let candidates: Vec<Candidate> = active.iter().map(candidate).collect();
         let steps = self.setup.cycles.steps(&candidates);
         if self.phases.len() + steps.len() > STEPS_MAX {
-            let message = format!("the cycling gives more than {STEPS_MAX} tests; larger steps are needed");
+            let message = format!("the cycling has more than {STEPS_MAX} tests; use larger steps");
             return Err(entries.error(self.setup.cycles.depths.line.max(1), "Test Type", message));
         }
         for step in steps {
             let mut jobs = Vec::new();
-            for (group, ((worker, known), &targets)) in active.iter().zip(&step.targets).enumerate() {
+            for (group, ((worker, specification), &targets)) in active.iter().zip(&step.targets).enumerate() {
                 let targets = worker.targets.iter().take(targets);
-                jobs.extend(targets.map(|target| self.job(worker, known, target, step.depth, group)));
+                jobs.extend(targets.map(|target| self.job(worker, specification, target, step.depth, group)));
             }
             self.jobs += jobs.len();
             if self.jobs > JOBS_MAX {
-                let message = format!("the file gives more than {JOBS_MAX} jobs; it needs to be split");
+                let message = format!("the file has more than {JOBS_MAX} jobs; split it");
                 return Err(entries.error(self.setup.cycles.depths.line.max(1), "Test Type", message));
             }
             if !jobs.is_empty() {
@@ -286,7 +290,7 @@ impl Phases<'_> {
     }
 
     fn name(&self, active: &[(&Worker, &AccessSpecification)], step: &Step) -> String {
-        let mut names: Vec<&str> = active.iter().map(|(_, known)| known.name.as_str()).collect();
+        let mut names: Vec<&str> = active.iter().map(|(_, specification)| specification.name.as_str()).collect();
         names.dedup();
         let mut name = names.join(" + ");
         if !matches!(self.setup.cycles.kind, TestKind::Normal | TestKind::Depths) {
@@ -299,7 +303,14 @@ impl Phases<'_> {
         name
     }
 
-    fn job(&self, worker: &Worker, known: &AccessSpecification, target: &str, depth: Option<u32>, group: usize) -> Job {
+    fn job(
+        &self,
+        worker: &Worker,
+        specification: &AccessSpecification,
+        target: &str,
+        depth: Option<u32>,
+        group: usize,
+    ) -> Job {
         let setup = self.setup;
         let outstanding = depth.unwrap_or(worker.outstanding);
         let length_bytes = worker.maximum_sectors.saturating_mul(SECTOR_BYTES);
@@ -323,7 +334,7 @@ impl Phases<'_> {
             workload: Workload {
                 name: name.clone(),
                 source: String::new(),
-                specification: known.clone(),
+                specification: specification.clone(),
                 addresses: Addresses::Uniform,
                 streams: 1,
                 stream_turn: 1,
@@ -352,7 +363,7 @@ impl Phases<'_> {
             percentiles: Vec::new(),
             seed: worker.seed,
             as_written: vec![
-                ("access specification".to_owned(), known.name.clone()),
+                ("access specification".to_owned(), specification.name.clone()),
                 ("outstanding".to_owned(), outstanding.to_string()),
             ],
             name,

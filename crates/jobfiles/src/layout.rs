@@ -28,7 +28,7 @@ impl Layout {
     /// Jobs without targets use the system as it is, independently of the others.
     pub(super) fn new(jobs: &[Job], capacity_bytes: u64) -> Result<Layout, WorkloadError> {
         if capacity_bytes < GRAIN_BYTES {
-            let message = format!("{capacity_bytes} bytes hold nothing; at least {GRAIN_BYTES} are needed");
+            let message = format!("{capacity_bytes} bytes; at least {GRAIN_BYTES} are required");
             return Err(WorkloadError { key: "capacity".to_owned(), message });
         }
         let mut sizes: Vec<(String, Option<u64>, usize)> = Vec::new();
@@ -64,7 +64,7 @@ impl Layout {
         let remark = || Remark {
             line: 0,
             option: "targets".to_owned(),
-            message: "files and devices whose size is not known share the system evenly, one after another".to_owned(),
+            message: "files and devices of unknown size divide the system evenly, one after another".to_owned(),
         };
         if self.is_shared { vec![remark()] } else { Vec::new() }
     }
@@ -75,8 +75,11 @@ impl Layout {
         let (span, is_cut) =
             job.part.within(whole.length_bytes, SECTOR_BYTES).map_err(|message| wrong(index, "part", message))?;
         if is_cut {
-            let message =
-                format!("the part of {} ends with the {} that there are", job.name, format_bytes(whole.length_bytes));
+            let message = format!(
+                "the part of {} ends at the size of its targets, {}",
+                job.name,
+                format_bytes(whole.length_bytes)
+            );
             remarks.push(Remark { line: 0, option: "part".to_owned(), message });
         }
         Ok(Span { start_bytes: whole.start_bytes + span.start_bytes, ..span })

@@ -5,7 +5,7 @@
 
 /// Replaces the message of an error in an included file, which may be any file of this machine, so none of its lines is
 /// printed.
-const IN_INCLUDED: &str = "is not accepted; the line is not printed, since it is of a file that the job file includes";
+const IN_INCLUDED: &str = "is not accepted; the line is not printed, since it is from an included file";
 
 mod copies;
 mod curve;
@@ -250,7 +250,7 @@ impl Part {
         let length_bytes = self.length.map_or(available_bytes, |length| length.of(whole_bytes));
         if available_bytes == 0 || length_bytes == 0 {
             let [start, length, whole] = [start_bytes, length_bytes, whole_bytes].map(format_bytes);
-            return Err(format!("it begins at {start} and holds {length}; there are {whole}"));
+            return Err(format!("it has {length} from {start}; the target has {whole}"));
         }
         let end_bytes = start_bytes + length_bytes.min(available_bytes);
         // A position in percent may be between blocks.

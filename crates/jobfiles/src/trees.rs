@@ -180,10 +180,10 @@ impl TreeLoad {
         let (operation, name) = (self.operation, self.operation.name());
         let needs_other = matches!(operation, Operation::Copy | Operation::Move);
         if needs_other && self.to_tree.is_none_or(|to| to == self.tree) {
-            return Err(format!("{name} needs another tree to go to; target=FSD names it"));
+            return Err(format!("{name} needs a second tree as target; add target=FSD"));
         }
         if self.read_percent.is_some() && !matches!(operation, Operation::Read | Operation::Write) {
-            return Err(format!("rdpct mixes reads and writes; its operation is {name}"));
+            return Err(format!("rdpct mixes reads and writes; the operation {name} does not"));
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ pub fn read(
         file: file.to_owned(),
         line: None,
         key: "rd".to_owned(),
-        message: "the file defines no run; one rd=NAME,wd=...,iorate=... or more is needed".to_owned(),
+        message: "the file defines no run; add rd=NAME,wd=...,iorate=...".to_owned(),
     };
     if definitions.runs.all.is_empty() {
         return Err(nothing());
@@ -159,12 +159,12 @@ impl Generals {
         };
         match meaning {
             General::Nothing => {}
-            General::Contents => self.remark(parameter, "what is written is not chosen by the file"),
+            General::Contents => self.remark(parameter, "the job file does not select the written data"),
             General::Commands => self.remark(parameter, "commands are not executed"),
             General::Journal => self.remark(parameter, "no journal is kept"),
             General::Loop => self.remark(parameter, "the runs are done once"),
             General::Format if parameter.is_yes() => {
-                self.remark(parameter, "files are created where they do not exist, and not written first")
+                self.remark(parameter, "missing files are created without a first write pass")
             }
             General::Format => {}
             General::Concatenate => self.is_concatenated = parameter.is_yes(),
@@ -174,7 +174,7 @@ impl Generals {
                 if !self.checks_reads {
                     self.remark(
                         parameter,
-                        "what was written is checked at the end of a run, not when it is read or written again",
+                        "data are verified at the end of a run, not when they are read or written again",
                     );
                 }
             }
@@ -200,9 +200,9 @@ impl Generals {
 impl Definitions {
     fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let next = match parameter.keyword.as_str() {
-            "fwd" => return Err(parameter.error("works on a tree of files; fsd=NAME,anchor=... comes before it")),
+            "fwd" => return Err(parameter.error("uses a tree of files; define fsd=NAME,anchor=... before it")),
             "rg" => {
-                return Err(parameter.error("traces are not replayed from here; import and replay the trace itself"));
+                return Err(parameter.error("job files cannot replay traces; import the trace and replay it"));
             }
             "rd" => Some(Section::Run),
             "wd" => Some(Section::Load),
@@ -218,7 +218,7 @@ impl Definitions {
         let not_done = match self.section {
             Section::General => return self.general.set(parameter),
             Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
-                Some("requests are issued by this host alone")
+                Some("only this host issues requests")
             }
             Section::Host => None,
             Section::Storage => self.storages.set(parameter)?,
@@ -262,7 +262,7 @@ impl Definitions {
                 return Err(defined_before(place, &storage.name));
             }
             if storage.lun.is_none() {
-                return Err(place.error("it has no lun; the file or device is needed"));
+                return Err(place.error("it has no lun; add the file or device"));
             }
         }
         self.storages.all = storages;

@@ -194,7 +194,7 @@ fn copies_keep_the_load_the_same() {
 }
 
 #[test]
-fn files_and_devices_lie_one_after_another() {
+fn files_and_devices_are_concatenated() {
     let on = |name: &str, target: &str, file_bytes: Option<u64>| Job {
         targets: vec![target.to_owned()],
         file_bytes,
@@ -332,7 +332,7 @@ proptest! {
 }
 
 #[test]
-fn results_call_copies_by_number_and_groups_by_what_their_names_share() {
+fn results_number_copies_and_name_groups_by_common_prefix() {
     let grouped = |name: &str, group: u32| Job { group: Some(group), ..job(name) };
     let phase = Phase {
         jobs: vec![

@@ -12,7 +12,7 @@ fn job(lines: &str) -> Job {
 }
 
 #[test]
-fn a_job_that_says_nothing_is_what_fio_makes_of_it() {
+fn an_empty_job_has_fios_defaults() {
     let job = job("size=1m\n");
     assert_eq!((job.engine, job.direct, job.sync, job.verify), (JobEngine::Psync, false, Sync::No, Verify::No));
     assert_eq!((job.copies, job.group, job.seed, job.slots), (1, None, None, 1));
@@ -133,7 +133,7 @@ fn requests_follow_one_another_as_in_fio() {
 }
 
 #[test]
-fn zones_are_tended_as_asked() {
+fn zone_options_are_applied() {
     assert_eq!(job("zonesize=1m\nmax_open_zones=3\n").zones, None);
     assert_eq!(job("zonemode=zbd\n").zones, Some(Zoning::default()));
     let lines = "zonemode=zbd\nzonesize=1m\nzonecapacity=768k\nzoneskip=2z\nmax_open_zones=3\njob_max_open_zones=2\n\
@@ -284,7 +284,7 @@ fn rates_are_open_loops_with_as_many_slots_as_iodepth() {
 }
 
 #[test]
-fn pauses_come_after_every_request_or_so_many() {
+fn think_time_follows_each_request_or_block_of_requests() {
     let job = job("thinktime=1ms\nthinktime_blocks=16\n");
     assert_eq!(job.workload.arrivals, Arrivals::Closed { outstanding: 1, think: Think::None });
     assert_eq!(
@@ -294,7 +294,7 @@ fn pauses_come_after_every_request_or_so_many() {
 }
 
 #[test]
-fn a_job_ends_by_what_comes_first() {
+fn a_job_ends_at_its_first_limit() {
     let limits = |lines: &str| job(&format!("{lines}\n")).limits;
     let none = Limits::default();
     assert_eq!(limits("size=1m\nloops=3"), Limits { passes: Some(3.0), ..none });
@@ -308,7 +308,7 @@ fn a_job_ends_by_what_comes_first() {
 }
 
 #[test]
-fn engines_stand_for_rings_calls_or_nothing() {
+fn fio_engines_map_to_io_uring_psync_or_null() {
     for (engine, expected, depth) in [
         ("io_uring", JobEngine::Ring, 32),
         ("libaio", JobEngine::Ring, 32),
@@ -351,7 +351,7 @@ fn nvme_commands_are_those_of_the_ring_and_may_force_writes_to_the_medium() {
     assert_eq!((forced.engine, forced.sync), (JobEngine::Ring, Sync::Data));
     let said = |name: &str| {
         let text = format!("[j]\nioengine=io_uring_cmd\nfilename={name}\nsize=1m\n");
-        read(&text).remarks.iter().any(|remark| remark.message.contains("character devices (/dev/ng0n1) alone"))
+        read(&text).remarks.iter().any(|remark| remark.message.contains("need a character device (/dev/ng0n1)"))
     };
     assert!(said("/dev/nvme0n1") && said("/dev/ng0n1:data.bin") && !said("/dev/ng0n1:/dev/ng1n1"));
 }

@@ -222,7 +222,7 @@ fn specifications_assigned_by_default_go_to_workers_without_any() {
 }
 
 #[test]
-fn a_name_that_comes_again_replaces() {
+fn a_repeated_name_replaces_the_first() {
     let again = "'Access specification name,default assignment\n\tdatabase,NONE\n'size,% of size,% reads\n\
                  \t4096,100,0,0,0,1,0,0\n'END access";
     let text = file("", &[worker("A", 1, &["Database"], &["sda"])]).replace("'END access", again);
@@ -266,7 +266,11 @@ fn what_is_refused_is_one_line_with_its_place() {
         ),
         ("\t1,DISABLED,1", "\t1,MAYBE,1", "test connection rate: \"MAYBE\" is not allowed; ENABLED or DISABLED is"),
         ("\tCYCLE_OUTSTANDING_IOS", "\tCYCLE_ALL", "test type: \"CYCLE_ALL\" is not allowed; NORMAL or CYCLE_TARGETS"),
-        ("4          EXPONENTIAL", "0          LINEAR", "Queue Depth Cycling: a start or a step of 0 leads nowhere"),
+        (
+            "4          EXPONENTIAL",
+            "0          LINEAR",
+            "Queue Depth Cycling: a start or step of 0; 1 or more is allowed",
+        ),
         (
             "'Ramp Up Time (s)",
             "'Ramp Down Time",

@@ -69,7 +69,7 @@ fn parameters_are_taken() {
 }
 
 #[test]
-fn lists_stand_for_runs_each() {
+fn each_list_value_expands_to_a_run() {
     let run = "rd=r,fwd=w,fwdrate=(10,20),format=only,operations=(create,delete),forfiles=(1,2)\n";
     let all = phases(&format!("{TREE}fwd=w,fsd=f\n{run}"));
     let names: Vec<&str> = all.iter().map(|phase| phase.name.as_str()).collect();
@@ -91,18 +91,21 @@ fn lists_stand_for_runs_each() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_is_allowed() {
+fn invalid_values_are_refused_with_the_allowed_ones() {
     let with = |fwd: &str| format!("{TREE}fwd=w,fsd=f{fwd}\n{RUN}");
     for (text, complaint) in [
-        (with(",operation=fly"), "p.txt:2: operation: \"fly\" is no operation; allowed: mkdir, rmdir"),
-        (with(",operation=copy"), "p.txt:2: fwd: copy needs another tree to go to"),
-        (with(",operation=delete,rdpct=5"), "p.txt:2: fwd: rdpct mixes reads and writes; its operation is delete"),
-        (with(",fileselect=poisson"), "p.txt:2: fileselect: files are taken by random, sequential or once"),
+        (with(",operation=fly"), "p.txt:2: operation: \"fly\" is not an operation; allowed: mkdir, rmdir"),
+        (with(",operation=copy"), "p.txt:2: fwd: copy needs a second tree as target"),
+        (
+            with(",operation=delete,rdpct=5"),
+            "p.txt:2: fwd: rdpct mixes reads and writes; the operation delete does not",
+        ),
+        (with(",fileselect=poisson"), "p.txt:2: fileselect: random, sequential or once is allowed"),
         (with(",skew=50"), "p.txt:3: rd: the skew of its loads sums to 50"),
         (with("x"), "p.txt:2: fwd: there is no fsd=fx; allowed: f"),
         (with("").replace("anchor=/mnt/f,", ""), "p.txt:1: fsd: it has no anchor"),
         (with("").replace("width=3,", ""), "p.txt:1: fsd: it has a depth and no width"),
-        (with("").replace("files=4", "files=1000000000"), "p.txt:1: fsd: its depth, width and files come to more than"),
+        (with("").replace("files=4", "files=1000000000"), "p.txt:1: fsd: its depth, width and files yield more than"),
         (with("").replace("size=8k", "sizes=(4k,50,8k,40)"), "p.txt:1: sizes: the percentages sum to 90"),
         (with("").replace("fwdrate=max,", ""), "p.txt:3: rd: it has no fwdrate"),
         (with("").replace("fwdrate", "iorate"), "p.txt:3: iorate: is a rate of requests to storage"),

@@ -107,7 +107,7 @@ fn storage_is_chosen_by_name_range_and_asterisk() {
 }
 
 #[test]
-fn defaults_hold_for_what_follows() {
+fn defaults_apply_to_later_definitions() {
     let text = "sd=default,threads=4,openflags=directio\nsd=sd1,lun=/a\nsd=default,threads=2\nsd=sd2,lun=/b,threads=6\n\
                 sd=sd3,lun=/c\nwd=default,xfersize=64k,rdpct=0\nwd=wd1,sd=sd*\nrd=default,iorate=100,elapsed=20\n\
                 rd=rd1,wd=wd1\n";
@@ -283,12 +283,12 @@ fn included_files_and_variables_are_put_in() {
     let job = &read.phases[0].jobs[0];
     assert_eq!((job.targets[0].as_str(), sizes(job)), ("/dev/sdz", vec![(8192, 100.0)]));
     let error = vdbench::read("p.txt", text, &given[..1], &include).unwrap_err().to_string();
-    assert_eq!(error, "p.txt:2: $size: nothing is given for this variable; give NAME=VALUE");
+    assert_eq!(error, "p.txt:2: $size: this variable has no value; add NAME=VALUE");
     let error = vdbench::read("p.txt", &text.replace("sds", "x"), &given, &include).unwrap_err().to_string();
     assert!(error.starts_with("p.txt:1: include: x.txt cannot be read: "), "{error}");
     let nested = |_: &str| Ok("\ninclude=other\n".to_owned());
     let error = vdbench::read("p.txt", text, &given, &nested).unwrap_err().to_string();
-    assert_eq!(error, "sds.txt:2: include: an included file includes no other");
+    assert_eq!(error, "sds.txt:2: include: includes a file; an included file must not include others");
 }
 
 #[test]
@@ -332,14 +332,10 @@ fn what_is_refused_is_one_line_with_its_place() {
         (
             "sd=sd1,lun",
             "fsd=fsd1,anchor",
-            "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) need files of their own",
+            "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) need separate job files",
         ),
-        (
-            "rd=rd1,wd=wd1",
-            "rd=rd1,fwd=wd1",
-            "p.txt:3: fwd: works on a tree of files; fsd=NAME,anchor=... comes before it",
-        ),
-        ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: traces are not replayed from here"),
+        ("rd=rd1,wd=wd1", "rd=rd1,fwd=wd1", "p.txt:3: fwd: uses a tree of files; define fsd=NAME,anchor=... before it"),
+        ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: job files cannot replay traces"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd2", "p.txt:2: wd: there is no sd=sd2; allowed: sd1"),
         ("rd=rd1,wd=wd1", "rd=rd1,wd=x*", "p.txt:3: rd: there is no wd=x*; allowed: wd1"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,sizes=4k", "p.txt:2: sizes: unknown keyword; allowed: sd, hd, skew, xfersize"),
@@ -359,14 +355,10 @@ fn what_is_refused_is_one_line_with_its_place() {
         (
             "wd=wd1,sd=sd1",
             "wd=wd1,sd=sd1,seekpct=maybe",
-            "p.txt:2: seekpct: \"maybe\" is not allowed; 0 to 100, seq, seqnz, rand or eof is",
+            "p.txt:2: seekpct: \"maybe\" is not allowed; 0 to 100, seq, seqnz, rand or eof is allowed",
         ),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,range=10", "p.txt:2: range: 10 is not a range; (10,20) in percent"),
-        (
-            "wd=wd1,sd=sd1",
-            "wd=wd1,sd=sd1,seekpct=50,range=(90,110)",
-            "p.txt:2: wd: a range beyond 100 % goes on at the start",
-        ),
+        ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,seekpct=50,range=(90,110)", "p.txt:2: wd: a range above 100 % wraps around"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=(sd1", "p.txt:2: a parenthesis is not closed"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,skew=10,iorate=5", "p.txt:2: iorate: iorate and skew exclude each other"),
         (
@@ -375,16 +367,16 @@ fn what_is_refused_is_one_line_with_its_place() {
             "p.txt:2: wd: threads in a workload definition need concatenatesds=yes",
         ),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1\nwd=wd1", "p.txt:3: wd: \"wd1\" is defined before"),
-        ("wd=wd1,sd=sd1", "wd=wd1,sd=$x", "p.txt:2: $x: nothing is given for this variable"),
+        ("wd=wd1,sd=sd1", "wd=wd1,sd=$x", "p.txt:2: $x: this variable has no value"),
         ("lun=/dev/sdb,", "", "p.txt:1: sd: it has no lun"),
         ("o_direct", "o_fast", "p.txt:1: openflags: \"o_fast\" is not allowed; o_direct, directio"),
-        ("iorate=max,", "", "p.txt:3: rd: it has no iorate; iorate=max, curve or a number is needed"),
+        ("iorate=max,", "", "p.txt:3: rd: it has no iorate; add iorate=max, iorate=curve or a number"),
         (
             "iorate=max",
             "iorate=fast",
             "p.txt:3: iorate: \"fast\" is not a rate; max, curve, a number or a list of numbers is",
         ),
-        ("iorate=max", "iorate=50%", "p.txt:3: rd: the rate is a percentage of what an earlier run reached"),
+        ("iorate=max", "iorate=50%", "p.txt:3: rd: the rate is a percentage of an earlier run's result"),
         ("iorate=max", "iorate=(1-9)", "p.txt:3: iorate: \"(1-9)\" is not a rate"),
         ("elapsed=60", "elapsed=7", "p.txt:3: rd: elapsed must be at least twice the interval"),
         ("elapsed=60", "elapsed=61", "p.txt:3: rd: elapsed and warmup must be multiples of the interval"),

@@ -82,12 +82,12 @@ impl Budget {
         let limit_bytes = limit_bytes.max(BUDGET_BYTES_MIN);
         let connections_bytes = connections_of(limit_bytes) as u64 * CONNECTION_BYTES;
         let requests_bytes = limit_bytes - connections_bytes;
-        assert!(requests_bytes > REQUEST_BYTES_MAX, "one request has room");
+        assert!(requests_bytes > REQUEST_BYTES_MAX, "the budget has room for one request");
         Budget(Arc::new(Shared { limit_bytes, requests_bytes, state: Mutex::default(), waiting: AtomicUsize::new(0) }))
     }
 
     /// Creates a budget of 25 % of the free memory, at most 1 GiB.
-    pub fn of_this_machine() -> Budget {
+    pub fn for_this_machine() -> Budget {
         Budget::new((free_bytes().unwrap_or(BUDGET_BYTES_DEFAULT) / 4).min(BUDGET_BYTES_DEFAULT))
     }
 
@@ -113,7 +113,7 @@ impl Budget {
 
     /// Wakes the longest-waiting request, because memory that others no longer need can now be freed, or because its
     /// answer is no longer needed.
-    pub fn tell(&self) {
+    pub fn wake_next(&self) {
         if self.is_wanted() {
             self.state().wake_first();
         }
@@ -133,7 +133,7 @@ impl Budget {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().expect("nobody panics with it")
+        self.0.state.lock().expect("the lock is not poisoned")
     }
 
     /// Memory that is available without the reserve.
@@ -170,7 +170,7 @@ pub struct Share {
 
 impl Share {
     /// Returns another empty share of its budget.
-    pub fn of_the_same(&self) -> Share {
+    pub fn sibling(&self) -> Share {
         self.budget.share()
     }
 
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_waits_behind_who_waits() {
+    fn memory_is_granted_in_order_of_arrival() {
         let budget = Budget::new(BUDGET_BYTES_MIN);
         let mut holder = budget.share();
         let mut whole = budget.share();
@@ -385,7 +385,7 @@ mod tests {
                     thread::yield_now();
                 }
             }
-            assert!(told.try_recv().is_err(), "nobody is served before there is room");
+            assert!(told.try_recv().is_err(), "no request is served before there is room");
             // They hold the reserve one after another.
             drop(whole);
             for wanted in 0..3 {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_looks_for_what_others_gave_up() {
+    fn a_waiter_receives_released_memory() {
         let budget = Budget::new(BUDGET_BYTES_MIN);
         let kept = Mutex::new(Some(budget.share()));
         let gone = AtomicBool::new(false);
@@ -419,7 +419,7 @@ mod tests {
                 thread::yield_now();
             }
             gone.store(true, Ordering::Release);
-            budget.tell();
+            budget.wake_next();
             assert!(waiting.join().expect("no panic"));
         });
         assert!(!budget.share().grow(REQUEST_BYTES_MAX, &mut || false) || !budget.is_wanted());
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!((least.gauge().limit_bytes, least.0.requests_bytes), (BUDGET_BYTES_MIN, 96 * MIB));
         assert_eq!((least.connections_max(), least.exposed_bytes_max()), (1024, 31 * MIB / 2));
         assert_eq!(Budget::new(1 << 30).connections_max(), CONNECTIONS_MAX);
-        let of_this_machine = Budget::of_this_machine().gauge().limit_bytes;
+        let of_this_machine = Budget::for_this_machine().gauge().limit_bytes;
         assert!((BUDGET_BYTES_MIN..=BUDGET_BYTES_DEFAULT).contains(&of_this_machine), "{of_this_machine}");
     }
 
@@ -454,7 +454,7 @@ mod tests {
         let peak_bytes = budget.common_bytes();
         drop((one, other));
         let expected = MemoryGauge { peak_bytes, ..Budget::new(BUDGET_BYTES_MIN).gauge() };
-        assert_eq!(budget.gauge(), expected, "nobody had to wait");
+        assert_eq!(budget.gauge(), expected, "no request had to wait");
     }
 
     #[test]
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_waits_for_what_was_taken_beyond_the_common_part() {
+    fn the_reserve_waits_until_excess_memory_is_released() {
         let budget = Budget::new(BUDGET_BYTES_MIN);
         let (mut holder, mut other, mut none) = (budget.share(), budget.share(), budget.share());
         assert!(holder.grow(budget.common_bytes(), &mut patient));

@@ -84,8 +84,7 @@ impl Contents {
 
     fn of_file(path: &Path, capacity_bytes: u64, adopts: bool) -> Result<Contents, LiveError> {
         let name = || path.display().to_string();
-        let no_file =
-            || LiveError::Asked(format!("{}: contents are kept in a regular file, which this is not", name()));
+        let no_file = || LiveError::Invalid(format!("{}: is not a regular file; contents need one", name()));
         let existed = path.symlink_metadata().is_ok();
         // Links and dots are resolved; a dangling link does not create a file elsewhere.
         let place = resolved(path, existed).map_err(LiveError::io(name()))?;
@@ -102,19 +101,19 @@ impl Contents {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(LiveError::Asked(format!("{}: another server holds these contents", name())));
+                return Err(LiveError::Invalid(format!("{}: is in use by another server", name())));
             }
             Err(TryLockError::Error(error)) => return Err(LiveError::io(name())(error)),
         }
         let size = file.metadata().map_err(LiveError::io(name()))?.len();
         if existed && size != 0 && size != capacity_bytes {
-            let message = format!("{}: has {size} bytes, not the system's {capacity_bytes}: not touched", name());
-            return Err(LiveError::Asked(message));
+            let message = format!("{}: has {size} bytes; {capacity_bytes}, the system's capacity, is allowed", name());
+            return Err(LiveError::Invalid(message));
         }
         let mark = format!("{capacity_bytes}");
         if size != 0 && !adopts && !is_marked(&file, &mark) {
-            return Err(LiveError::Asked(format!(
-                "{}: has the system's size, but no server has left it: give --adopt to have it served, and changed",
+            return Err(LiveError::Invalid(format!(
+                "{}: has the system's size but was not created by a server; use --adopt to serve and change it",
                 name()
             )));
         }
@@ -137,7 +136,7 @@ impl Contents {
                     memory.read_exact_at(&mut into[range], at_bytes)
                 })
             }
-            Contents::AfterCrash(overlay) => held(overlay).read(offset_bytes, into),
+            Contents::AfterCrash(overlay) => read_overlay(overlay).read(offset_bytes, into),
         }
     }
 
@@ -201,7 +200,7 @@ impl Contents {
         let file = match self {
             Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
             Contents::AfterCrash(overlay) => {
-                let runs = held(overlay).runs((offset_bytes, end_bytes))?;
+                let runs = read_overlay(overlay).runs((offset_bytes, end_bytes))?;
                 let extent = |((from, to), is_hole)| Extent { length_bytes: to - from, is_hole };
                 return Ok(runs.into_iter().take(extents_max).map(extent).collect());
             }
@@ -225,7 +224,7 @@ impl Contents {
         let file = match self {
             Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
             Contents::AfterCrash(overlay) => {
-                let runs = held(overlay).runs((at_bytes, end_bytes))?;
+                let runs = read_overlay(overlay).runs((at_bytes, end_bytes))?;
                 return Ok(runs.iter().find(|(_, is_hole)| !is_hole).map_or(end_bytes, |((from, _), _)| *from));
             }
         };
@@ -255,18 +254,18 @@ impl Contents {
     }
 }
 
-fn held(overlay: &RwLock<Overlay>) -> RwLockReadGuard<'_, Overlay> {
-    overlay.read().expect("nobody panics with it")
+fn read_overlay(overlay: &RwLock<Overlay>) -> RwLockReadGuard<'_, Overlay> {
+    overlay.read().expect("the lock is not poisoned")
 }
 
 fn changed(overlay: &RwLock<Overlay>) -> RwLockWriteGuard<'_, Overlay> {
-    overlay.write().expect("nobody panics with it")
+    overlay.write().expect("the lock is not poisoned")
 }
 
 /// Whether a server created this file.
 fn is_marked(file: &File, mark: &str) -> bool {
-    let mut found = [0; 32];
-    fgetxattr(file, MARK, &mut found).is_ok_and(|length| found[..length] == *mark.as_bytes())
+    let mut mark_bytes = [0; 32];
+    fgetxattr(file, MARK, &mut mark_bytes).is_ok_and(|length| mark_bytes[..length] == *mark.as_bytes())
 }
 
 /// The path without links and dots; for a missing file, that of its folder with its name.
@@ -311,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_file_is_made_among_the_devices_by_whatever_path() {
+    fn no_file_is_created_in_dev_by_any_path() {
         let folder = std::env::temp_dir().join(format!("headstack-contents-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         symlink("/dev", folder.join("devices")).unwrap();
@@ -320,7 +319,7 @@ mod tests {
         let refused = |path: &Path| Contents::in_file(path, 4096).unwrap_err().to_string();
         let dots = folder.join("../../../../../../dev/headstack-none");
         for path in [dots, folder.join("devices/headstack-none"), "/dev/./headstack-none".into()] {
-            assert!(refused(&path).contains("contents are kept in a regular file"), "{}", path.display());
+            assert!(refused(&path).contains("is not a regular file"), "{}", path.display());
         }
         // A dangling link does not create a file elsewhere, and a link to a file leads to it.
         refused(&folder.join("link"));

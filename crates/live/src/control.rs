@@ -96,7 +96,7 @@ impl Control {
     }
 
     /// Whether an order requested the end.
-    pub fn stop_was_asked(&self) -> bool {
+    pub fn is_stop_requested(&self) -> bool {
         self.stop_was_asked.load(Ordering::Relaxed)
     }
 
@@ -124,11 +124,11 @@ impl Protocol for Orders {
     fn on_bytes(&self, (): &mut (), received: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
         while let Some(end) = received.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = received.drain(..=end).collect();
-            let told = match obey(&line, &self.commander, &self.stop_was_asked) {
+            let answer = match obey(&line, &self.commander, &self.stop_was_asked) {
                 Ok(answer) => json!({ "ok": answer }),
                 Err(error) => json!({ "error": error.to_string() }),
             };
-            say.extend_from_slice(format!("{told}\n").as_bytes());
+            say.extend_from_slice(format!("{answer}\n").as_bytes());
         }
         // A client that leaves in the middle of a line has given no order.
         if received.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
@@ -141,7 +141,7 @@ fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Resu
     let order = serde_json::from_slice::<Line>(line);
     // Errors of an untagged enum have no details; those of clock orders do.
     let order = order.or_else(|_| serde_json::from_slice::<Order>(line).map(Line::Clock));
-    match order.map_err(|error| LiveError::Asked(format!("order: {error}")))? {
+    match order.map_err(|error| LiveError::Invalid(format!("order: {error}")))? {
         Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.figures()?))),
         Line::Server(ServerOrder::Mark { text }) => Ok(json!({ "at_ns": commander.mark(&text)? })),
         Line::Server(ServerOrder::Stop) => {

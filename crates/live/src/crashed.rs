@@ -23,11 +23,11 @@ pub struct CrashedDevice {
     overlay: Arc<RwLock<Overlay>>,
     place: PathBuf,
     /// `None` after the end.
-    running: Option<(Session, Way)>,
+    running: Option<(Session, Attachment)>,
 }
 
 #[derive(Debug)]
-enum Way {
+enum Attachment {
     Nbd(Server),
     Fuse(Mount),
 }
@@ -41,7 +41,7 @@ impl CrashedDevice {
         let block_bytes = overlay.block_bytes();
         CrashedDevice::start(overlay, block_bytes, |device| {
             let server = Server::start(device, &[Endpoint::Unix(socket.to_owned())], Security::None)?;
-            Ok((socket.to_owned(), Way::Nbd(server)))
+            Ok((socket.to_owned(), Attachment::Nbd(server)))
         })
     }
 
@@ -53,14 +53,14 @@ impl CrashedDevice {
         // A file can be read and written at any byte offset.
         CrashedDevice::start(overlay, 1, |device| {
             let mount = Mount::start(device, directory)?;
-            Ok((mount.files()[0].clone(), Way::Fuse(mount)))
+            Ok((mount.files()[0].clone(), Attachment::Fuse(mount)))
         })
     }
 
     fn start(
         overlay: Overlay,
         block_bytes: u32,
-        serve: impl FnOnce(&Arc<Device>) -> Result<(PathBuf, Way), LiveError>,
+        serve: impl FnOnce(&Arc<Device>) -> Result<(PathBuf, Attachment), LiveError>,
     ) -> Result<CrashedDevice, LiveError> {
         let capacity_bytes = overlay.capacity_bytes();
         let model = Model::Constant(Constant { latency_ns: 0, capacity_bytes });
@@ -94,7 +94,7 @@ impl CrashedDevice {
     /// # Errors
     /// When the recording has no such moment; the file system's error.
     pub fn take(&self, state: &CrashState) -> Result<(), CrashError> {
-        if let Some((_, Way::Nbd(server))) = &self.running {
+        if let Some((_, Attachment::Nbd(server))) = &self.running {
             server.cut_connections();
         }
         self.overlay().take(state)
@@ -109,7 +109,7 @@ impl CrashedDevice {
     }
 
     fn overlay(&self) -> RwLockWriteGuard<'_, Overlay> {
-        self.overlay.write().expect("nobody panics with it")
+        self.overlay.write().expect("the lock is not poisoned")
     }
 }
 
@@ -117,9 +117,9 @@ impl Drop for CrashedDevice {
     fn drop(&mut self) {
         let Some((session, way)) = self.running.take() else { return };
         match way {
-            Way::Nbd(server) => server.stop(),
+            Attachment::Nbd(server) => server.stop(),
             // Leftovers are cleared by the owner of the directory.
-            Way::Fuse(mount) => drop(mount),
+            Attachment::Fuse(mount) => drop(mount),
         }
         session.stop();
     }

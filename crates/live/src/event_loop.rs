@@ -173,7 +173,7 @@ struct Connection<G> {
     slot: ConnectionSlot,
     stream: Stream,
     came: Instant,
-    known: G,
+    greeting: G,
     received: Vec<u8>,
     /// Pending output.
     reply: Vec<u8>,
@@ -259,7 +259,7 @@ impl<H: Protocol> Loop<H> {
         }
         let number = self.next;
         let mut reply = Vec::new();
-        let known = self.protocol.greet(&mut reply);
+        let greeting = self.protocol.greet(&mut reply);
         let data = epoll::EventData::new_u64(number);
         if epoll::add(&self.epoll, stream.ends().0, data, epoll::EventFlags::IN).is_err() {
             return;
@@ -267,7 +267,7 @@ impl<H: Protocol> Loop<H> {
         self.next += 1;
         let (slot, came) = (ConnectionSlot::new(&self.taken), Instant::now());
         self.connections
-            .insert(number, Connection { slot, stream, came, known, received: Vec::new(), reply, next: Next::More });
+            .insert(number, Connection { slot, stream, came, greeting, received: Vec::new(), reply, next: Next::More });
         self.attend(number);
     }
 
@@ -281,7 +281,7 @@ impl<H: Protocol> Loop<H> {
                 let connection = self.take_off(number).expect("it is here");
                 if connection.next == Next::Leaves {
                     self.protocol.hand_over(
-                        connection.known,
+                        connection.greeting,
                         connection.stream,
                         connection.received,
                         connection.reply,
@@ -305,7 +305,7 @@ impl<H: Protocol> Loop<H> {
 impl<G> Connection<G> {
     /// Sends, receives and answers as far as possible. Returns whether the connection stays.
     fn go_on<H: Protocol<State = G>>(&mut self, protocol: &H) -> io::Result<bool> {
-        if !self.tell()? {
+        if !self.send_pending()? {
             return Ok(true);
         }
         if self.next == Next::More {
@@ -316,7 +316,7 @@ impl<G> Connection<G> {
             match read {
                 None => {}
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Some(_) => self.next = protocol.on_bytes(&mut self.known, &mut self.received, &mut self.reply),
+                Some(_) => self.next = protocol.on_bytes(&mut self.greeting, &mut self.received, &mut self.reply),
             }
             if self.received.is_empty() {
                 self.received = Vec::new();
@@ -324,13 +324,13 @@ impl<G> Connection<G> {
         }
         Ok(match self.next {
             Next::Leaves => false,
-            Next::More => self.tell().map(|_| true)?,
-            Next::Over => !self.tell()?,
+            Next::More => self.send_pending().map(|_| true)?,
+            Next::Over => !self.send_pending()?,
         })
     }
 
     /// Sends pending output; returns whether all was sent.
-    fn tell(&mut self) -> io::Result<bool> {
+    fn send_pending(&mut self) -> io::Result<bool> {
         let sent = if self.reply.is_empty() { 0 } else { self.stream.write_at_once(&self.reply)? };
         self.reply.drain(..sent);
         if self.reply.is_empty() {

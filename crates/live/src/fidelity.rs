@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::ledger::Path;
 use crate::verdict::judge;
-use crate::witness::Seen;
+use crate::witness::Observations;
 
 /// Accuracy of a session as measured by itself.
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +14,7 @@ pub struct Fidelity {
     pub path: Path,
     /// Observations of clients and scheduler.
     #[serde(flatten)]
-    pub seen: Seen,
+    pub seen: Observations,
     /// Upper bound of the latency that clients measured in excess of the model, at p99 and in the mean, in nanoseconds
     /// of wall-clock time; `None` if undecided.
     pub error_ns: Option<u64>,
@@ -27,7 +27,7 @@ pub struct Fidelity {
 
 impl Fidelity {
     /// Evaluates statistics and observations.
-    pub fn new(path: Path, seen: Seen) -> Fidelity {
+    pub fn new(path: Path, seen: Observations) -> Fidelity {
         let verdict = judge(&path, &seen);
         let (error_ns, valid_above_ns) = (verdict.error_ns, verdict.valid_above_ns);
         Fidelity { path, seen, error_ns, valid_above_ns, verdict: verdict.words }

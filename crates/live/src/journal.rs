@@ -72,7 +72,8 @@ impl Journal {
         let has_volatile_cache = may_lose_data;
         let start = plan.image.clone().map_or(Start::Zeros, Start::Image);
         let device = Device { capacity_bytes, block_bytes, atomic_bytes, has_volatile_cache, start };
-        let writer = JournalWriter::create(&plan.path, &device).map_err(|error| LiveError::Asked(error.to_string()))?;
+        let writer =
+            JournalWriter::create(&plan.path, &device).map_err(|error| LiveError::Invalid(error.to_string()))?;
         let mut share = budget.share();
         share.take_over(&mut budget.share(), JournalWriter::MEMORY_BYTES as u64);
         let block_bytes = u64::from(block_bytes);
@@ -83,7 +84,7 @@ impl Journal {
     pub(crate) fn changed(&self, issued: Instant, span: Span, change: Change<'_>, is_forced: bool) -> Option<u64> {
         let at_ns = self.wall.model_ns(issued);
         let Span { start_bytes, length_bytes } = span;
-        self.kept(match change {
+        self.log_failure(match change {
             Change::Data(data) => self.writer.write(at_ns, start_bytes, data, is_forced),
             Change::Fill => self.writer.zeros(at_ns, start_bytes, length_bytes, is_forced),
             Change::Zero => self.writer.trim(at_ns, start_bytes, length_bytes, is_forced),
@@ -92,7 +93,7 @@ impl Journal {
 
     /// Records a flush; returns its number.
     pub(crate) fn flush(&self, issued: Instant) -> Option<u64> {
-        self.kept(self.writer.flush(self.wall.model_ns(issued)))
+        self.log_failure(self.writer.flush(self.wall.model_ns(issued)))
     }
 
     /// Records the outcome of a change or a flush; a vanished device gives none.
@@ -108,7 +109,7 @@ impl Journal {
             }),
             Outcome::Vanished => return,
         };
-        self.kept(self.writer.answered(at_ns, number, fate));
+        self.log_failure(self.writer.answered(at_ns, number, fate));
     }
 
     /// Records the contents of these ranges, as changed by the device itself.
@@ -129,14 +130,14 @@ impl Journal {
             for start_bytes in (span.start_bytes..end_bytes).step_by(CHUNK_BYTES as usize) {
                 let length_bytes = CHUNK_BYTES.min(end_bytes - start_bytes);
                 let number = if contents.is_hole(start_bytes, length_bytes) {
-                    self.kept(self.writer.zeros(at_ns, start_bytes, length_bytes, true))
+                    self.log_failure(self.writer.zeros(at_ns, start_bytes, length_bytes, true))
                 } else {
                     data.resize(length_bytes as usize, 0);
                     contents.read(start_bytes, &mut data)?;
-                    self.kept(self.writer.write(at_ns, start_bytes, &data, true))
+                    self.log_failure(self.writer.write(at_ns, start_bytes, &data, true))
                 };
                 if let Some(number) = number {
-                    self.kept(self.writer.answered(at_ns, number, Fate::Acknowledged));
+                    self.log_failure(self.writer.answered(at_ns, number, Fate::Acknowledged));
                 }
             }
         }
@@ -145,7 +146,7 @@ impl Journal {
 
     /// Records that power is on or off from this moment of the model on.
     pub(crate) fn power(&self, at_ns: u64, is_on: bool) {
-        self.kept(if is_on { self.writer.power_on(at_ns) } else { self.writer.power_off(at_ns) });
+        self.log_failure(if is_on { self.writer.power_on(at_ns) } else { self.writer.power_off(at_ns) });
     }
 
     /// Records a line of text, and returns when it is in the file.
@@ -154,7 +155,7 @@ impl Journal {
     /// When it is no single line, or the file cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let at_ns = self.wall.model_ns(Instant::now());
-        self.writer.mark(at_ns, text).map_err(|error| LiveError::Asked(format!("mark: {error}")))?;
+        self.writer.mark(at_ns, text).map_err(|error| LiveError::Invalid(format!("mark: {error}")))?;
         Ok(at_ns)
     }
 
@@ -163,7 +164,7 @@ impl Journal {
     /// # Errors
     /// When the file could not be written, now or before.
     pub fn finish(self) -> Result<(), LiveError> {
-        self.writer.finish().map_err(|error| LiveError::Asked(error.to_string()))
+        self.writer.finish().map_err(|error| LiveError::Invalid(error.to_string()))
     }
 
     /// Whether writing has failed.
@@ -172,7 +173,7 @@ impl Journal {
     }
 
     /// Keeps the session running if the journal cannot be written; the error is reported at the end.
-    fn kept<T>(&self, written: io::Result<T>) -> Option<T> {
+    fn log_failure<T>(&self, written: io::Result<T>) -> Option<T> {
         written.inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed)).ok()
     }
 }

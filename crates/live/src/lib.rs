@@ -10,7 +10,7 @@ mod buckets;
 pub mod budget;
 pub mod contents;
 mod control;
-mod courier;
+mod copy_thread;
 pub mod crashed;
 pub mod device;
 mod event_loop;
@@ -54,7 +54,7 @@ pub enum LiveError {
     Input(#[from] headstack_workload::InputError),
     /// A request of the user that cannot be fulfilled.
     #[error("{0}")]
-    Asked(String),
+    Invalid(String),
     /// An error of the machine: the action, and its error.
     #[error("{what}: {error}")]
     Io {

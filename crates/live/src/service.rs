@@ -8,7 +8,7 @@ use headstack_catalogue::load_faults;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::Listener;
-use headstack_sim::{Model, Progress, SystemDescription};
+use headstack_sim::{Model, SystemDescription};
 use headstack_workload::Span;
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ use crate::witness::Witness;
 /// Block size of a device without mechanics.
 const CONSTANT_BLOCK_BYTES: u32 = 512;
 
-/// Where the data are stored.
+/// The place of the data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keeping {
@@ -70,7 +70,7 @@ pub struct ServiceOptions {
     pub tls: Option<TlsOptions>,
     /// Part of the system to export: first byte and length.
     pub part: Option<(u64, u64)>,
-    /// Where the data are stored.
+    /// The place of the data.
     pub keeping: Keeping,
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
@@ -156,9 +156,8 @@ struct Mounted {
 }
 
 impl Service {
-    /// Starts the export: measures the cost of the path, preconditions SSDs if the model says so, starts the clock,
-    /// then admits clients. `listener` receives each request; `progress` receives the completed share of the
-    /// preconditioning, and stops the start by returning false.
+    /// Starts the export: measures the cost of the path, starts the clock, then admits clients. `listener` receives each
+    /// request.
     ///
     /// # Errors
     /// When the model or the options are impossible, or the machine refuses a resource.
@@ -167,7 +166,6 @@ impl Service {
         model: &Model,
         options: &ServiceOptions,
         listener: Option<Listener>,
-        progress: &Progress,
     ) -> Result<Service, LiveError> {
         let mut exports = exports_of(name, model);
         let capacity_bytes = exports.iter().map(|e| e.span.start_bytes + e.span.length_bytes).max().unwrap_or(0);
@@ -193,13 +191,13 @@ impl Service {
         let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(model, options, floor::measure_nbd)? };
         let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(model, options, floor::measure_fuse)? };
         let ublk_floor_ns = if options.ublk { floor_of(model, options, floor::measure_ublk)? } else { 0 };
-        let budget = options.memory_bytes.map_or_else(Budget::of_this_machine, Budget::new);
+        let budget = options.memory_bytes.map_or_else(Budget::for_this_machine, Budget::new);
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
         let journal = options.journal.as_deref().map(|path| journal_plan(path, options, &contents, capacity_bytes));
         let journal = journal.transpose()?;
         let parts: Vec<Span> = exports.iter().map(|export| export.span).collect();
         let session = SessionOptions { speed, seed, realtime, schedule: schedule.clone(), budget, journal };
-        let session = Session::start_prepared(model, session, listener, progress)?;
+        let session = Session::start(model, session, listener)?;
         let notes = notes_of(&schedule, model, &parts, session.may_lose_data());
         let device = Device::of(&session, exports, contents);
         let by = |floor_ns| {
@@ -258,7 +256,7 @@ impl Service {
     pub fn is_over(&self) -> bool {
         let is_unmounted = self.mounted.as_ref().is_none_or(|mounted| mounted.mount.is_unmounted());
         let is_taken_away = self.block_devices.as_ref().is_none_or(BlockDevices::is_over);
-        self.control.stop_was_asked() || (self.server.is_over() && is_unmounted && is_taken_away)
+        self.control.is_stop_requested() || (self.server.is_over() && is_unmounted && is_taken_away)
     }
 
     /// Whether the directory was unmounted from outside.
@@ -342,8 +340,8 @@ fn journal_plan(
             (!contents.is_hole(0, capacity_bytes)).then(|| file.display().to_string())
         }
         Keeping::Discard(_) => {
-            let why = "journal: contents that are discarded have none; --data memory or a FILE is allowed";
-            return Err(LiveError::Asked(why.to_owned()));
+            let why = "journal: discarded contents have no journal; --data memory or a FILE is allowed";
+            return Err(LiveError::Invalid(why.to_owned()));
         }
     };
     Ok(JournalPlan { path: path.to_owned(), image })

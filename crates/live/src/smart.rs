@@ -65,7 +65,7 @@ impl Protocol {
 }
 
 /// Data of a device.
-struct Known<'a> {
+struct DeviceFacts<'a> {
     health: &'a DeviceHealth,
     hours: u64,
     celsius: Option<i64>,
@@ -87,7 +87,7 @@ pub fn reports<T>(timeline: &Timeline<T>, now_ns: u64) -> Vec<Value> {
     let numbered = devices.iter().enumerate();
     let report = |(number, health): (usize, &DeviceHealth)| {
         let description = descriptions.iter().find(|device| name_of(device) == health.model);
-        let description = description.expect("every device is of a kind that is described");
+        let description = description.expect("every device kind is described");
         report(number, health, description, resent, now_ns)
     };
     numbered.map(report).collect()
@@ -129,7 +129,7 @@ fn report(number: usize, health: &DeviceHealth, device: &DeviceDescription, rese
         }
         DeviceDescription::Volume(_) => (None, None),
     };
-    let known = Known {
+    let facts = DeviceFacts {
         health,
         hours: now_ns / HOUR_NS,
         celsius: celsius.map(|celsius| celsius.round() as i64),
@@ -138,13 +138,13 @@ fn report(number: usize, health: &DeviceHealth, device: &DeviceDescription, rese
         resent,
     };
     let serial = format!("HEADSTACK{number:05}");
-    merge(&mut report, known.identity(&serial));
+    merge(&mut report, facts.identity(&serial));
     merge(
         &mut report,
         match protocol {
-            Protocol::Ata => known.ata(),
-            Protocol::Scsi(transport, value) => known.scsi(transport, value),
-            Protocol::Nvme => known.nvme(),
+            Protocol::Ata => facts.ata(),
+            Protocol::Scsi(transport, value) => facts.scsi(transport, value),
+            Protocol::Nvme => facts.nvme(),
         },
     );
     if report["smart_status"]["passed"] == false {
@@ -161,9 +161,9 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-impl Known<'_> {
+impl DeviceFacts<'_> {
     fn identity(&self, serial: &str) -> Value {
-        let Known { health, block_bytes, .. } = *self;
+        let DeviceFacts { health, block_bytes, .. } = *self;
         let block = u64::from(block_bytes);
         let mut identity = json!({
             "model_name": health.model,

@@ -18,7 +18,7 @@ const TIOCOUTQ: Opcode = 0x5411;
 
 /// How long to wait for a client that holds memory: without limit, unless others wait for memory.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct ClientTimeout {
     /// Time limit without a byte from or to it, while others wait.
     pub stall: Duration,
     /// The budget for which others wait.
@@ -117,11 +117,11 @@ impl Stream {
     ///
     /// # Errors
     /// The system's error; [`io::ErrorKind::TimedOut`] if patience with the client is over.
-    pub fn await_input(&self, patience: &Patience) -> io::Result<()> {
+    pub fn await_input(&self, patience: &ClientTimeout) -> io::Result<()> {
         self.await_end(PollFlags::IN, patience)
     }
 
-    fn await_end(&self, wanted: PollFlags, patience: &Patience) -> io::Result<()> {
+    fn await_end(&self, wanted: PollFlags, patience: &ClientTimeout) -> io::Result<()> {
         let Stream::Socket(socket) = self else { return Ok(()) };
         let begun = Instant::now();
         while !is_ready(socket.as_fd(), wanted, patience.stall)? {
@@ -136,7 +136,7 @@ impl Stream {
     ///
     /// # Errors
     /// The system's error; [`io::ErrorKind::TimedOut`].
-    pub fn write_patiently(&self, mut bytes: &[u8], patience: &Patience) -> io::Result<()> {
+    pub fn write_patiently(&self, mut bytes: &[u8], patience: &ClientTimeout) -> io::Result<()> {
         if matches!(self, Stream::Pipes(..)) {
             return self.write_all(bytes);
         }
@@ -201,8 +201,8 @@ impl Stream {
     pub fn unread_bytes(&self) -> Option<usize> {
         let Stream::Socket(socket) = self else { return None };
         // SAFETY: TIOCOUTQ (of sockets: SIOCOUTQ) writes one int.
-        let asked = unsafe { ioctl(socket, Getter::<TIOCOUTQ, i32>::new()) };
-        usize::try_from(asked.ok()?).ok()
+        let result = unsafe { ioctl(socket, Getter::<TIOCOUTQ, i32>::new()) };
+        usize::try_from(result.ok()?).ok()
     }
 
     /// Whether no data wait to be read.

@@ -10,8 +10,8 @@ use crate::fidelity::Fidelity;
 use crate::ledger::Ledger;
 
 /// Completes the clock's answer to [`Order::Status`](crate::Order::Status).
-pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
-    let told = |kind: Kind| {
+pub fn complete_status(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
+    let summary = |kind: Kind| {
         let count = ledger.kind(kind);
         let counted = json!({
             "requests": count.responses.count(),
@@ -22,7 +22,7 @@ pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
         });
         (kind.name().to_owned(), counted)
     };
-    status["kinds"] = Kind::ALL.iter().map(|&kind| told(kind)).collect();
+    status["kinds"] = Kind::ALL.iter().map(|&kind| summary(kind)).collect();
     status["bounds_ns"] = json!(BOUNDS_NS[..]);
     status["fidelity"] = json!(fidelity);
 }
@@ -41,26 +41,26 @@ pub struct Figures {
 pub fn prometheus(Figures { status, ledger }: &Figures) -> String {
     let mut text = Text(String::new());
     let fidelity = &status["fidelity"];
-    text.gauge("model_seconds", "Time of the model since the start.", status["model_ns"].as_f64().map(seconds));
-    text.gauge("outstanding_requests", "Requests under way.", status["outstanding"].as_f64());
-    text.gauge("power_on", "1 where there is power.", status["power"].as_bool().map(truth));
+    text.gauge("model_seconds", "Model time since the start.", status["model_ns"].as_f64().map(seconds));
+    text.gauge("outstanding_requests", "Requests in flight.", status["outstanding"].as_f64());
+    text.gauge("power_on", "1 if the power is on.", status["power"].as_bool().map(truth));
     requests(&mut text, ledger);
-    text.head("lateness_seconds", "histogram", "Answers later than the model said, of the wall's time.");
+    text.head("lateness_seconds", "histogram", "Lateness of answers compared with the model, in wall-clock time.");
     text.histogram("lateness_seconds", &[], ledger.late());
     for (name, help, key) in [
-        ("floor_seconds", "What the path costs, taken into account.", "floor_ns"),
-        ("error_seconds", "What clients measured beyond the model at most, in the mean and at p99.", "error_ns"),
-        ("valid_above_seconds", "Latencies of the model from which on the session is valid.", "valid_above_ns"),
+        ("floor_seconds", "Overhead of the path, which the server subtracts.", "floor_ns"),
+        ("error_seconds", "Upper bound of the clients' measurement error, of mean and p99.", "error_ns"),
+        ("valid_above_seconds", "Lowest model latency for which the session is valid.", "valid_above_ns"),
     ] {
         text.gauge(name, help, fidelity[key].as_f64().map(seconds));
     }
     text.gauge(
         "valid",
-        "1 where the session is valid for any latency.",
+        "1 if the session is valid for some latency.",
         Some(truth(!fidelity["valid_above_ns"].is_null())),
     );
     let waited = fidelity["server"]["waited_share"].as_f64();
-    text.gauge("server_waited_ratio", "Of the time, what the server waited for a processor.", waited);
+    text.gauge("server_waited_ratio", "Share of time that the server waited for a processor.", waited);
     clients(&mut text, &fidelity["clients"]);
     devices(&mut text, &status["gauges"]["devices"]);
     groups(&mut text, &status["gauges"]["groups"], &status["mismatches"]);
@@ -78,7 +78,7 @@ fn requests(text: &mut Text, ledger: &Ledger) {
     for kind in Kind::ALL {
         text.sample("bytes_total", &[("kind", kind.name())], ledger.kind(kind).bytes as f64);
     }
-    text.head("failed_requests_total", "counter", "Requests that were failed.");
+    text.head("failed_requests_total", "counter", "Requests that failed.");
     for kind in Kind::ALL {
         text.sample("failed_requests_total", &[("kind", kind.name())], ledger.kind(kind).failed as f64);
     }
@@ -86,58 +86,54 @@ fn requests(text: &mut Text, ledger: &Ledger) {
 
 /// Clients by process: those of one process are combined, and so are those of unknown ones.
 fn clients(text: &mut Text, clients: &Value) {
-    let mut told: Vec<(String, f64)> = Vec::new();
+    let mut summary: Vec<(String, f64)> = Vec::new();
     for client in clients.as_array().into_iter().flatten() {
         let (Some(pid), Some(share)) = (client["pid"].as_u64(), client["waits"]["waited_share"].as_f64()) else {
             continue;
         };
-        if !told.iter().any(|(known, _)| *known == pid.to_string()) {
-            told.push((pid.to_string(), share));
+        if !summary.iter().any(|(known, _)| *known == pid.to_string()) {
+            summary.push((pid.to_string(), share));
         }
     }
-    if !told.is_empty() {
-        text.head("client_waited_ratio", "gauge", "Of the time, what a client waited for a processor.");
-        told.iter().for_each(|(pid, share)| text.sample("client_waited_ratio", &[("pid", pid)], *share));
+    if !summary.is_empty() {
+        text.head("client_waited_ratio", "gauge", "Share of time that a client waited for a processor.");
+        summary.iter().for_each(|(pid, share)| text.sample("client_waited_ratio", &[("pid", pid)], *share));
     }
 }
 
 fn devices(text: &mut Text, devices: &Value) {
     let devices = devices.as_array().map_or(&[][..], Vec::as_slice);
     for (name, help, key) in [
-        ("device_queue_requests", "Commands in the device.", "queue"),
-        ("device_cylinder", "Where its arm is.", "cylinder"),
-        ("device_dirty_bytes", "Written, not yet on its media.", "dirty_bytes"),
+        ("device_queue_requests", "Commands queued in the device.", "queue"),
+        ("device_cylinder", "Cylinder of the arm.", "cylinder"),
+        ("device_dirty_bytes", "Dirty bytes, not yet on the media.", "dirty_bytes"),
     ] {
         text.each(name, help, "device", devices, |device| device[key].as_f64());
     }
-    text.states("device_state", "1 for what the device does.", "device", devices);
+    text.states("device_state", "1 for the current state of the device.", "device", devices);
 }
 
 fn groups(text: &mut Text, groups: &Value, mismatches: &Value) {
     let groups = groups.as_array().map_or(&[][..], Vec::as_slice);
-    text.states("group_state", "1 for how the group is.", "group", groups);
+    text.states("group_state", "1 for the current state of the group.", "group", groups);
     for (name, help, key) in [
-        ("group_rebuilt_bytes", "What a rebuild has brought back.", "rebuilt_bytes"),
-        ("group_rebuild_size_bytes", "What it will have brought back; 0 when there is none.", "of_bytes"),
-        ("group_lost_bytes", "What no redundancy could bring back.", "lost_bytes"),
+        ("group_rebuilt_bytes", "Bytes rebuilt so far.", "rebuilt_bytes"),
+        ("group_rebuild_size_bytes", "Bytes to rebuild in total; 0 without a rebuild.", "of_bytes"),
+        ("group_lost_bytes", "Bytes lost because no redundancy was left.", "lost_bytes"),
     ] {
         text.each(name, help, "group", groups, |group| group[key].as_f64());
     }
     let mismatches = mismatches.as_array().map_or(&[][..], Vec::as_slice);
-    let (name, help) = ("group_mismatched_sectors", "Sectors that the last check, repair or resync found to differ.");
+    let (name, help) = ("group_mismatched_sectors", "Mismatched sectors in the last check, repair or resync.");
     text.each(name, help, "group", mismatches, |group| group["mismatched_sectors"].as_f64());
 }
 
 fn cache(text: &mut Text, cache: &Value) {
-    text.gauge("cache_bytes", "The controller's cache.", cache["bytes"].as_f64());
-    text.gauge("cache_dirty_bytes", "Written, not yet on the members.", cache["dirty_bytes"].as_f64());
-    text.gauge(
-        "cache_battery_ok",
-        "1 where a power cut loses nothing of it.",
-        cache["battery_ok"].as_bool().map(truth),
-    );
+    text.gauge("cache_bytes", "Size of the controller's cache.", cache["bytes"].as_f64());
+    text.gauge("cache_dirty_bytes", "Dirty bytes, not yet on the members.", cache["dirty_bytes"].as_f64());
+    text.gauge("cache_battery_ok", "1 if the cache survives a power loss.", cache["battery_ok"].as_bool().map(truth));
     if let Some(hits) = cache["hits"].as_f64() {
-        text.head("cache_hits_total", "counter", "Reads that the cache answered.");
+        text.head("cache_hits_total", "counter", "Read hits of the cache.");
         text.sample("cache_hits_total", &[], hits);
     }
 }
@@ -153,14 +149,14 @@ fn faults(text: &mut Text, faults: &Value) {
             None => kinds.push((what, 1.0, met)),
         }
     }
-    text.head("active_faults", "gauge", "Faults that last.");
+    text.head("active_faults", "gauge", "Active faults.");
     text.sample("active_faults", &[], faults.len() as f64);
     if kinds.is_empty() {
         return;
     }
-    text.head("fault_active", "gauge", "Faults of a kind that last.");
+    text.head("fault_active", "gauge", "Active faults by kind.");
     kinds.iter().for_each(|(what, count, _)| text.sample("fault_active", &[("what", what)], *count));
-    text.head("fault_met_requests", "gauge", "Requests that met faults of a kind that last.");
+    text.head("fault_met_requests", "gauge", "Requests that met active faults, by kind.");
     kinds.iter().for_each(|(what, _, met)| text.sample("fault_met_requests", &[("what", what)], *met));
 }
 
@@ -176,7 +172,7 @@ fn truth(is_so: bool) -> f64 {
 struct Text(String);
 
 /// Bounds of a histogram in the output: 1, 2.5 and 5 of each decade from 10 us on.
-fn told_bounds() -> impl Iterator<Item = usize> {
+fn histogram_bounds() -> impl Iterator<Item = usize> {
     (20..BOUNDS_NS.len()).filter(|bound| [0, 8, 14].contains(&(bound % 20)))
 }
 
@@ -223,7 +219,7 @@ impl Text {
     }
 
     fn histogram(&mut self, name: &str, labels: &[(&str, &str)], buckets: &Buckets) {
-        for bound in told_bounds() {
+        for bound in histogram_bounds() {
             let le = seconds(BOUNDS_NS[bound] as f64).to_string();
             let labels = [labels, &[("le", &le)]].concat();
             self.sample(&format!("{name}_bucket"), &labels, buckets.at_most(bound) as f64);

@@ -7,7 +7,7 @@
 
 use crate::ledger::Path;
 use crate::wall::Scheduling;
-use crate::witness::{ClientSeen, Seen};
+use crate::witness::{ClientStatistics, Observations};
 
 /// A latency is valid if the path's own error, at p99 and in the mean, is at most this share of it.
 const VALID_SHARE: f64 = 0.05;
@@ -46,7 +46,7 @@ enum Basis {
 }
 
 /// Judges statistics and observations.
-pub fn judge(path: &Path, seen: &Seen) -> Verdict {
+pub fn judge(path: &Path, seen: &Observations) -> Verdict {
     let not_valid =
         |error_ns, why: String| Verdict { error_ns, valid_above_ns: None, words: format!("not valid: {why}") };
     if path.requests == 0 {
@@ -57,15 +57,15 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
         };
     }
     let witnessed: u64 = seen.clients.iter().map(|client| client.turns.requests).sum();
-    let unseen = ClientSeen {
-        turns: crate::witness::TurnsSeen {
+    let unseen = ClientStatistics {
+        turns: crate::witness::TurnStatistics {
             requests: path.requests.saturating_sub(witnessed),
             depth: path.deepest_queue,
             ..Default::default()
         },
-        ..ClientSeen::default()
+        ..ClientStatistics::default()
     };
-    let mut worst: Option<(u64, Basis, &ClientSeen)> = None;
+    let mut worst: Option<(u64, Basis, &ClientStatistics)> = None;
     for client in seen.clients.iter().chain([&unseen]) {
         let requests = client.turns.requests;
         if requests == 0 || requests * SHARE_OF_REQUESTS < path.requests {
@@ -78,13 +78,13 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
             worst = Some((error_ns, basis, client));
         }
     }
-    let (client_ns, basis, client) = worst.expect("a hundred parts of all requests are somebody's");
+    let (client_ns, basis, client) = worst.expect("some client has 1 % of the requests");
     // On a path that is faster than its floor, answers are early by at most the floor.
     let error_ns = client_ns.max(path.floor_ns);
     let valid_ns = error_ns as f64 / VALID_SHARE;
     if valid_ns > HOPELESS_NS as f64 {
         let why = if client_ns < path.floor_ns {
-            format!("the path itself took {} at the start", time(path.floor_ns))
+            format!("the path took {} at the start", time(path.floor_ns))
         } else {
             blame(client_ns, client, path, seen)
         };
@@ -92,19 +92,19 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
     }
     let valid_above_ns = (valid_ns * path.speed).ceil() as u64;
     let words = format!(
-        "valid for latencies above {:.1} ms (there a client measures at most 5 % more or less than the model, in the mean and at p99{})",
+        "valid for latencies above {:.1} ms (clients measure mean and p99 within 5 % of the model{})",
         // Rounded up, so that the figure is never better than the required one.
         (valid_above_ns as f64 / 1e5).ceil() / 10.0,
         match basis {
             Basis::Turns => String::new(),
-            Basis::Canary => format!(", as a client of ordinary priority beside {} did", name(client)),
+            Basis::Canary => format!(", judged by a probe of normal priority next to {}", name(client)),
         }
     );
     Verdict { error_ns: Some(error_ns), valid_above_ns: Some(valid_above_ns), words }
 }
 
 /// Upper bound of a client's error in excess of the model; `None` if undecided.
-fn error_of(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<(u64, Basis)> {
+fn error_of(client: &ClientStatistics, path: &Path, seen: &Observations) -> Option<(u64, Basis)> {
     let turns = &client.turns;
     let by_turns = (turns.error.count > 0 && client.pid.is_some())
         .then(|| (turns.error.p99_ns.max(turns.error.mean_ns), Basis::Turns));
@@ -116,7 +116,7 @@ fn error_of(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<(u64, Basis
 }
 
 /// Error inferred for a client that cannot be observed, or that does other work between its requests.
-fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
+fn by_canary(client: &ClientStatistics, path: &Path, seen: &Observations) -> Option<u64> {
     let turns = &client.turns;
     if seen.canary.count < CANARIES_MIN || turns.lying * SHARE_OF_REQUESTS > turns.requests {
         return None;
@@ -147,16 +147,16 @@ fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
 }
 
 /// Names the cause of a large error.
-fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String {
+fn blame(error_ns: u64, client: &ClientStatistics, path: &Path, seen: &Observations) -> String {
     if path.lateness_p99_ns.max(path.lateness_mean_ns) * 2 >= error_ns {
-        let late = format!("one answer in a hundred left {} late", time(path.lateness_p99_ns));
+        let late = format!("1 % of the answers were {} late", time(path.lateness_p99_ns));
         let waited = seen.server.map(|server| server.waited_share).filter(|&share| share > NAMED_SHARE);
         let waited = waited
             .map_or(String::new(), |share| format!(", which waited {} of the time for a processor", percent(share)));
         return match path.scheduling {
             Scheduling::Realtime => format!("{late}: the machine is too busy for the server{waited}"),
             Scheduling::Shared => {
-                format!("{late}: the server shares its processor{waited}: CAP_SYS_NICE would give it SCHED_FIFO")
+                format!("{late}: the server shares its processor{waited}; grant it CAP_SYS_NICE for SCHED_FIFO")
             }
         };
     }
@@ -165,7 +165,7 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
     let waits = path.memory_waits * SHARE_OF_REQUESTS >= path.requests;
     if waits && path.memory_wait_mean_ns * 2 >= error_ns {
         return format!(
-            "{on_time}, but {} of its requests waited for memory, {} on average: give it more with --memory",
+            "{on_time}, but {} of its requests waited for memory, {} on average; raise --memory",
             percent(path.memory_waits as f64 / path.requests.max(path.memory_waits) as f64),
             time(path.memory_wait_mean_ns)
         );
@@ -173,17 +173,17 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
     let long = client.turns.long_error;
     let copies = long.count * 2 > client.turns.error.count || path.copying_p99_ns * 2 >= error_ns;
     if copies {
-        return format!("{on_time}, but to copy long requests took up to {} of one in a hundred", time(error_ns));
+        return format!("{on_time}, but copying long requests took up to {} for 1 % of them", time(error_ns));
     }
     format!(
-        "{on_time}, but {}; what it measured may be {} longer than the model",
+        "{on_time}, but {}; measured latency may be {} longer than the model's",
         starved(client, seen),
         time(error_ns)
     )
 }
 
 /// Names what delayed a client.
-fn starved(client: &ClientSeen, seen: &Seen) -> String {
+fn starved(client: &ClientStatistics, seen: &Observations) -> String {
     let name = name(client);
     let turns = &client.turns;
     match client.waits {
@@ -191,7 +191,7 @@ fn starved(client: &ClientSeen, seen: &Seen) -> String {
             format!("{name} waited {} of the time for a processor", percent(waits.waited_share))
         }
         Some(waits) if waits.ran_share > BUSY_SHARE => {
-            format!("{name} was bound by its processor, on which it ran {} of the time", percent(waits.ran_share))
+            format!("{name} was CPU-bound, running {} of the time", percent(waits.ran_share))
         }
         _ if turns.lying * SHARE_OF_REQUESTS > turns.requests => {
             format!(
@@ -204,24 +204,24 @@ fn starved(client: &ClientSeen, seen: &Seen) -> String {
         }
         None => {
             let canary = time(seen.canary.p99_ns.max(seen.canary.mean_ns));
-            format!("a client of ordinary priority beside {name} waited {canary} for a processor")
+            format!("a probe of normal priority next to {name} waited {canary} for a processor")
         }
     }
 }
 
 /// Explains why the error is undecided.
-fn unknown(client: &ClientSeen, seen: &Seen) -> String {
+fn unknown(client: &ClientStatistics, seen: &Observations) -> String {
     if client.turns.lying * SHARE_OF_REQUESTS > client.turns.requests {
         return starved(client, seen);
     }
-    format!("too short to tell what {} waited for", name(client))
+    format!("too short to determine what {} waited for", name(client))
 }
 
-fn name(client: &ClientSeen) -> String {
+fn name(client: &ClientStatistics) -> String {
     match (&client.name, client.pid) {
         (Some(name), Some(pid)) => format!("the client ({name}, process {pid})"),
         (_, Some(pid)) => format!("the client (process {pid})"),
-        _ => "clients that cannot be seen".to_owned(),
+        _ => "clients that cannot be observed".to_owned(),
     }
 }
 
@@ -236,7 +236,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::witness::{Spread, TurnsSeen, WaitsSeen};
+    use crate::witness::{Spread, TurnStatistics, WaitStatistics};
 
     const US: u64 = 1_000;
     const MS: u64 = 1_000_000;
@@ -266,77 +266,80 @@ mod tests {
     }
 
     /// A client of a device of 1 ms that sends its next request as soon as it has a reply.
-    fn client(error_ns: u64) -> ClientSeen {
-        let turns = TurnsSeen {
+    fn client(error_ns: u64) -> ClientStatistics {
+        let turns = TurnStatistics {
             requests: 10_000,
             depth: 1,
             error: spread(error_ns),
             turned_ns: 600 * MS,
             served_ns: 10_000 * MS,
-            ..TurnsSeen::default()
+            ..TurnStatistics::default()
         };
-        let waits = WaitsSeen {
+        let waits = WaitStatistics {
             ran_share: 0.05,
             waited_share: 0.001,
             ran_ns: 500 * MS,
             waited_ns: 10 * MS,
             wait: spread(10 * US),
         };
-        ClientSeen { name: Some("fio".to_owned()), pid: Some(42), turns, waits: Some(waits) }
+        ClientStatistics { name: Some("fio".to_owned()), pid: Some(42), turns, waits: Some(waits) }
     }
 
-    fn seen(client: ClientSeen) -> Seen {
-        let server = WaitsSeen { ran_share: 0.1, ..WaitsSeen::default() };
-        Seen { clients: vec![client], canary: spread(60 * US), server: Some(server), pressure_share: Some(0.1) }
+    fn observations(client: ClientStatistics) -> Observations {
+        let server = WaitStatistics { ran_share: 0.1, ..WaitStatistics::default() };
+        Observations { clients: vec![client], canary: spread(60 * US), server: Some(server), pressure_share: Some(0.1) }
     }
 
     #[test]
     fn turns_that_leave_no_room_prove_the_bound() {
-        let verdict = judge(&path(), &seen(client(50 * US)));
+        let verdict = judge(&path(), &observations(client(50 * US)));
         assert_eq!((verdict.error_ns, verdict.valid_above_ns), (Some(50 * US), Some(MS)));
         assert!(verdict.words.starts_with("valid for latencies above 1.0 ms ("), "{}", verdict.words);
         // At a speed of 0.1, model time advances ten times more slowly than wall-clock time.
-        let slow = judge(&Path { speed: 0.1, ..path() }, &seen(client(50 * US)));
+        let slow = judge(&Path { speed: 0.1, ..path() }, &observations(client(50 * US)));
         assert_eq!(slow.valid_above_ns, Some(100 * US));
         // Without PSI, schedstat and canary, the turns still count.
-        let blind = Seen { clients: vec![ClientSeen { waits: None, ..client(50 * US) }], ..Seen::default() };
+        let blind = Observations {
+            clients: vec![ClientStatistics { waits: None, ..client(50 * US) }],
+            ..Observations::default()
+        };
         assert_eq!(judge(&path(), &blind), verdict);
         // A floor measured at a busy start is a bound too: early answers are errors as well.
-        let floor = judge(&Path { floor_ns: 100 * US, ..path() }, &seen(client(50 * US)));
+        let floor = judge(&Path { floor_ns: 100 * US, ..path() }, &observations(client(50 * US)));
         assert_eq!(floor.valid_above_ns, Some(2 * MS));
         // The mean counts if a few are very late.
         let mut rare = client(50 * US);
         rare.turns.error.mean_ns = 200 * US;
-        assert_eq!(judge(&path(), &seen(rare)).error_ns, Some(200 * US));
+        assert_eq!(judge(&path(), &observations(rare)).error_ns, Some(200 * US));
     }
 
     #[test]
-    fn a_client_that_starves_is_named_though_the_server_was_on_time() {
+    fn a_starved_client_is_named_even_if_the_server_is_on_time() {
         let mut starved = client(234 * MS);
-        starved.waits = Some(WaitsSeen {
+        starved.waits = Some(WaitStatistics {
             waited_share: 0.94,
             waited_ns: 100_000 * MS,
             wait: spread(100 * MS),
             ..starved.waits.unwrap()
         });
-        let verdict = judge(&path(), &seen(starved));
+        let verdict = judge(&path(), &observations(starved));
         assert_eq!((verdict.error_ns, verdict.valid_above_ns), (Some(234 * MS), None));
         assert_eq!(
             verdict.words,
             "not valid: the server was on time (p99 12 us), but the client (fio, process 42) waited 94 % of the time for a \
-             processor; what it measured may be 234.0 ms longer than the model"
+             processor; measured latency may be 234.0 ms longer than the model's"
         );
     }
 
     #[test]
     fn a_server_that_starves_is_named() {
         let late = Path { lateness_p99_ns: 8 * MS, scheduling: Scheduling::Shared, ..path() };
-        let mut seen = seen(client(9 * MS));
-        seen.server = Some(WaitsSeen { waited_share: 0.5, ..WaitsSeen::default() });
+        let mut seen = observations(client(9 * MS));
+        seen.server = Some(WaitStatistics { waited_share: 0.5, ..WaitStatistics::default() });
         let verdict = judge(&late, &seen);
         assert_eq!(verdict.valid_above_ns, None);
-        let words = "not valid: one answer in a hundred left 8.0 ms late: the server shares its processor, which waited 50 % of the \
-                     time for a processor: CAP_SYS_NICE would give it SCHED_FIFO";
+        let words = "not valid: 1 % of the answers were 8.0 ms late: the server shares its processor, which waited 50 % of the \
+                     time for a processor; grant it CAP_SYS_NICE for SCHED_FIFO";
         assert_eq!(verdict.words, words);
         let realtime = judge(&Path { scheduling: Scheduling::Realtime, ..late }, &seen);
         assert!(realtime.words.contains("the machine is too busy for the server"), "{}", realtime.words);
@@ -347,14 +350,14 @@ mod tests {
         let mut copying = client(7 * MS);
         copying.turns.long_error = copying.turns.error;
         let path = Path { memory_waits: 3_000, memory_wait_mean_ns: 6 * MS, copying_p99_ns: 5 * MS, ..path() };
-        let verdict = judge(&path, &seen(copying.clone()));
+        let verdict = judge(&path, &observations(copying.clone()));
         assert_eq!(verdict.valid_above_ns, None);
-        let says = "30 % of its requests waited for memory, 6.0 ms on average: give it more with --memory";
+        let says = "30 % of its requests waited for memory, 6.0 ms on average; raise --memory";
         assert!(verdict.words.contains(says), "{}", verdict.words);
         // A few that waited, or waited briefly, explain nothing.
         for path in [Path { memory_waits: 50, ..path.clone() }, Path { memory_wait_mean_ns: 50 * US, ..path }] {
-            let words = judge(&path, &seen(copying.clone())).words;
-            assert!(words.contains("but to copy long requests"), "{words}");
+            let words = judge(&path, &observations(copying.clone())).words;
+            assert!(words.contains("but copying long requests"), "{words}");
         }
     }
 
@@ -363,15 +366,15 @@ mod tests {
         let mut copying = client(7 * MS);
         copying.turns.long_error = copying.turns.error;
         for path in [path(), Path { copying_p99_ns: 5 * MS, ..path() }] {
-            let verdict = judge(&path, &seen(copying.clone()));
+            let verdict = judge(&path, &observations(copying.clone()));
             assert_eq!(verdict.valid_above_ns, None);
-            assert!(verdict.words.contains("but to copy long requests took up to 7.0 ms"), "{}", verdict.words);
+            assert!(verdict.words.contains("but copying long requests took up to 7.0 ms"), "{}", verdict.words);
             assert!(!verdict.words.contains("busy"), "{}", verdict.words);
         }
     }
 
     /// A client that pauses for 9 ms between two requests.
-    fn pausing() -> ClientSeen {
+    fn pausing() -> ClientStatistics {
         let mut pausing = client(18 * MS);
         pausing.turns.turned_ns = 10_000 * 9 * MS;
         pausing
@@ -379,60 +382,61 @@ mod tests {
 
     #[test]
     fn a_client_that_pauses_is_judged_by_another_and_by_the_scheduler() {
-        let verdict = judge(&path(), &seen(pausing()));
+        let verdict = judge(&path(), &observations(pausing()));
         // Lateness, the canary, its own waits, and its own work per request.
         assert_eq!(verdict.error_ns, Some((12 + 60 + 10 + 50) * US));
-        assert!(verdict.words.contains("beside the client (fio, process 42)"), "{}", verdict.words);
-        let not_valid = |why: &str, seen: &Seen| {
+        assert!(verdict.words.contains("next to the client (fio, process 42)"), "{}", verdict.words);
+        let not_valid = |why: &str, seen: &Observations| {
             let verdict = judge(&path(), seen);
             assert_eq!(verdict.valid_above_ns, None, "{why}");
             verdict.words
         };
-        let mut busy_canary = seen(pausing());
+        let mut busy_canary = observations(pausing());
         busy_canary.canary = spread(6 * MS);
         not_valid("the canary starves", &busy_canary);
-        let mut no_canary = seen(pausing());
+        let mut no_canary = observations(pausing());
         no_canary.canary.count = 3;
         assert!(
             not_valid("the canary has seen too little", &no_canary).contains("9.0 ms from a reply to the next request")
         );
         let waits = pausing().waits.unwrap();
-        let with = |waits| seen(ClientSeen { waits, ..pausing() });
-        not_valid("its waits are long", &with(Some(WaitsSeen { wait: spread(5 * MS), ..waits })));
-        let starved = WaitsSeen { waited_share: 0.9, waited_ns: 80_000 * MS, ..waits };
+        let with = |waits| observations(ClientStatistics { waits, ..pausing() });
+        not_valid("its waits are long", &with(Some(WaitStatistics { wait: spread(5 * MS), ..waits })));
+        let starved = WaitStatistics { waited_share: 0.9, waited_ns: 80_000 * MS, ..waits };
         assert!(not_valid("its pauses are waits", &with(Some(starved))).contains("waited 90 % of the time"));
-        let bound = WaitsSeen { ran_share: 0.97, ..waits };
-        assert!(not_valid("it has no time to pause", &with(Some(bound))).contains("bound by its processor"));
-        not_valid("nobody knows what its pauses are", &with(None));
+        let bound = WaitStatistics { ran_share: 0.97, ..waits };
+        assert!(not_valid("it has no time to pause", &with(Some(bound))).contains("CPU-bound"));
+        not_valid("its pauses cannot be observed", &with(None));
         let mut stopped = pausing();
         stopped.turns.lying = 300;
         assert!(
-            not_valid("it was stopped", &seen(stopped)).contains("left 3 % of its replies unread for more than 20 ms")
+            not_valid("it was stopped", &observations(stopped))
+                .contains("left 3 % of its replies unread for more than 20 ms")
         );
     }
 
     #[test]
     fn who_cannot_be_seen_is_judged_by_the_canary() {
         // A file system on a mount: no connection, no process.
-        let nobody = Seen { clients: Vec::new(), ..seen(client(0)) };
+        let nobody = Observations { clients: Vec::new(), ..observations(client(0)) };
         let verdict = judge(&Path { deepest_queue: 4, ..path() }, &nobody);
         assert_eq!(verdict.error_ns, Some((12 + 60) * US + 4 * UNSEEN_WORK_NS));
-        let busy = Seen { canary: spread(6 * MS), ..nobody };
+        let busy = Observations { canary: spread(6 * MS), ..nobody };
         let words = judge(&path(), &busy).words;
         assert!(
-            words.contains("a client of ordinary priority beside clients that cannot be seen waited 6.0 ms"),
+            words.contains("a probe of normal priority next to clients that cannot be observed waited 6.0 ms"),
             "{words}"
         );
         // A remote connection's turns prove nothing.
         let mut remote = client(50 * US);
         (remote.pid, remote.name, remote.waits) = (None, None, None);
-        assert_eq!(judge(&path(), &seen(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));
-        assert!(judge(&path(), &Seen::default()).words.contains("too short to tell"));
+        assert_eq!(judge(&path(), &observations(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));
+        assert!(judge(&path(), &Observations::default()).words.contains("too short to determine"));
     }
 
     #[test]
     fn the_worst_of_the_clients_that_matter_decides() {
-        let mut two = seen(client(50 * US));
+        let mut two = observations(client(50 * US));
         two.clients.push(client(MS));
         assert_eq!(judge(&Path { requests: 20_000, ..path() }, &two).error_ns, Some(MS));
         // A client that left after a few requests has less than 1 % of them.

@@ -12,7 +12,7 @@ use thread_priority::{
 /// Duties of punctual threads, by priority: all are above default priorities, and below the kernel's own watchdogs and
 /// migration threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum ThreadRole {
     /// The clock thread.
     Clock,
     /// Receives requests or sends replies: a long copy there must not delay the clock.
@@ -21,12 +21,12 @@ pub enum Duty {
     Watch,
 }
 
-impl Duty {
+impl ThreadRole {
     fn priority(self) -> ThreadPriority {
         let priority: u8 = match self {
-            Duty::Clock => 50,
-            Duty::Path => 49,
-            Duty::Watch => 48,
+            ThreadRole::Clock => 50,
+            ThreadRole::Path => 49,
+            ThreadRole::Watch => 48,
         };
         ThreadPriority::Crossplatform(priority.try_into().expect("below 100"))
     }
@@ -81,7 +81,7 @@ pub enum Scheduling {
 
 /// Makes the scheduler wake this thread on time: to the nanosecond instead of within 50 us (timer slack), and with
 /// priority over all others if the process may request that (CAP_SYS_NICE). Threads that it starts inherit this.
-pub fn be_punctual(duty: Duty, realtime: bool) -> Scheduling {
+pub fn be_punctual(duty: ThreadRole, realtime: bool) -> Scheduling {
     // A kernel without timer slack wakes on time anyway.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     if realtime && set_thread_priority_and_policy(thread_native_id(), duty.priority(), REALTIME).is_ok() {
@@ -94,28 +94,28 @@ pub fn be_punctual(duty: Duty, realtime: bool) -> Scheduling {
 /// Lowers the priority below the clock's, for a thread that inherited the class of the punctual thread that started it.
 pub fn step_behind_the_clock() {
     let is_realtime = thread_schedule_policy().is_ok_and(|policy| policy == REALTIME);
-    be_punctual(Duty::Path, is_realtime);
+    be_punctual(ThreadRole::Path, is_realtime);
 }
 
 /// Wakes a thread in time. A sleeping processor needs tens of microseconds to wake, hundreds if it is a virtual one
 /// that was halted for long: the thread spins for as long before the due time as waking has recently taken. Of no use
 /// without SCHED_FIFO, where a spinning thread only uses up its time slice.
 #[derive(Debug)]
-pub struct Awake {
+pub struct PunctualSleeper {
     margin: Duration,
     since: Instant,
     spent: Duration,
 }
 
-impl Awake {
+impl PunctualSleeper {
     const MARGIN_MIN: Duration = Duration::from_micros(40);
     const MARGIN_MAX: Duration = Duration::from_millis(1);
     /// Largest share of a core's time for spinning: one in so many.
     const SHARE: u32 = 5;
 
     /// Creates it without knowledge of the processor.
-    pub fn new() -> Awake {
-        Awake { margin: Duration::from_micros(100), since: Instant::now(), spent: Duration::ZERO }
+    pub fn new() -> PunctualSleeper {
+        PunctualSleeper { margin: Duration::from_micros(100), since: Instant::now(), spent: Duration::ZERO }
     }
 
     /// Time before the due time at which a thread should be awake, at `now`; zero if it has spun for too long. The
@@ -125,14 +125,14 @@ impl Awake {
         if elapsed > Duration::from_secs(1) {
             (self.since, self.spent) = (now, Duration::ZERO);
         }
-        if self.spent * Awake::SHARE <= elapsed { self.margin } else { Duration::ZERO }
+        if self.spent * PunctualSleeper::SHARE <= elapsed { self.margin } else { Duration::ZERO }
     }
 
     /// Notes that it overslept: the margin follows the worst case at once, and decays slowly.
     pub fn overslept(&mut self, by: Duration) {
         let wanted = by + by / 4;
         let forgotten = self.margin - self.margin / 64;
-        self.margin = wanted.max(forgotten).clamp(Awake::MARGIN_MIN, Awake::MARGIN_MAX);
+        self.margin = wanted.max(forgotten).clamp(PunctualSleeper::MARGIN_MIN, PunctualSleeper::MARGIN_MAX);
     }
 
     /// Spins until `due`, or until there are arrivals.
@@ -147,8 +147,8 @@ impl Awake {
     }
 }
 
-impl Default for Awake {
+impl Default for PunctualSleeper {
     fn default() -> Self {
-        Awake::new()
+        PunctualSleeper::new()
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use headstack_crash::states::{Asked, From, Rules, Search, Tear};
+use headstack_crash::states::{From, Rules, Search, SearchOptions, Tear};
 use headstack_crash::{Base, Event, Overlay, Recording};
 use headstack_live::journal::JournalPlan;
 use headstack_live::nbd::client::Client;
@@ -194,7 +194,7 @@ fn has_state(bench: &Bench, journal: &Path, number: u32, found: &[u8], rules: &R
     recording.times_ns.push(0);
     recording.marks.push(HERE.to_owned());
     let recording = Arc::new(recording);
-    let asked = Asked { rules: rules.clone(), from: From::Mark(HERE.to_owned()), seed: 0 };
+    let asked = SearchOptions { rules: rules.clone(), from: From::Mark(HERE.to_owned()), seed: 0 };
     let mut search = Search::new(Arc::clone(&recording), &Base::zeros(), asked).unwrap();
     let mut overlay = Overlay::new(recording, &Base::zeros(), rules).unwrap();
     let mut is_there = false;

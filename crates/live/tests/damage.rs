@@ -10,11 +10,11 @@ use headstack_live::journal::JournalPlan;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
 use headstack_live::nbd::{Endpoint, Security, Server};
-use headstack_live::power::damage::Older;
+use headstack_live::power::damage::PreviousData;
 use headstack_live::power::{Change, UndoLog};
 use headstack_live::stream::Stream;
 use headstack_live::{Contents, Device, Export, Order, Session, SessionOptions};
-use headstack_sim::faults::contents::{Alteration, Damage, With};
+use headstack_sim::faults::contents::{Alteration, Damage, Replacement};
 use headstack_sim::power_cut::{Fate, Verdict};
 use headstack_sim::{Constant, Model};
 use headstack_workload::Span;
@@ -154,7 +154,7 @@ fn place(harm: &Value) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn a_clients_books_and_the_proof_give_what_is_stored() {
+fn client_ledger_and_damage_proof_predict_the_stored_bytes() {
     const BLOCKS: u64 = 400;
     const FAR: u64 = 16 << 20;
     let text = "seed = 11\n\
@@ -244,7 +244,7 @@ fn what_is_read_wrong_is_stored_right() {
 }
 
 #[test]
-fn a_misdirected_read_brings_what_is_elsewhere() {
+fn a_misdirected_read_returns_data_of_another_offset() {
     let text =
         "[[fault]]\nat = { read = 2 }\nonce = true\nwhat = \"misdirect\"\nkinds = [\"read\"]\ndistance = \"-4KiB\"\n";
     let mut bench = Bench::new("elsewhere", &constant(), text);
@@ -289,7 +289,7 @@ fn a_refused_write_is_not_stored_and_its_error_is_reported() {
 }
 
 #[test]
-fn a_flush_that_fails_keeps_what_was_not_flushed_or_drops_it() {
+fn a_failed_flush_keeps_or_drops_dirty_data() {
     const WRITES: u64 = 200;
     let place = |number: u64| number * 7919 % 20_000 * (4 << 20);
     for (unflushed, drops) in [("keep", false), ("drop", true)] {
@@ -318,7 +318,7 @@ fn a_flush_that_fails_keeps_what_was_not_flushed_or_drops_it() {
 }
 
 #[test]
-fn a_write_is_chosen_by_what_it_brings() {
+fn a_fault_selects_writes_by_content() {
     let text = "[[fault]]\nwhat = \"lose-write\"\ncontaining = \"COMMIT\"\n";
     let mut bench = Bench::new("pattern", &constant(), text);
     let mut commit = block(2);
@@ -350,7 +350,7 @@ fn three_writes() -> (Contents, UndoLog, Vec<u64>) {
 }
 
 #[test]
-fn damage_to_a_write_that_others_cover_shows_where_they_are_gone() {
+fn damage_under_newer_writes_shows_after_they_are_lost() {
     let span = Span { start_bytes: 8192, length_bytes: 4096 };
     let stored = |contents: &Contents, at: u64| {
         let mut data = vec![0; BLOCK];
@@ -358,7 +358,7 @@ fn damage_to_a_write_that_others_cover_shows_where_they_are_gone() {
         data
     };
     let lost = |number| Verdict { number, span, fate: Fate::Lost { acknowledged: false } };
-    let mut older = Older::default();
+    let mut older = PreviousData::default();
 
     let (contents, mut log, numbers) = three_writes();
     log.damage(&contents, &Damage::Undone { change: numbers[1], span }, &mut older).unwrap();
@@ -367,7 +367,7 @@ fn damage_to_a_write_that_others_cover_shows_where_they_are_gone() {
     assert_eq!(stored(&contents, 8192), block(1), "beneath it is not what was undone");
 
     let (contents, mut log, numbers) = three_writes();
-    let how = Alteration { span: Span { start_bytes: 8193, length_bytes: 1 }, with: With::Flip(0x81) };
+    let how = Alteration { span: Span { start_bytes: 8193, length_bytes: 1 }, with: Replacement::Flip(0x81) };
     log.damage(&contents, &Damage::Altered { change: Some(numbers[1]), how }, &mut older).unwrap();
     assert_eq!(stored(&contents, 8192), block(3));
     log.settle(&contents, &[lost(numbers[2])]).unwrap();

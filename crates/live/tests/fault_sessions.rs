@@ -100,7 +100,7 @@ fn a_client_gets_an_input_output_error_after_the_drives_own_time() {
 }
 
 #[test]
-fn a_drive_that_drops_out_cuts_its_clients_and_comes_back() {
+fn a_dropped_drive_disconnects_its_clients_and_returns() {
     let served = Served::new("drop", &model("wd1200bb"), "");
     let mut client = served.client();
     assert_eq!(nbd_read(&mut client, 0).unwrap().0, 0);

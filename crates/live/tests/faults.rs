@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use headstack_sim::Outcome;
-use headstack_sim::faults::{Deed, Fault, FaultsToEnd, Meeting, RequestKind};
+use headstack_sim::faults::{Fault, FaultEffect, FaultHit, FaultsToEnd, RequestKind};
 use headstack_workload::Request;
 
 /// When each of the reads that come each millisecond and a half is answered.
@@ -50,7 +50,7 @@ fn a_share_of_the_requests_meets_a_spike_that_is_drawn() {
 }
 
 #[test]
-fn a_fault_more_does_not_change_what_another_one_draws() {
+fn an_added_fault_does_not_change_the_draws_of_others() {
     let spike = "[[fault]]\nat = \"0s\"\nwhat = \"latency-spike\"\ntime = \"3ms\"\npercent = 50\nkinds = [\"read\"]\n";
     let other = "[[fault]]\nat = \"1s\"\nwhat = \"latency-spike\"\ntime = \"1ms\"\npercent = 50\nkinds = [\"write\"]\n";
     let arrivals: Vec<(u64, Request)> = (0..2000)
@@ -64,7 +64,7 @@ fn a_fault_more_does_not_change_what_another_one_draws() {
 }
 
 #[test]
-fn a_hang_holds_what_it_says_until_it_ends() {
+fn a_hang_holds_matching_requests_until_its_end() {
     let text = "[[fault]]\nat = \"10ms\"\nuntil = \"1s\"\nwhat = \"hang\"\nkinds = [\"write\", \"flush\"]\n";
     let mut session = Virtual::new(&constant(), text);
     session.arrive(9_500_000, write(0)); // Under way when it begins.
@@ -80,16 +80,16 @@ fn a_hang_holds_what_it_says_until_it_ends() {
     assert_eq!(times, [(0, S), (2, S), (3, S), (4, S + 500_000)]);
     let log = session.timeline.injections();
     assert_eq!((log.injections[0].met, log.injections[0].until_ns), (3, Some(S)));
-    let first = Meeting {
+    let first = FaultHit {
         kind: RequestKind::Write,
         offset_bytes: 0,
         length_bytes: 4096,
         arrival_ns: 9_500_000,
         completion_ns: Some(S),
-        deed: Deed::Held,
+        deed: FaultEffect::Held,
     };
     assert_eq!(log.injections[0].first, Some(first));
-    let last = Meeting { kind: RequestKind::Flush, length_bytes: 0, arrival_ns: 22 * MS, ..first };
+    let last = FaultHit { kind: RequestKind::Flush, length_bytes: 0, arrival_ns: 22 * MS, ..first };
     assert_eq!(log.injections[0].last, Some(last));
 }
 
@@ -114,7 +114,7 @@ fn a_hang_is_released_by_order_and_another_one_holds_on() {
 }
 
 #[test]
-fn what_drops_out_loses_what_is_under_way_and_what_comes_and_returns() {
+fn a_dropped_device_fails_pending_and_new_requests_and_returns() {
     let text = "[[fault]]\nat = \"10ms\"\nfor = \"90ms\"\nwhat = \"drop-out\"\n\
                 [[fault]]\nat = \"1ms\"\nuntil = \"20ms\"\nwhat = \"hang\"\nkinds = [\"write\"]\n";
     let arrivals = [
@@ -202,7 +202,7 @@ fn a_lying_cache_answers_flushes_at_once() {
 fn what_cannot_strike_is_refused_by_its_key() {
     let mut session = Virtual::new(&constant(), "");
     let error = session.timeline.inject(0, Fault::BatteryFails, None).unwrap_err().to_string();
-    assert_eq!(error, "fault.what: this happens to arrays, and the system is none");
+    assert_eq!(error, "fault.what: this fault needs an array, and the system is not one");
     let text = "[[fault]]\nat = \"1s\"\nwhat = \"member-fails\"\nmember = \"d1\"\n";
     let schedule = schedule(&model("md-raid5-8x2tb"), text);
     let refused = session.timeline.follow(&schedule).unwrap_err();
@@ -236,7 +236,7 @@ fn what_an_array_goes_through_is_proved_by_the_requests_that_met_it() {
     for number in 0..7 {
         session.arrive(3 * S + number * MS, read(number * unit));
     }
-    assert_eq!(met(&session, 0), (1, Some(Deed::Degraded)), "one of the seven is where the member was");
+    assert_eq!(met(&session, 0), (1, Some(FaultEffect::Degraded)), "one of the seven is where the member was");
     // In eight rows, each member holds the parity once: a write meets the fault for its data or for that.
     for row in 0..8 {
         session.arrive(4 * S + row * MS, write(row * 7 * unit));
@@ -256,7 +256,7 @@ fn what_an_array_goes_through_is_proved_by_the_requests_that_met_it() {
     session.timeline.inject(5 * S, Fault::BatteryReturns, None).unwrap();
     session.arrive(6 * S, write(0));
     session.advance(7 * S);
-    assert_eq!(met(&session, 0), (5, Some(Deed::WrittenThrough)));
+    assert_eq!(met(&session, 0), (5, Some(FaultEffect::WrittenThrough)));
     let last = session.timeline.injections().injections[0].last.unwrap();
     assert!(last.completion_ns.is_some_and(|at_ns| at_ns > last.arrival_ns), "{last:?}");
 }

@@ -192,7 +192,7 @@ fn a_file_is_the_device() {
 }
 
 #[test]
-fn ranges_are_trimmed_zeroed_and_found() {
+fn ranges_can_be_trimmed_zeroed_and_seeked() {
     let Some(_alone) = may_mount() else { return };
     let served = Served::new(10_000);
     let file = served.open();
@@ -253,7 +253,7 @@ fn every_lun_has_its_file() {
 }
 
 #[test]
-fn a_directory_in_use_is_left_alone() {
+fn a_directory_in_use_is_not_touched() {
     let Some(_alone) = may_mount() else { return };
     let served = Served::new(0);
     let refused = Mount::start(&served.device, &served.directory).unwrap_err();
@@ -267,7 +267,7 @@ fn a_directory_in_use_is_left_alone() {
 }
 
 #[test]
-fn a_full_file_system_says_so() {
+fn a_full_file_system_returns_enospc() {
     let Some(_alone) = may_mount() else { return };
     let small = scratch();
     fs::create_dir(&small).unwrap();
@@ -308,7 +308,7 @@ fn thirty_two_requests_are_under_way_at_a_time() {
 }
 
 #[test]
-fn a_vanished_device_fails_and_hangs_nobody() {
+fn a_vanished_device_fails_requests_without_a_hang() {
     let Some(_alone) = may_mount() else { return };
     let served = Served::new(HOUR_NS);
     let (waiting, late) = (served.open(), served.open());
@@ -338,7 +338,7 @@ fn unmounted_from_outside_it_serves_who_is_inside() {
 }
 
 #[test]
-fn broken_off_from_outside_it_leaves_nothing() {
+fn an_aborted_mount_leaves_no_state() {
     let Some(_alone) = may_mount() else { return };
     let served = Served::new(HOUR_NS);
     let file = served.open();
@@ -352,7 +352,7 @@ fn broken_off_from_outside_it_leaves_nothing() {
 }
 
 #[test]
-fn stopped_in_use_it_says_so() {
+fn a_stop_while_in_use_is_reported() {
     let Some(_alone) = may_mount() else { return };
     let served = Served::new(1_000_000);
     let file = served.open();
@@ -414,7 +414,7 @@ fn a_dangling_loop_device_is_explained() {
     assert!(refused.contains(&format!("losetup --detach {}`, then `umount", device.display())), "{refused}");
     detach_loop(&device).unwrap();
     let refused = Mount::start(&served.device, &served.directory).unwrap_err().to_string();
-    assert!(refused.contains("a server that is gone: `umount"), "{refused}");
+    assert!(refused.contains("a server that no longer runs; run `umount"), "{refused}");
     served.end();
 }
 

@@ -60,7 +60,7 @@ fn replayed(recording: &Recording) -> Vec<u8> {
 }
 
 #[test]
-fn replayed_as_a_whole_it_is_what_the_device_holds() {
+fn a_full_journal_replay_equals_the_device() {
     let wrong = "seed = 5\n\
                  [[fault]]\nwhat = \"lose-write\"\nevery = 11\n\
                  [[fault]]\nat = \"0s\"\nwhat = \"corrupt\"\non = \"write\"\nhow = \"bit-flip\"\npercent = 10.0\n\

@@ -3,7 +3,7 @@
 use crate::common::*;
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
-use headstack_sim::faults::{Deed, Fault, Stretch};
+use headstack_sim::faults::{Fault, FaultEffect, Stretch};
 use headstack_sim::{Model, Outcome};
 use headstack_workload::{DurationNs, Request};
 
@@ -83,9 +83,9 @@ fn who_is_behind_a_drive_that_tries_waits_and_a_write_heals() {
     let [ref injection] = log.injections[..] else { panic!("one fault") };
     assert_eq!((injection.met, injection.failed), (2, 1), "reads of the range, the healed one too");
     let first = injection.first.unwrap();
-    assert_eq!((first.offset_bytes, first.deed, first.arrival_ns), (bad, Deed::Failed, 2 * S));
+    assert_eq!((first.offset_bytes, first.deed, first.arrival_ns), (bad, FaultEffect::Failed, 2 * S));
     assert_eq!(first.completion_ns, session.answer(0).map(|answer| answer.at_ns));
-    assert_eq!(injection.last.unwrap().deed, Deed::Accessed);
+    assert_eq!(injection.last.unwrap().deed, FaultEffect::Accessed);
     assert_eq!(injection.counters.unwrap().uncorrectable_errors, 1);
 }
 

@@ -182,7 +182,7 @@ const RAID5: &str =
     "level = \"raid5\"\ndrives = [\"d0..d3\"]\nstripe_unit = \"64KiB\"\nrotation = \"left-symmetric\"\n";
 
 #[test]
-fn a_power_cut_and_a_failure_change_blocks_that_nobody_wrote() {
+fn power_loss_and_failure_change_unwritten_blocks() {
     let found = (0..5).map(|seed| cut("hole", RAID5, seed, false)).find(|left| left.wrong_bytes > 0);
     let left = found.expect("one of five cuts opens the write hole");
     assert!(left.under_way > 0 && left.resynced_bytes > 30 << 30, "without a bitmap all is resynced: {left:?}");
@@ -229,7 +229,7 @@ fn a_cache_with_a_battery_has_no_write_hole() {
 const SMALL: &str = "drive_size = \"16MiB\"\n";
 
 #[test]
-fn a_check_counts_what_a_member_holds_wrong_and_a_repair_makes_it_right_parity() {
+fn a_check_counts_mismatches_and_a_repair_rewrites_parity() {
     for repairs in [false, true] {
         let mut served = Served::new("scrub", &format!("{RAID5}{SMALL}"), 1);
         fill(&mut served);
@@ -254,7 +254,7 @@ fn a_check_counts_what_a_member_holds_wrong_and_a_repair_makes_it_right_parity()
 }
 
 #[test]
-fn a_rebuild_spreads_damage_to_a_block_that_nobody_touched() {
+fn a_rebuild_spreads_damage_to_an_untouched_block() {
     let spare = format!("{RAID5}{SMALL}spares = [\"d4\"]\n");
     let mut served = Served::new("spread", &spare, 1);
     fill(&mut served);
@@ -291,7 +291,7 @@ fn copies_that_differ_are_read_in_turn_until_they_are_repaired() {
 }
 
 #[test]
-fn faults_strike_what_a_member_holds() {
+fn faults_damage_stored_data_of_a_member() {
     let mut served = Served::new("struck", &format!("{RAID5}{SMALL}"), 1);
     fill(&mut served);
     let order = |text: &str| -> Order { serde_json::from_str(text).unwrap() };
@@ -322,7 +322,7 @@ fn faults_strike_what_a_member_holds() {
 }
 
 #[test]
-fn what_cannot_be_damaged_or_scrubbed_says_why() {
+fn impossible_damage_or_scrub_is_refused_with_a_reason() {
     let served = Served::new("refusals", &format!("{RAID5}{SMALL}"), 1);
     let corrupt = |served: &Served, member: &str| {
         let text = r#"{"do": "inject", "fault": {"what": "corrupt", "member": "MEMBER", "on": "rest", "how": "ones"}}"#;
@@ -330,18 +330,18 @@ fn what_cannot_be_damaged_or_scrubbed_says_why() {
         served.session.commander().order(order).unwrap_err().to_string()
     };
     let said = corrupt(&served, "d4");
-    assert!(said.contains("d4 serves no place now; a member that serves one is allowed"), "{said}");
+    assert!(said.contains("d4 has no slot in a group; an active member is allowed"), "{said}");
     let scrub = || served.session.commander().order(Order::Scrub { group: None, repair: false });
     served.fail("d2");
-    assert!(scrub().unwrap_err().to_string().contains("is degraded; one that is whole is allowed"));
+    assert!(scrub().unwrap_err().to_string().contains("is degraded; a healthy group is allowed"));
     served.stop();
     let draid = "level = \"draid1:2d:1s\"\ndrives = [\"d0..d4\"]\ndrive_size = \"64MiB\"\n";
     let served = Served::new("flat", draid, 1);
     let said = corrupt(&served, "d0");
-    assert!(said.contains("has no contents of its own; one of a group without records or a pool is allowed"), "{said}");
+    assert!(said.contains("has no individual contents; one of a group without records or a pool is allowed"), "{said}");
     let status = served.order(Order::Status);
     assert_eq!(status["mismatches"][0]["differing_bytes"], Value::Null);
     let scrub = served.session.commander().order(Order::Scrub { group: None, repair: false });
-    assert!(scrub.unwrap_err().to_string().contains("nothing that a scrub compares"));
+    assert!(scrub.unwrap_err().to_string().contains("no redundancy to scrub"));
     served.stop();
 }

@@ -70,7 +70,7 @@ fn read_of(cookie: u64, length_bytes: u64) -> Header {
 }
 
 #[test]
-fn a_header_costs_nothing_and_its_payload_what_has_come() {
+fn a_header_takes_no_memory_and_a_payload_only_received_bytes() {
     for latency_ns in [0, 100_000] {
         let served = Served::new(&format!("headers-{latency_ns}"), &constant_of(latency_ns), 1.0, NEVER);
         let mut clients: Vec<Client> = (0..200).map(|_| served.client()).collect();
@@ -95,7 +95,7 @@ fn a_header_costs_nothing_and_its_payload_what_has_come() {
 }
 
 #[test]
-fn who_has_half_of_what_he_needs_gets_the_rest() {
+fn a_partly_served_request_gets_the_rest_first() {
     let served = Served::new("halves", &constant_of(100_000), 1.0, NEVER);
     let (clients, length) = (24, 16 * MIB);
     let half = std::sync::Barrier::new(clients);
@@ -112,12 +112,12 @@ fn who_has_half_of_what_he_needs_gets_the_rest() {
             });
         }
     });
-    assert!(served.budget.gauge().waited > 0, "nobody had to wait: {:?}", served.budget.gauge());
+    assert!(served.budget.gauge().waited > 0, "no request had to wait: {:?}", served.budget.gauge());
     served.end();
 }
 
 #[test]
-fn who_holds_memory_and_does_nothing_makes_room_for_who_waits() {
+fn an_idle_memory_holder_is_dropped_for_a_waiter() {
     let served = Served::new("stalled", &constant_of(100_000), 1.0, Duration::from_millis(200));
     // One has sent half a payload, another reads none of its replies.
     let mut idle = served.client();
@@ -158,7 +158,7 @@ fn overlapping_writes_are_kept_within_the_budget() {
             assert_eq!(client.receive(|_| &mut []).unwrap().1, 0);
         }
     });
-    assert!(served.budget.gauge().waited > 0, "nobody had to wait: {:?}", served.budget.gauge());
+    assert!(served.budget.gauge().waited > 0, "no request had to wait: {:?}", served.budget.gauge());
     drop(client);
     let gauge = served.budget.gauge();
     assert!(gauge.peak_bytes <= gauge.limit_bytes, "{gauge:?}");

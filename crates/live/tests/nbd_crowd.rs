@@ -87,7 +87,7 @@ fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
 }
 
 #[test]
-fn a_client_that_says_nothing_costs_no_thread() {
+fn an_idle_client_uses_no_thread() {
     let _alone = alone();
     let served = Served::new(0);
     let mut settled = served.client();
@@ -151,7 +151,7 @@ fn a_server_without_requests_does_nothing() {
 }
 
 #[test]
-fn who_receives_and_sends_has_the_clocks_class_and_nobody_else() {
+fn only_io_threads_share_the_clocks_scheduling_class() {
     let _alone = alone();
     let served = Served::new(LATENCIES_NS[1]);
     let mut client = served.client();

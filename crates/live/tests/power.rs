@@ -97,7 +97,7 @@ fn a_drive_without_a_write_cache_loses_nothing_that_it_acknowledged() {
 }
 
 #[test]
-fn a_drive_with_a_write_cache_loses_what_no_flush_covered() {
+fn a_write_cache_loses_unflushed_writes() {
     assert!(cuts("ide", ide(), 30.0, CUTS).lost_sectors > 0);
 }
 
@@ -112,7 +112,7 @@ fn an_array_with_a_battery_loses_nothing_that_it_acknowledged() {
 }
 
 #[test]
-fn an_array_without_a_battery_loses_what_its_members_had_not_written() {
+fn an_array_without_a_battery_loses_undestaged_writes() {
     assert!(cuts("members", array_without_battery(), 50.0, CUTS).lost_sectors > 0);
 }
 
@@ -127,7 +127,7 @@ fn a_battery_that_fails_before_the_power_does_exposes_the_cache() {
 }
 
 #[test]
-fn a_cache_that_lies_about_flushes_is_found_out() {
+fn a_cache_that_ignores_flushes_is_detected() {
     let bench = Bench::new("lies", ide(), 30.0, 7);
     bench.inject(Fault::LyingCache, None);
     let tally = bench.cuts(CUTS);
@@ -221,7 +221,7 @@ fn the_same_session_and_seed_leave_the_same_contents() {
 }
 
 #[test]
-fn tears_are_where_they_may_be() {
+fn torn_writes_stop_at_allowed_boundaries() {
     for seed in 0..20 {
         for (tear, atom) in [(Tear::Sector, 512), (Tear::Track, 512), (Tear::None, 1)] {
             let (_, loss) = session(ide(), seed, tear);
@@ -233,7 +233,7 @@ fn tears_are_where_they_may_be() {
 }
 
 #[test]
-fn a_cut_that_cannot_be_says_why() {
+fn an_impossible_power_cut_is_refused_with_a_reason() {
     let model = Model::System(ide());
     for (keys, wanted) in [
         ("atom = \"100B\"", "a power of two from 512 B to 64 KiB is allowed"),

@@ -17,7 +17,7 @@ fn parse(text: &str, model: &Model) -> Result<Schedule, String> {
 }
 
 #[test]
-fn a_schedule_says_what_goes_wrong_when() {
+fn a_schedule_sets_faults_and_times() {
     let text = r#"
 seed = 7
 
@@ -50,7 +50,7 @@ time = "7s"
 }
 
 #[test]
-fn an_error_names_file_line_and_key_and_what_is_allowed() {
+fn an_error_names_file_line_key_and_allowed_values() {
     let (drive, array) = (model("wd1200bb"), model("md-raid5-8x2tb"));
     let constant = Model::Constant(Constant { latency_ns: 1, capacity_bytes: 1 << 20 });
     let cases: &[(&Model, &str, &str, &[&str])] = &[
@@ -93,19 +93,19 @@ fn an_error_names_file_line_and_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"media-error\"\nranges = [{ offset = \"1TB\", length = \"4KiB\" }]",
-            "bad.toml:5: fault[0].ranges: 1000000000000+4096 does not lie in it",
+            "bad.toml:5: fault[0].ranges: 1000000000000+4096 is outside",
             &["up to 120"],
         ),
         (
             &drive,
             "what = \"media-error\"\nranges = [{ lba = 1, length = \"4KiB\" }]",
-            "bad.toml:5: fault[0].ranges: each has offset and length, or lba and blocks",
+            "bad.toml:5: fault[0].ranges: each has either offset and length, or lba and blocks",
             &[],
         ),
         (
             &drive,
             "what = \"media-error\"\nrecovery = \"limited\"\ntime = \"1s\"\nranges = [{ lba = 1 }]",
-            "bad.toml:6: fault[0].time: recovery says it already",
+            "bad.toml:6: fault[0].time: recovery also sets it",
             &[],
         ),
         (&drive, "what = \"media-error\"\nmap = \"no.map\"", "bad.toml:5: fault[0].map: no.map: No such file", &[]),
@@ -150,7 +150,7 @@ fn an_error_names_file_line_and_key_and_what_is_allowed() {
         (
             &constant,
             "what = \"link-resets\"\ntime = \"2s\"\nevery = \"1s\"",
-            "bad.toml:6: fault[0].every: the link is never up",
+            "bad.toml:6: fault[0].every: the link would never be up",
             &["more than 2s"],
         ),
     ];
@@ -185,7 +185,7 @@ fn a_map_of_ddrescue_is_media_errors_with_its_own_lines() {
 }
 
 #[test]
-fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
+fn trigger_and_damage_errors_name_key_and_allowed_values() {
     let (drive, array) = (model("wd1200bb"), model("md-raid5-8x2tb"));
     let cases: &[(&Model, &str, &str, &[&str])] = &[
         (&drive, "what = \"errno\"", "bad.toml:2: fault[0].at: this key is missing", &["write = 1000"]),
@@ -196,15 +196,15 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"errno\"\nafter = { writes = 7 }\nat = { write = 7 }",
-            "bad.toml:4: fault[0].after: at counts requests already",
+            "bad.toml:4: fault[0].after: at already counts requests",
             &["one of the two"],
         ),
         (&drive, "what = \"errno\"\nevery = \"2s\"", "bad.toml:4: fault[0].every: \"2s\" is not a number", &["10"]),
-        (&drive, "what = \"errno\"\nevery = 0", "bad.toml:4: fault[0].every: 0 is no number of requests", &[]),
+        (&drive, "what = \"errno\"\nevery = 0", "bad.toml:4: fault[0].every: 0 is not a number of requests", &[]),
         (
             &drive,
             "what = \"power-cut\"\nafter = { writes = 9 }\nevery = 2",
-            "bad.toml:5: fault[0].every: at or after says when",
+            "bad.toml:5: fault[0].every: at and after both set the time",
             &[],
         ),
         (&drive, "what = \"errno\"\ntouching = \"1TB..2TB\"", "bad.toml:4: fault[0].touching: ", &["120"]),
@@ -217,7 +217,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"errno\"\ntouching = \"0..1MiB\"\nat = { flush = 1 }",
-            "bad.toml:5: fault[0].at: a flush has no place",
+            "bad.toml:5: fault[0].at: a flush has neither address",
             &["touching"],
         ),
         (
@@ -235,7 +235,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"errno\"\nat = \"1s\"\nfrom = \"2s\"",
-            "bad.toml:5: fault[0].from: at is a time already",
+            "bad.toml:5: fault[0].from: at is already a time",
             &[],
         ),
         (&drive, "what = \"errno\"\nevery = 2\nerrno = \"EPERM\"", "bad.toml:5: fault[0].errno: ", &["EROFS"]),
@@ -248,13 +248,13 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &array,
             "what = \"misdirect\"\nevery = 2\nmember = \"d1\"\ndistance = \"64KiB\"",
-            "bad.toml:5: fault[0].member: members do not take each other's places",
-            &["without this key"],
+            "bad.toml:5: fault[0].member: members do not swap data",
+            &["omit this key"],
         ),
         (
             &array,
             "what = \"corrupt\"\nevery = 2\nmember = \"d1\"\non = \"write\"\nhow = \"zeros\"",
-            "bad.toml:5: fault[0].member: of a member, what lies there can be corrupted",
+            "bad.toml:5: fault[0].member: only stored data of a member can be corrupted",
             &["rest"],
         ),
         (
@@ -278,7 +278,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"shorn-write\"\nevery = 2\npart = \"8/3\"",
-            "bad.toml:5: fault[0].part: \"8/3\" is not a part",
+            "bad.toml:5: fault[0].part: \"8/3\" is not a fraction",
             &[],
         ),
         (
@@ -296,7 +296,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"corrupt\"\nat = \"1s\"\non = \"rest\"\nhow = \"zeros\"\nfor = \"1s\"",
-            "bad.toml:7: fault[0].for: this fault happens in a moment",
+            "bad.toml:7: fault[0].for: this fault is instantaneous",
             &[],
         ),
     ];
@@ -310,11 +310,11 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
     let looks = "[[fault]]\nwhat = \"lose-write\"\ncontaining = \"x\"\n";
     let schedule = parse(looks, &drive).unwrap();
     let (index, (key, message)) = schedule.check_without_contents().unwrap_err();
-    assert_eq!((index, key, message.as_str()), (0, "containing", "no contents are kept here; live exports have some"));
+    assert_eq!((index, key, message.as_str()), (0, "containing", "a simulation stores no data; only live exports do"));
 }
 
 #[test]
-fn files_of_blkdebug_are_read_where_a_device_can_do_it() {
+fn blkdebug_files_are_read_as_far_as_a_device_supports_them() {
     let drive = model("wd1200bb");
     let text = "# of QEMU\n[inject-error]\nevent = \"read_aio\"\niotype = \"read\"\nerrno = \"5\"\nsector = \"2048\"\n\
                 once = \"on\"\nimmediately = \"off\"\n\n[set-state]\nstate = \"1\"\nevent = \"flush_to_disk\"\n\
@@ -325,10 +325,10 @@ fn files_of_blkdebug_are_read_where_a_device_can_do_it() {
                 [[fault]]\nwhat = \"errno\"\nerrno = \"ENOSPC\"\nkinds = [\"write\"]\nstate = 2\n";
     assert_eq!(parse(text, &drive).unwrap(), parse(ours, &drive).unwrap());
     for (text, told) in [
-        ("[inject-error]\nevent = \"l2_update\"\n", "bad.toml:2: event: l2_update happens inside QEMU"),
+        ("[inject-error]\nevent = \"l2_update\"\n", "bad.toml:2: event: l2_update is internal to QEMU"),
         (
             "[inject-error]\nevent = \"none\"\niotype = \"block-status\"\n",
-            "bad.toml:3: iotype: block-status: a device sees no",
+            "bad.toml:3: iotype: block-status is not a device request",
         ),
         ("[inject-error]\nevent = \"none\"\nerrno = \"12\"\n", "bad.toml:3: errno: 12: allowed: 5 (EIO), 28"),
         ("[inject-error]\nerrno = \"5\"\n", "bad.toml:1: event: this key is missing"),
@@ -336,7 +336,7 @@ fn files_of_blkdebug_are_read_where_a_device_can_do_it() {
             "[inject-error]\nevent = \"none\"\nspeed = \"5\"\n",
             "bad.toml:3: speed: not a key of [inject-error]; allowed: event",
         ),
-        ("[set-state]\nevent = \"none\"\nnew_state = \"2\"\n", "bad.toml:2: event: none never happens"),
+        ("[set-state]\nevent = \"none\"\nnew_state = \"2\"\n", "bad.toml:2: event: the event none never occurs"),
         ("[set-state]\nevent = \"read_aio\"\n", "bad.toml:1: new_state: this key is missing"),
         ("[inject-error]\nnonsense\n", "bad.toml:2: neither a section nor a key"),
         ("[inject-error]\nevent = \"none\"\n[suspend]\n", "bad.toml:3: [suspend]: not a section of blkdebug"),

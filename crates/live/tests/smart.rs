@@ -37,7 +37,7 @@ fn bad(first_gib: u64) -> String {
 }
 
 #[test]
-fn the_attributes_of_a_sata_drive_follow_what_was_injected() {
+fn sata_attributes_follow_injected_faults() {
     let links = "[[fault]]\nat = \"100s\"\nfor = \"100s\"\nwhat = \"link-errors\"\npercent = 100\ntime-out = \"1s\"\n";
     let mut session = Virtual::new(&model("wd1200bb"), &(bad(10) + links));
     let report = |session: &Virtual, at_ns: u64| reports(&session.timeline, at_ns)[0].clone();

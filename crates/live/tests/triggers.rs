@@ -2,9 +2,9 @@
 
 use crate::common::*;
 use headstack_sim::Outcome;
-use headstack_sim::faults::contents::{Harm, HarmDone};
-use headstack_sim::faults::{At, Count, Errno, Fault, Log, Nth, RequestKind, Timed, Trigger};
-use headstack_sim::timeline::{Timeline, Touch};
+use headstack_sim::faults::contents::{ByteDamage, DamageProof};
+use headstack_sim::faults::{Count, Errno, Fault, Log, Nth, RequestKind, StrikeTime, Timed, Trigger};
+use headstack_sim::timeline::{ContentEffect, Timeline};
 use headstack_workload::Request;
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn log_of(faults: &str, requests: &[Request]) -> Log {
 }
 
 #[test]
-fn errors_have_the_numbers_that_are_stated_and_meet_what_they_usually_do() {
+fn errors_return_their_errno_to_their_usual_requests() {
     let all = [read(0), write(0), Request { kind: headstack_workload::Kind::Trim, ..read(0) }, flush()];
     let with = |errno: &str| outcomes(&fault(&format!("at = \"0s\"\nwhat = \"errno\"\n{errno}")), &all);
     assert_eq!(with(""), ["EIO"; 4]);
@@ -47,7 +47,7 @@ fn errors_have_the_numbers_that_are_stated_and_meet_what_they_usually_do() {
 }
 
 #[test]
-fn at_strikes_at_the_nth_request_and_lasts_and_once_takes_it_alone() {
+fn at_starts_at_the_nth_request_and_once_limits_it_to_one() {
     let requests = [write(0), flush(), write(0), flush(), write(0), flush()];
     let errno = "what = \"errno\"\nkinds = [\"flush\"]\n";
     let with = |keys: &str| outcomes(&fault(&format!("{errno}{keys}")), &requests);
@@ -62,8 +62,8 @@ fn at_strikes_at_the_nth_request_and_lasts_and_once_takes_it_alone() {
 }
 
 #[test]
-fn after_counts_what_was_answered() {
-    // Each is answered 1 ms after it came.
+fn after_counts_answered_requests() {
+    // Each is answered 1 ms after its arrival.
     let cut = |keys: &str| outcomes(&fault(&format!("what = \"power-cut\"\n{keys}")), &[write(0); 5]);
     assert_eq!(cut("after = { writes = 3 }"), ["done", "done", "done", "gone", "gone"]);
     assert_eq!(cut("at = { write = 3 }"), ["done", "done", "gone", "gone", "gone"]);
@@ -95,7 +95,7 @@ fn every_takes_each_nth_and_strikes_again() {
 }
 
 #[test]
-fn touching_says_which_requests_count() {
+fn touching_selects_the_counted_requests() {
     let far = write(512 * 1024 * KIB);
     let with = |keys: &str| outcomes(&fault(keys), &[far, write(0), read(4096), write(4096), flush()]);
     assert_eq!(
@@ -112,7 +112,7 @@ fn touching_says_which_requests_count() {
 }
 
 #[test]
-fn a_hang_holds_the_chosen_ones_alone() {
+fn a_hang_holds_only_matching_requests() {
     let text = fault("what = \"hang\"\nevery = 2\nonce = true\nuntil = \"1s\"");
     let mut session = Virtual::new(&constant(), &text);
     (1..=6).for_each(|number| session.arrive(number * 2 * MS, read(0)));
@@ -150,7 +150,7 @@ fn a_pattern_chooses_the_writes_that_bring_it() {
     session.follow(&schedule(&constant(), &text)).unwrap();
     assert_eq!(session.patterns().iter().map(|pattern| &pattern[..]).collect::<Vec<_>>(), [&b"he"[..], b"journal"]);
     for (number, holds) in [0u64, 1, 2, 0].into_iter().enumerate() {
-        session.arrive((number as u64 + 1) * 2 * MS, write(0), Touch { changed: None, holds }, number as u32);
+        session.arrive((number as u64 + 1) * 2 * MS, write(0), ContentEffect { changed: None, holds }, number as u32);
     }
     let mut finished = Vec::new();
     session.advance(S, &mut finished);
@@ -159,7 +159,7 @@ fn a_pattern_chooses_the_writes_that_bring_it() {
     let log = session.injections();
     assert_eq!((log.injections[0].met, log.injections[1].met), (1, 1));
     let harm = log.injections[0].harms[0];
-    assert_eq!((harm.at_ns, harm.what), (4 * MS, HarmDone::NotStored { at_bytes: 0, length_bytes: 4096 }));
+    assert_eq!((harm.at_ns, harm.what), (4 * MS, ByteDamage::NotStored { at_bytes: 0, length_bytes: 4096 }));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_was_injected_is_a_schedule_under_which_equal_requests_meet_the_same() {
         proofs.sort_by_key(|(met, failed, harms)| (*met, *failed, harms.len()));
         proofs
     };
-    let harms: Vec<Harm> = first.injections.iter().flat_map(|injection| injection.harms.clone()).collect();
+    let harms: Vec<DamageProof> = first.injections.iter().flat_map(|injection| injection.harms.clone()).collect();
     assert!(harms.len() > 20, "{}", harms.len());
     assert!(proof(&first) == proof(&again), "{told}\n{first:#?}\n{again:#?}");
 }
@@ -204,7 +204,7 @@ fn an_order_waits_for_its_request_from_then_on() {
         unflushed: None,
         percent: None,
     };
-    let trigger = Trigger { at: Some(At::Request(Nth::Write(2))), once: true, ..Trigger::default() };
+    let trigger = Trigger { at: Some(StrikeTime::Request(Nth::Write(2))), once: true, ..Trigger::default() };
     let timed = Timed { from: None, until: None, lasts: None, trigger, fault: errno.clone() };
     session.timeline.inject_at(7 * MS, timed).unwrap();
     (4..=7).for_each(|number| session.arrive(number * 2 * MS, write(0)));
@@ -217,7 +217,7 @@ fn an_order_waits_for_its_request_from_then_on() {
     let wrong = Trigger { after: Some(Count::Writes(0)), ..Trigger::default() };
     let timed = Timed { from: None, until: None, lasts: None, trigger: wrong, fault: errno };
     let refused = session.timeline.inject_at(S, timed).unwrap_err().to_string();
-    assert!(refused.contains("fault.after: 0 is no number of requests"), "{refused}");
+    assert!(refused.contains("fault.after: 0 is not a number of requests"), "{refused}");
 }
 
 proptest! {

@@ -31,7 +31,7 @@ fn constant(latency_ms: u64) -> Model {
 
 fn served(model: &Model, place: &Path, listener: Option<Listener>) -> Service {
     let options = ServiceOptions { unix: vec![place.to_owned()], ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
-    Service::start("test", model, &options, listener, &|_| true).expect("a service")
+    Service::start("test", model, &options, listener).expect("a service")
 }
 
 /// Something that is ended whatever happens.
@@ -148,12 +148,12 @@ impl Session {
         let listener: Listener = Box::new(move |observed| {
             let recorded = &observed.recorded;
             let completed = recorded.completion_ns.map(|ns| (ns, ns - recorded.arrival_ns));
-            hearing.lock().expect("nobody panics with it").extend(completed);
+            hearing.lock().expect("the lock is not poisoned").extend(completed);
         });
         let service = served(model, &place, Some(listener));
         let measured = fio(&place, depth, seconds);
         let fidelity = service.stop().expect("an end");
-        let mut completed = heard.lock().expect("nobody panics with it").clone();
+        let mut completed = heard.lock().expect("the lock is not poisoned").clone();
         completed.sort_unstable();
         let model = completed.into_iter().take(measured.len()).map(|(_, response_ns)| response_ns);
         let (measured, model) = (histogram(measured.into_iter()), histogram(model));
@@ -205,7 +205,7 @@ fn busy_loops(count: usize) -> Vec<Program> {
 /// Minutes: the whole grid, from a quiet machine to eight busy loops, or the part of it that HEADSTACK_BUSY names.
 #[test]
 #[ignore = "a campaign of minutes with fio: make validate"]
-fn what_a_verdict_states_holds_for_what_fio_measures() {
+fn a_verdicts_bound_holds_for_fio() {
     let seconds = 2;
     let named = std::env::var("HEADSTACK_BUSY").unwrap_or("0,1,2,4,8".to_owned());
     let loops: Vec<usize> = named.split(',').map(|count| count.parse().expect("a count of busy loops")).collect();

@@ -104,7 +104,7 @@ impl Buffers {
         Memory::Many((0..length).step_by(self.length_bytes).take(PIECES_MAX).map(piece).collect())
     }
 
-    /// Returns the first `length` bytes of the slot's buffer. Call it only while no request is under way in it.
+    /// Returns the first `length` bytes of the slot's buffer. Call it only while no request is in flight in it.
     #[inline]
     pub fn slice(&mut self, slot: u32, length: u32) -> &mut [u8] {
         debug_assert!(length as usize <= self.stride_bytes);

@@ -41,7 +41,7 @@ pub enum Clock {
 
 impl Clock {
     /// Returns a clock for each of `threads` threads.
-    pub fn of_threads(time: Time, threads: usize) -> Vec<Clock> {
+    pub fn for_threads(time: Time, threads: usize) -> Vec<Clock> {
         match time {
             Time::Wall => (0..threads).map(|_| Clock::Wall).collect(),
             Time::Virtual { late_ns } => VirtualClock::all(threads, late_ns).into_iter().map(Clock::Virtual).collect(),

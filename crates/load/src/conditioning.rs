@@ -17,9 +17,9 @@ use serde::Serialize;
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS, calibrate_tsc, set_timer_slack};
 use crate::engine::{Engine, EngineKind, Null, Wait};
-use crate::measured::told_of_lost;
+use crate::load_loop::{Ended, LoadLoop, SLOTS_MAX, WorkerSpec};
+use crate::measured::describe_lost;
 use crate::progress::WorkerProgress;
-use crate::rig::{Ended, Rig, SLOTS_MAX, WorkerSpec};
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::waker::Waker;
@@ -121,7 +121,7 @@ impl Pass {
         }
         let nulls = self.engines.iter().filter(|engine| matches!(engine, EngineKind::Null { .. })).count();
         if nulls != 0 && nulls != self.engines.len() {
-            return refused("real and null targets: one stream takes either kind".to_owned());
+            return refused("mixes real and null targets; one kind per stream is allowed".to_owned());
         }
         let unit = Target::common_block_bytes(&self.targets);
         if block_bytes == 0 || !block_bytes.is_multiple_of(unit) {
@@ -132,14 +132,16 @@ impl Pass {
             return refused(format!("{ahead} blocks ahead; 1 to {most} are allowed"));
         }
         if self.interval_ns == 0 {
-            return refused("an interval of 0 s; longer ones are allowed".to_owned());
+            return refused("an interval of 0 s; above 0 is allowed".to_owned());
         }
         let module_bytes = self.module_bytes();
         if module_bytes == 0 {
-            return refused(format!("a block of {block_bytes} bytes has no room on the smallest device"));
+            return refused(format!("a block of {block_bytes} bytes does not fit on the smallest device"));
         }
         if start_bytes > module_bytes || !start_bytes.is_multiple_of(block_bytes.into()) {
-            return refused(format!("begins at byte {start_bytes} of {module_bytes}, or within a block"));
+            return refused(format!(
+                "begins at byte {start_bytes}; a multiple of {block_bytes} up to {module_bytes} is allowed"
+            ));
         }
         if self.kind == Kind::Write {
             self.targets.iter().try_for_each(|target| target.check_untended())?;
@@ -147,7 +149,7 @@ impl Pass {
         if self.kind == Kind::Write
             && let Some(target) = self.targets.iter().find(|target| !target.is_writable())
         {
-            return Err(LoadError::Target { target: target.name().to_owned(), message: "is open for reading".into() });
+            return Err(LoadError::Target { target: target.name().to_owned(), message: "is opened read-only".into() });
         }
         Ok(())
     }
@@ -168,7 +170,7 @@ pub fn stream(
     calibrate_tsc();
     set_timer_slack();
     let [clock] =
-        <[Clock; 1]>::try_from(Clock::of_threads(Target::common_time(&pass.targets)?, 1)).expect("one thread");
+        <[Clock; 1]>::try_from(Clock::for_threads(Target::common_time(&pass.targets)?, 1)).expect("one thread");
     clock.begin();
     let (live, stop, waker) = (WorkerProgress::default(), AtomicBool::new(false), Waker::new()?);
     let worker = WorkerSpec {
@@ -193,7 +195,7 @@ pub fn stream(
         Some(services_ns) => Engine::Null(Null::new(setup, services_ns)?),
         None => Engine::new(worker.engine, setup, &waker)?,
     };
-    let stream = Stream::new(pass, Rig::new(engine, &worker, &live, &stop, &clock)?);
+    let stream = Stream::new(pass, LoadLoop::new(engine, &worker, &live, &stop, &clock)?);
     let (mut passed, in_use) = watched(&pass.targets, &stop, || stream.run(keep, progress));
     passed.ended_early = passed.ended_early.or(in_use);
     Ok(passed)
@@ -217,7 +219,7 @@ struct Lane {
 
 struct Stream<'a> {
     pass: &'a Pass,
-    rig: Rig<'a>,
+    load_loop: LoadLoop<'a>,
     lanes: Vec<Lane>,
     /// Blocks from the oldest not yet passed to the newest issued.
     window: VecDeque<Block>,
@@ -236,15 +238,15 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(pass: &'a Pass, rig: Rig<'a>) -> Stream<'a> {
+    fn new(pass: &'a Pass, load_loop: LoadLoop<'a>) -> Stream<'a> {
         let block_bytes = u64::from(pass.block_bytes);
         let (oldest, end) = (pass.start_bytes / block_bytes, pass.module_bytes() / block_bytes);
-        let now_ns = rig.now_ns;
+        let now_ns = load_loop.now_ns;
         Stream {
             lanes: vec![Lane::default(); pass.targets.len()],
-            window: VecDeque::with_capacity(rig.room() as usize),
-            window_blocks: rig.room() as usize,
-            ended: Vec::with_capacity(rig.room() as usize),
+            window: VecDeque::with_capacity(load_loop.room() as usize),
+            window_blocks: load_loop.room() as usize,
+            ended: Vec::with_capacity(load_loop.room() as usize),
             oldest,
             end,
             booked_ns: now_ns,
@@ -253,16 +255,16 @@ impl<'a> Stream<'a> {
             failures: Vec::new(),
             is_deaf: false,
             pass,
-            rig,
+            load_loop,
         }
     }
 
     fn run(mut self, keep: &mut dyn FnMut(Stretch), progress: &mut dyn FnMut(u64) -> bool) -> Passed {
         let mut by_somebody = false;
         let mut look_ns = 0;
-        while self.oldest < self.end && !self.rig.is_stopped() {
-            if self.rig.now_ns >= look_ns {
-                look_ns = self.rig.now_ns + LOOK_NS;
+        while self.oldest < self.end && !self.load_loop.is_stopped() {
+            if self.load_loop.now_ns >= look_ns {
+                look_ns = self.load_loop.now_ns + LOOK_NS;
                 by_somebody = !progress(self.position_bytes());
                 if by_somebody {
                     break;
@@ -272,27 +274,27 @@ impl<'a> Stream<'a> {
             self.pass_time(look_ns);
             self.close_stretch(false, keep);
         }
-        let end_ns = self.rig.now_ns;
-        while self.rig.under_way() > 0 && !self.rig.is_given_up(end_ns) && !self.is_deaf {
-            self.pass_time(self.rig.now_ns + LOOK_NS);
+        let end_ns = self.load_loop.now_ns;
+        while self.load_loop.under_way() > 0 && !self.load_loop.is_given_up(end_ns) && !self.is_deaf {
+            self.pass_time(self.load_loop.now_ns + LOOK_NS);
             // Only so that a stop request is noticed: the pass ends in any case.
             progress(self.position_bytes());
         }
         self.close_stretch(true, keep);
         let is_whole = self.oldest == self.end;
         let flush_ns = if is_whole && self.pass.kind == Kind::Write { self.flush(progress) } else { None };
-        let fatal = self.rig.error_log.fatal.clone();
-        self.failures.extend(told_of_lost(&self.rig.lost()));
+        let fatal = self.load_loop.error_log.fatal.clone();
+        self.failures.extend(describe_lost(&self.load_loop.lost()));
         let passed = Passed {
             end_bytes: self.position_bytes(),
             is_whole,
             flush_ns,
             ended_early: fatal.or_else(|| by_somebody.then(|| "stopped by hand".to_owned())),
             failures: self.failures,
-            engine: self.rig.engine(),
+            engine: self.load_loop.engine(),
         };
-        if self.rig.under_way() > 0 {
-            self.rig.into_engine().abandon();
+        if self.load_loop.under_way() > 0 {
+            self.load_loop.into_engine().abandon();
         }
         passed
     }
@@ -314,7 +316,7 @@ impl<'a> Stream<'a> {
             }
             let offset_bytes = block * u64::from(length_bytes);
             let request = request(self.pass.kind, offset_bytes, length_bytes);
-            self.rig.issue(self.rig.now_ns, &request);
+            self.load_loop.issue(self.load_loop.now_ns, &request);
             let lane = self.lane_of(block);
             self.lanes[lane].under_way += 1;
             self.window.push_back(Block::UnderWay);
@@ -323,21 +325,21 @@ impl<'a> Stream<'a> {
 
     /// Waits for completions and passes the blocks that they allow.
     fn pass_time(&mut self, until_ns: u64) {
-        if let Err(error) = self.rig.wait(Wait::Until(until_ns)) {
-            self.rig.give_up(error.to_string());
+        if let Err(error) = self.load_loop.wait(Wait::Until(until_ns)) {
+            self.load_loop.give_up(error.to_string());
             self.is_deaf = true;
         }
         self.book_time();
         let mut ended = std::mem::take(&mut self.ended);
-        self.rig.settle(|one| ended.push(*one));
+        self.load_loop.settle(|one| ended.push(*one));
         ended.drain(..).for_each(|one| self.complete(&one));
         self.ended = ended;
         self.pass_blocks();
     }
 
     fn book_time(&mut self) {
-        let passed_ns = self.rig.now_ns - self.booked_ns;
-        self.booked_ns = self.rig.now_ns;
+        let passed_ns = self.load_loop.now_ns - self.booked_ns;
+        self.booked_ns = self.load_loop.now_ns;
         let holder = self.lane_of(self.oldest);
         self.lanes[holder].share.held_ns += passed_ns;
         for lane in self.lanes.iter_mut().filter(|lane| lane.under_way > 0) {
@@ -351,16 +353,16 @@ impl<'a> Stream<'a> {
         self.lanes[lane].under_way -= 1;
         let index = (block - self.oldest) as usize;
         self.window[index] = if ended.failed {
-            self.tell_failure(lane);
+            self.report_failure(lane);
             Block::Failed
         } else {
             Block::Complete { response_ns: ended.at_ns - ended.flight.started_ns }
         };
     }
 
-    /// Copies the message of a failure, which the rig has for the first few.
-    fn tell_failure(&mut self, lane: usize) {
-        if let Some(words) = self.rig.error_log.first.get(self.failures.len()) {
+    /// Copies the message of a failure, which the load loop has for the first few.
+    fn report_failure(&mut self, lane: usize) {
+        if let Some(words) = self.load_loop.error_log.first.get(self.failures.len()) {
             let name = self.pass.targets[lane].name();
             let named = words.starts_with(name);
             self.failures.push(if named { words.clone() } else { format!("{name}: {words}") });
@@ -369,7 +371,7 @@ impl<'a> Stream<'a> {
 
     fn pass_blocks(&mut self) {
         // A failed block of a vanished device was not passed: a resumed pass begins there.
-        let is_gone = self.rig.error_log.fatal.is_some();
+        let is_gone = self.load_loop.error_log.fatal.is_some();
         while let Some(&block) = self.window.front() {
             let lane = self.lane_of(self.oldest);
             match block {
@@ -403,25 +405,25 @@ impl<'a> Stream<'a> {
 
     /// Flushes the caches of the devices; returns how long that took, unless the user stopped it.
     fn flush(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Option<u64> {
-        self.rig.look();
-        let start_ns = self.rig.now_ns;
-        self.rig.issue(start_ns, &request(Kind::Flush, 0, 0));
+        self.load_loop.look();
+        let start_ns = self.load_loop.now_ns;
+        self.load_loop.issue(start_ns, &request(Kind::Flush, 0, 0));
         let mut failed = false;
-        while self.rig.under_way() > 0 {
+        while self.load_loop.under_way() > 0 {
             if !progress(self.position_bytes()) {
                 return None;
             }
-            if let Err(error) = self.rig.wait(Wait::Until(self.rig.now_ns + LOOK_NS)) {
-                self.rig.give_up(error.to_string());
+            if let Err(error) = self.load_loop.wait(Wait::Until(self.load_loop.now_ns + LOOK_NS)) {
+                self.load_loop.give_up(error.to_string());
                 return None;
             }
-            self.rig.settle(|one| failed |= one.failed);
+            self.load_loop.settle(|one| failed |= one.failed);
         }
         if failed {
-            self.failures.extend(self.rig.error_log.first.get(self.failures.len()).cloned());
+            self.failures.extend(self.load_loop.error_log.first.get(self.failures.len()).cloned());
             return None;
         }
-        Some(self.rig.now_ns - start_ns)
+        Some(self.load_loop.now_ns - start_ns)
     }
 }
 

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_keep_to_the_weights_and_who_ends_holds_nobody_back() {
+    fn requests_follow_the_weights_and_an_ended_job_blocks_none() {
         let flow = Arc::new(Flow::default());
         let (heavy, light) = (Member::new(&flow, 3, 0), Member::new(&flow, 1, 0));
         let (mut first, mut second) = (heavy.begin(), light.begin());
@@ -84,7 +84,7 @@ mod tests {
         }
         assert!(counts[0].abs_diff(3 * counts[1]) <= 4, "{counts:?}");
         drop(second);
-        assert!((0..1_000).all(|_| first.takes()), "nobody is left to wait for");
+        assert!((0..1_000).all(|_| first.takes()), "no thread is left to wait for");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! did not measure during all of that time, [`Common`] has the rate while all of them did.
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Known, Mode, RunResult, Sampling, Stalls, StreamResult, SystemRecord,
-    TooShort,
+    Check, Counter, DepthResult, Estimate, Fact, Interval, Mode, RunResult, Sampling, Stalls, StreamResult,
+    SystemRecord, TooShort,
 };
 use headstack_workload::GENERATOR_NAME;
 use serde_json::{Value, json};
@@ -89,10 +89,10 @@ impl AllHosts {
         all.checks = self.checks(&all);
         all.notes.clone_from(&self.notes);
         if let Some(common) = self.common(origin_ns) {
-            all.notes.extend(common.told(&all, self.runs.len()));
+            all.notes.extend(common.common_window_note(&all, self.runs.len()));
             all.counters = common.counters();
         } else if self.runs.len() > 1 {
-            all.notes.push("at no time did all hosts measure together: there is no rate of all of them".to_owned());
+            all.notes.push("the hosts never measured at the same time, so there is no total rate".to_owned());
         }
         let own = self.runs.iter().find_map(|run| Some(format!("{}: {}", run.host, run.result.ended_early.as_ref()?)));
         all.ended_early = self.ended_early.or(own);
@@ -155,11 +155,11 @@ impl AllHosts {
         for HostRun { result, .. } in self.runs.iter().filter(|run| run.result.count() > 0) {
             let share = result.count() as f64 / total;
             match &result.sampling.mean {
-                Known::Between { low_ns: low, high_ns: high } => {
+                Estimate::Between { low_ns: low, high_ns: high } => {
                     low_ns += low * share;
                     high_ns += high * share;
                 }
-                too_short @ Known::TooShort(_) => {
+                too_short @ Estimate::TooShort(_) => {
                     sampling.mean = *too_short;
                     return sampling;
                 }
@@ -167,7 +167,7 @@ impl AllHosts {
             sampling.warm_up_requests += result.sampling.warm_up_requests;
         }
         if total > 0.0 {
-            sampling.mean = Known::Between { low_ns, high_ns };
+            sampling.mean = Estimate::Between { low_ns, high_ns };
         }
         sampling
     }
@@ -249,7 +249,7 @@ impl Common {
         ]
     }
 
-    fn told(&self, all: &RunResult, hosts: usize) -> Option<String> {
+    fn common_window_note(&self, all: &RunResult, hosts: usize) -> Option<String> {
         let seconds = self.duration_ns as f64 / 1e9;
         (hosts > 1).then(|| {
             format!(
@@ -390,7 +390,7 @@ mod tests {
     fn the_error_of_the_mean_of_all_hosts_is_weighted_by_their_requests() {
         let known = |name: &str, intervals, low_ns, high_ns| {
             let mut run = host(name, 1000, intervals, 1000);
-            run.result.sampling.mean = Known::Between { low_ns, high_ns };
+            run.result.sampling.mean = Estimate::Between { low_ns, high_ns };
             run.result.sampling.warm_up_requests = 3;
             run
         };
@@ -398,20 +398,20 @@ mod tests {
         // A host without requests has no say.
         let idle = host("c", 1000, 0, 1000);
         let (joined, _) = all(vec![a(), b(), idle]).joined().unwrap();
-        assert_eq!(joined.sampling.mean, Known::Between { low_ns: 5000.0, high_ns: 9000.0 });
+        assert_eq!(joined.sampling.mean, Estimate::Between { low_ns: 5000.0, high_ns: 9000.0 });
         assert_eq!(joined.sampling.warm_up_requests, 6);
         let mut short = b();
-        short.result.sampling.mean = Known::TooShort(TooShort::Drifts);
+        short.result.sampling.mean = Estimate::TooShort(TooShort::Drifts);
         let (joined, _) = all(vec![a(), short]).joined().unwrap();
-        assert_eq!(joined.sampling.mean, Known::TooShort(TooShort::Drifts));
+        assert_eq!(joined.sampling.mean, Estimate::TooShort(TooShort::Drifts));
         let (joined, _) = all(vec![host("c", 1000, 0, 1000)]).joined().unwrap();
-        assert_eq!(joined.sampling.mean, Known::TooShort(TooShort::SeveralThreads));
+        assert_eq!(joined.sampling.mean, Estimate::TooShort(TooShort::SeveralThreads));
         assert_eq!((joined.start_ns, joined.duration_ns), (0, 0), "it never left its warm-up");
         assert!(joined.notes.is_empty(), "{:?}", joined.notes);
         let mut one = known("a", 0, 4000.0, 8000.0);
         one.result.kinds.read.count = 1;
         let (joined, _) = all(vec![one]).joined().unwrap();
-        assert_eq!(joined.sampling.mean, Known::Between { low_ns: 4000.0, high_ns: 8000.0 });
+        assert_eq!(joined.sampling.mean, Estimate::Between { low_ns: 4000.0, high_ns: 8000.0 });
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Job {
             return refused("has no target".to_owned());
         }
         if !(1..=SLOTS_MAX).contains(&self.depth()) {
-            return refused(format!("{} requests at a time; 1 to {SLOTS_MAX} are allowed", self.depth()));
+            return refused(format!("queue depth {}; 1 to {SLOTS_MAX} is allowed", self.depth()));
         }
         match &self.zones {
             Some(zoning) => self.targets.iter().try_for_each(|target| target.zones(zoning).map(drop))?,
@@ -117,20 +117,20 @@ impl Job {
         let (span, block_bytes) = (self.span()?, self.block_bytes());
         let longest = self.longest_bytes();
         if let Some(small) = self.targets.iter().find(|target| self.bytes_of(target) < u64::from(longest)) {
-            let message = format!("requests of {longest} bytes have no room in its {} bytes", small.capacity_bytes());
+            let message = format!("requests of {longest} bytes do not fit in its {} bytes", small.capacity_bytes());
             return Err(LoadError::Target { target: small.name().to_owned(), message });
         }
         if let Some((target, most)) = self.targets.iter().find_map(|target| {
             let most = target.longest_bytes()?;
             (longest > most).then_some((target, most))
         }) {
-            let message = format!("it takes requests of up to {most} bytes; {longest} are asked for");
+            let message = format!("requests of {longest} bytes; up to {most} are allowed");
             return Err(LoadError::Target { target: target.name().to_owned(), message });
         }
         let verified_bytes = u64::from(self.depth()) * u64::from(longest);
         if self.verify != Verify::No && verified_bytes > VERIFIED_BYTES_MAX {
             return refused(format!(
-                "{} requests of {longest} bytes at a time; {VERIFIED_BYTES_MAX} bytes of them can be verified",
+                "{} requests of {longest} bytes in flight; up to {VERIFIED_BYTES_MAX} bytes can be verified",
                 self.depth()
             ));
         }
@@ -191,7 +191,7 @@ impl Job {
             Some(end) if end <= capacity && span.length_bytes > 0 => Ok(span),
             _ => Err(LoadError::Target {
                 target: self.target(),
-                message: format!("{} bytes from {}: it has {capacity} bytes", span.length_bytes, span.start_bytes),
+                message: format!("{} bytes from {}; it has {capacity} bytes", span.length_bytes, span.start_bytes),
             }),
         }
     }

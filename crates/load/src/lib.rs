@@ -1,6 +1,6 @@
 //! Measurements in real time: workloads on files and block devices.
 //!
-//! A [`Target`] is opened with a [`Permission`]. [`run`] puts every [`Job`] into its own thread. A thread has a `Rig`,
+//! A [`Target`] is opened with a [`Permission`]. [`run`] puts every [`Job`] into its own thread. A thread has a `LoadLoop`,
 //! which submits requests to an engine and records completions, and a loop in `worker` that decides when the next
 //! request is issued; the loop of [`replay`] reads a trace, that of [`play_scenario`] asks the clients of a scenario.
 //! [`play_phase`] runs a phase of a job file. See docs/design/measuring.md.
@@ -15,6 +15,7 @@ mod flow;
 mod hosts;
 pub mod integrity;
 mod job;
+mod load_loop;
 mod log;
 mod measured;
 mod nbd;
@@ -26,17 +27,16 @@ mod progress;
 mod queue;
 mod recognise;
 mod replay;
-mod rig;
 mod run;
 mod samples;
 mod scenario;
 mod sharing;
 mod spec;
 mod stamping;
+mod synchronized_start;
 mod target;
 mod target_map;
 mod threads;
-mod together;
 pub mod trees;
 mod usage;
 mod verification;
@@ -62,8 +62,8 @@ pub use replay::{Observed, ReplaySpec, Sink, Writes, replay};
 pub use run::{run, run_logged};
 pub use scenario::{ScenarioSpec, play_scenario};
 pub use spec::Spec;
+pub use synchronized_start::{StartBarrier, begin_together, clock_ns};
 pub use target::{FailureScope, Permission, Target, TargetKind, WRITING_STOPPED, files_below};
 pub use target_map::TargetMap;
-pub use together::{Gate, begin_together, clock_ns};
 pub use verification::{LedgerPlace, Verification};
 pub use verify::{VerifySpec, verify};

@@ -41,6 +41,6 @@ impl Log {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Logged>> {
-        self.0.lock().expect("nobody panics with the log")
+        self.0.lock().expect("the lock is not poisoned")
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Kinds, Known, LatencyHistogram, Mode, RunResult, Sampling, Stalls,
+    Check, Counter, DepthResult, Estimate, Fact, Interval, Kinds, LatencyHistogram, Mode, RunResult, Sampling, Stalls,
     StreamResult, SystemRecord, TooShort,
 };
 use headstack_workload::quantity::{counted, format_bytes};
@@ -11,7 +11,7 @@ use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
 use crate::error_log::ErrorLog;
-use crate::rig::{Lost, PATIENCE_NS, Rig, WarmedUp, WorkerSpec, with_errors};
+use crate::load_loop::{LoadLoop, LostRequest, PATIENCE_NS, WarmedUp, WorkerSpec, with_errors};
 use crate::samples::Samples;
 use crate::stamping::Checked;
 use crate::target::Target;
@@ -28,7 +28,7 @@ const LOST_TOLD: usize = 16;
 pub struct Measured {
     name: String,
     kinds: Kinds,
-    /// Result of the rig.
+    /// Result of the load loop.
     pub result: RunResult,
     loop_stats: LoopStats,
     error_log: ErrorLog,
@@ -39,7 +39,7 @@ pub struct Measured {
     issued: u64,
     completed: u64,
     /// Requests that never completed.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostRequest>,
     warmed_up: WarmedUp,
     engine: String,
     interval_ns: Option<u64>,
@@ -61,27 +61,33 @@ pub struct Ran {
     pub in_use: Option<String>,
 }
 
-/// Collects the results of a thread. Either nothing is under way in its rig, or the lost requests were given up.
-pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage, all_back: bool) -> Measured {
+/// Collects the results of a thread. Either nothing is under way in its load loop, or the lost requests were given up.
+pub fn gather(
+    worker: &WorkerSpec,
+    load_loop: LoadLoop,
+    loop_stats: LoopStats,
+    usage: Usage,
+    all_back: bool,
+) -> Measured {
     let nothing = SystemRecord::new("", "", Value::Null);
     let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, worker.seed, GENERATOR_NAME);
-    let (errors, error_log, engine) = (rig.errors, rig.error_log.clone(), rig.engine());
-    let (issued, completed) = (rig.issued, rig.completed);
-    let errno = rig.broken.as_ref().map(|broken| broken.errno);
-    let zones = rig.zone_counters();
-    let mut rig = rig;
-    let mut samples = std::mem::take(&mut rig.samples);
-    if let Some(measuring) = rig.measuring.take() {
-        samples.end(measuring.end_ns.unwrap_or(rig.now_ns), measuring.kinds());
+    let (errors, error_log, engine) = (load_loop.errors, load_loop.error_log.clone(), load_loop.engine());
+    let (issued, completed) = (load_loop.issued, load_loop.completed);
+    let errno = load_loop.broken.as_ref().map(|broken| broken.errno);
+    let zones = load_loop.zone_counters();
+    let mut load_loop = load_loop;
+    let mut samples = std::mem::take(&mut load_loop.samples);
+    if let Some(measuring) = load_loop.measuring.take() {
+        samples.end(measuring.end_ns.unwrap_or(load_loop.now_ns), measuring.kinds());
         measuring.write_to(&mut result);
     }
-    rig.tell_counts();
-    let integrity = rig.take_integrity();
-    let (lost, warmed_up) = (rig.lost(), rig.warmed_up);
-    assert_eq!(lost.len() as u64, issued - completed, "what was issued came back or is lost");
-    let handing_over = rig.handing_over.take();
+    load_loop.store_counts();
+    let integrity = load_loop.take_integrity();
+    let (lost, warmed_up) = (load_loop.lost(), load_loop.warmed_up);
+    assert_eq!(lost.len() as u64, issued - completed, "every issued request completed or is lost");
+    let handing_over = load_loop.handing_over.take();
     if !all_back {
-        rig.into_engine().abandon();
+        load_loop.into_engine().abandon();
     }
     let mut kinds = with_errors(std::mem::take(&mut result.kinds), &errors);
     if let Some(handing_over) = handing_over {
@@ -106,7 +112,7 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
         engine,
         interval_ns: worker.interval_ns,
         zones,
-        targets: worker.targets.iter().flat_map(|target| told(target)).collect(),
+        targets: worker.targets.iter().flat_map(|target| target_notes(target)).collect(),
         integrity,
     }
 }
@@ -145,9 +151,9 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     }
     result.checks = checks(all);
     result.notes = notes(all, &error_log, &lateness);
-    result.integrity = checked(all).map(Checked::told);
+    result.integrity = checked(all).map(Checked::integrity);
     let by_hand = || by_somebody.then(|| "stopped by hand".to_owned());
-    let has_hung = || all.iter().any(|one| !one.lost.is_empty()).then(|| "requests never came back".to_owned());
+    let has_hung = || all.iter().any(|one| !one.lost.is_empty()).then(|| "requests never completed".to_owned());
     result.ended_early = error_log.fatal.or_else(|| in_use.clone()).or_else(by_hand).or_else(has_hung);
     result
 }
@@ -206,11 +212,11 @@ fn join_sampling(result: &mut RunResult, all: &[Measured]) {
     let (mut low_ns, mut high_ns) = (0.0, 0.0);
     for one in all.iter().filter(|one| count(one) > 0.0) {
         match one.result.sampling.mean {
-            Known::Between { low_ns: low, high_ns: high } => {
+            Estimate::Between { low_ns: low, high_ns: high } => {
                 low_ns += low * count(one) / total;
                 high_ns += high * count(one) / total;
             }
-            too_short @ Known::TooShort(_) => {
+            too_short @ Estimate::TooShort(_) => {
                 result.sampling.mean = too_short;
                 return;
             }
@@ -218,7 +224,7 @@ fn join_sampling(result: &mut RunResult, all: &[Measured]) {
         result.sampling.warm_up_requests += one.result.sampling.warm_up_requests;
     }
     if total > 0.0 {
-        result.sampling.mean = Known::Between { low_ns, high_ns };
+        result.sampling.mean = Estimate::Between { low_ns, high_ns };
     }
 }
 
@@ -255,7 +261,7 @@ pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
             names.push(&one.name);
         }
     }
-    let told = |name: &str| {
+    let text = |name: &str| {
         let (mut kinds, mut usage, mut samples) = (Kinds::default(), Usage::default(), Samples::default());
         let (mut duration_ns, mut threads_ns, mut threads) = (0, 0, 0u32);
         let mut depth_ns = [0; DEPTHS.len()];
@@ -282,7 +288,7 @@ pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
         facts.extend(samples.facts());
         StreamResult { name: name.to_owned(), kinds, facts }
     };
-    names.into_iter().map(told).collect()
+    names.into_iter().map(text).collect()
 }
 
 /// Verdicts on the reads of all threads together.
@@ -294,11 +300,11 @@ fn checks(all: &[Measured]) -> Vec<Check> {
     let (issued, completed) = all.iter().fold((0, 0), |sum, one| (sum.0 + one.issued, sum.1 + one.completed));
     // Each lost request is listed, so none goes unnoticed.
     let given_up: u64 = all.iter().map(|one| one.lost.len() as u64).sum();
-    let told = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
+    let text = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
     let conserved = Check {
         name: "requests in = requests out".to_owned(),
         passed: issued == completed + given_up,
-        detail: format!("{issued} in, {completed} out{told}"),
+        detail: format!("{issued} in, {completed} out{text}"),
     };
     let own = all.iter().flat_map(|one| one.result.checks.iter());
     let failed = own.clone().find(|check| !check.passed).or_else(|| own.clone().next());
@@ -311,7 +317,7 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
         notes.push(first.engine.clone());
     }
     if all.len() > 1 {
-        notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
+        notes.push(format!("{} threads: the queue depth is the sum over threads, without a distribution", all.len()));
     }
     if error_log.count > 0 {
         notes.push(format!(
@@ -320,19 +326,19 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
             error_log.first.join("; ")
         ));
     }
-    let lost: Vec<Lost> = all.iter().flat_map(|one| one.lost.iter().cloned()).collect();
-    notes.extend(told_of_lost(&lost));
-    notes.extend(told_of_warm_up(all));
-    for told in all.iter().flat_map(|one| &one.targets) {
-        if !notes.contains(told) {
-            notes.push(told.clone());
+    let lost: Vec<LostRequest> = all.iter().flat_map(|one| one.lost.iter().cloned()).collect();
+    notes.extend(describe_lost(&lost));
+    notes.extend(describe_warm_up(all));
+    for text in all.iter().flat_map(|one| &one.targets) {
+        if !notes.contains(text) {
+            notes.push(text.clone());
         }
     }
     all.iter().flat_map(|one| &one.loop_stats.notes).for_each(|note| notes.push(note.clone()));
     let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
     if late_ns > 1_000_000 {
         notes.push(format!(
-            "1 % of the requests were issued more than {:.1} ms late by this program",
+            "1 % of the requests were issued more than {:.1} ms late by headstack",
             late_ns as f64 / 1e6
         ));
     }
@@ -340,10 +346,10 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
 }
 
 /// Describes the lost requests in one line: how many of each kind, and the oldest individually.
-pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
+pub fn describe_lost(lost: &[LostRequest]) -> Option<String> {
     let when = match lost.first()?.as_asked {
-        true => "when they were given up, as asked".to_owned(),
-        false => format!("{} s after the end and were given up", PATIENCE_NS / 1_000_000_000),
+        true => "when they were abandoned, as requested".to_owned(),
+        false => format!("{} s after the end and were abandoned", PATIENCE_NS / 1_000_000_000),
     };
     let count = |kind: Kind| lost.iter().filter(|one| one.request.kind == kind).count();
     let counts = Kind::ALL.iter().filter(|&&kind| count(kind) > 0).map(|&kind| match count(kind) {
@@ -352,9 +358,9 @@ pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
         count => format!("{count} {}s", kind.name()),
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let mut oldest: Vec<&Lost> = lost.iter().collect();
+    let mut oldest: Vec<&LostRequest> = lost.iter().collect();
     oldest.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
-    let told = oldest.iter().take(LOST_TOLD).map(|Lost { target, request, age_ns, .. }| {
+    let text = oldest.iter().take(LOST_TOLD).map(|LostRequest { target, request, age_ns, .. }| {
         let what = match request.kind {
             Kind::Flush => format!("flush of {target}"),
             kind => {
@@ -362,34 +368,34 @@ pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
                 format!("{} of {length} at byte {offset} of {target}", kind.name())
             }
         };
-        format!("{what}, {:.2} s under way", *age_ns as f64 / 1e9)
+        format!("{what}, {:.2} s in flight", *age_ns as f64 / 1e9)
     });
-    let told = told.collect::<Vec<_>>().join("; ");
+    let text = text.collect::<Vec<_>>().join("; ");
     let more = match lost.len().saturating_sub(LOST_TOLD) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    Some(format!("{} had not come back {when} ({counts}): {told}{more}", counted(lost.len() as u64, "request")))
+    Some(format!("{} had not completed {when} ({counts}): {text}{more}", counted(lost.len() as u64, "request")))
 }
 
 /// Describes the excluded warm-up of the threads that had one.
-fn told_of_warm_up(all: &[Measured]) -> Option<String> {
-    let (mut asked, mut came, mut longest_ns) = (0, 0, 0);
+fn describe_warm_up(all: &[Measured]) -> Option<String> {
+    let (mut wanted, mut came, mut longest_ns) = (0, 0, 0);
     for WarmedUp { requests, requests_asked, time_ns } in all.iter().map(|one| one.warmed_up) {
-        (asked, came, longest_ns) = (asked + requests_asked, came + requests, longest_ns.max(time_ns));
+        (wanted, came, longest_ns) = (wanted + requests_asked, came + requests, longest_ns.max(time_ns));
     }
     let seconds = longest_ns as f64 / 1e9;
-    match (came, asked) {
+    match (came, wanted) {
         _ if longest_ns == 0 => None,
-        (came, asked) if came < asked => Some(format!(
-            "warm-up: ended after {seconds:.2} s with {came} of {asked} requests, which are left out; a time, such as \
-             10s, makes it longer"
+        (came, wanted) if came < wanted => Some(format!(
+            "warm-up: ended after {seconds:.2} s with {came} of {wanted} requests, which are excluded; set a time, such as \
+             10s, for a longer warm-up"
         )),
-        (came, _) => Some(format!("warm-up, left out: {} in {seconds:.2} s", counted(came, "request"))),
+        (came, _) => Some(format!("warm-up, excluded: {} in {seconds:.2} s", counted(came, "request"))),
     }
 }
 
 /// Notes on a target.
-fn told(target: &Target) -> Vec<String> {
+fn target_notes(target: &Target) -> Vec<String> {
     target.notes().iter().map(|note| format!("{}: {note}", target.name())).collect()
 }

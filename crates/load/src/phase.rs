@@ -68,7 +68,7 @@ impl PhaseSpec {
             return Err(impossible("has no job with targets"));
         }
         if phase.curve_point.is_some() {
-            return Err(impossible("is a percentage of what another phase reaches, which has to run first"));
+            return Err(impossible("is a percentage of another phase's result; that phase must run first"));
         }
         for (job, targets) in phase.jobs.iter().zip(targets) {
             check_writes(job, targets)?;
@@ -188,8 +188,7 @@ fn play_pool(
         let mut end_bytes = start_of(&targets[0]);
         for target in targets {
             if start_of(target) != end_bytes {
-                let message =
-                    "shares a pool with jobs on some of its targets alone: all or none are allowed".to_owned();
+                let message = "shares a pool with jobs on only some of its targets; all or none are allowed".to_owned();
                 return Err(LoadError::Job { job: job.name.clone(), message });
             }
             end_bytes += target.whole_bytes(block_bytes);
@@ -208,7 +207,7 @@ fn play_pool(
             luns: luns.collect(),
             scenario,
             engine: engine(&phase.jobs[0], &distinct, spec.null_service_ns),
-            slots: slots.min(crate::rig::SLOTS_MAX),
+            slots: slots.min(crate::load_loop::SLOTS_MAX),
             seed: spec.seed,
             interval_ns: spec.interval_ns,
             verification: None,
@@ -230,7 +229,7 @@ fn check_writes(job: &headstack_jobfiles::Job, targets: &[Arc<Target>]) -> Resul
     match targets.iter().find(|target| writes && !target.is_writable()) {
         Some(target) => {
             let message = format!(
-                "writes to {}, which is open for reading: --destroy lets a device be written, --overwrite a file",
+                "writes to {}, which is opened read-only: use --destroy to write a device, --overwrite to write a file",
                 target.name()
             );
             Err(LoadError::Job { job: job.name.clone(), message })
@@ -252,11 +251,11 @@ fn span(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], notes: &mut Vec<
     let whole_bytes = targets.iter().map(bytes_of).fold(0u64, u64::saturating_add);
     let within = job.part.within(whole_bytes, u64::from(block_bytes));
     let (span, is_cut) = within.map_err(|message| {
-        let message = format!("the part of its targets: {message}");
+        let message = format!("its part of the targets: {message}");
         LoadError::Job { job: job.name.clone(), message }
     })?;
     if is_cut {
-        notes.push(format!("the part of {} ends with its targets, before the size that is asked for", job.name));
+        notes.push(format!("the part of {} is cut to the size of its targets", job.name));
     }
     Ok(span)
 }

@@ -7,11 +7,11 @@ use headstack_driver::{Answer, Pace, Probe, Probing};
 
 use crate::clock::{LOOK_NS, go_first};
 use crate::engine::{EngineKind, Wait};
-use crate::rig::{Rig, WorkerSpec, buffer_bytes};
+use crate::load_loop::{LoadLoop, WorkerSpec, buffer_bytes};
+use crate::synchronized_start::Start;
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
-use crate::together::Start;
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
@@ -42,7 +42,7 @@ pub fn probe(
         return Err(refused(fault));
     }
     if !target.is_writable() && probe.writes() {
-        return Err(refused("a probe that writes needs a target that may be written".to_owned()));
+        return Err(refused("a writing probe needs a writable target".to_owned()));
     }
     let slots = probe.slots().min(TIMED_SLOTS_MAX);
     let longest = probe.requests.iter().map(|request| request.length_bytes).max().unwrap_or(0);
@@ -61,12 +61,12 @@ pub fn probe(
     };
     let mut answers = vec![None; probe.requests.len()];
     let work = |context: &WorkerContext| {
-        measure(&worker, context, |rig| {
+        measure(&worker, context, |load_loop| {
             if realtime {
                 let denied = |source| LoadError::Io { target: worker.target(), action: "real-time priority", source };
                 go_first().map_err(denied)?;
             }
-            carry_out(probe, rig, &mut answers)
+            carry_out(probe, load_loop, &mut answers)
         })
     };
     run_workers(vec![work], targets, time, Start::AtOnce, progress)?;
@@ -74,35 +74,35 @@ pub fn probe(
     Ok(answers.into_iter().map_while(|answer| answer).collect())
 }
 
-fn carry_out(probe: &Probe, rig: &mut Rig, answers: &mut [Option<Answer>]) -> Result<LoopStats, LoadError> {
-    rig.look();
-    rig.start_measuring(u64::MAX);
-    let start_ns = rig.now_ns;
+fn carry_out(probe: &Probe, load_loop: &mut LoadLoop, answers: &mut [Option<Answer>]) -> Result<LoopStats, LoadError> {
+    load_loop.look();
+    load_loop.start_measuring(u64::MAX);
+    let start_ns = load_loop.now_ns;
     let mut probing = Probing::new(probe);
     let mut numbers: Vec<usize> = Vec::new();
     let is_timed = matches!(probe.pace, Pace::Times(_));
-    while !rig.is_stopped() && (!probing.is_over() || rig.under_way() > 0) {
-        rig.look();
-        while rig.has_room()
-            && let Some((number, due_ns, request)) = probing.take(rig.now_ns - start_ns)
+    while !load_loop.is_stopped() && (!probing.is_over() || load_loop.under_way() > 0) {
+        load_loop.look();
+        while load_loop.has_room()
+            && let Some((number, due_ns, request)) = probing.take(load_loop.now_ns - start_ns)
         {
-            let intended_ns = if is_timed { start_ns + due_ns } else { rig.now_ns };
-            let slot = rig.issue(intended_ns, request) as usize;
+            let intended_ns = if is_timed { start_ns + due_ns } else { load_loop.now_ns };
+            let slot = load_loop.issue(intended_ns, request) as usize;
             if slot >= numbers.len() {
                 numbers.resize(slot + 1, 0);
             }
             numbers[slot] = number;
         }
-        let due_ns = if rig.has_room() { probing.next_due_ns().saturating_add(start_ns) } else { u64::MAX };
-        rig.wait(Wait::Until(due_ns.min(rig.now_ns + LOOK_NS)))?;
-        rig.settle(|ended| {
+        let due_ns = if load_loop.has_room() { probing.next_due_ns().saturating_add(start_ns) } else { u64::MAX };
+        load_loop.wait(Wait::Until(due_ns.min(load_loop.now_ns + LOOK_NS)))?;
+        load_loop.settle(|ended| {
             let (issued_ns, completed_ns) = (ended.flight.intended_ns, ended.at_ns);
             answers[numbers[ended.slot as usize]] = Some(Answer { issued_ns, completed_ns, failed: ended.failed });
             probing.completed(ended.at_ns - start_ns);
         });
         let share = probing.share();
-        rig.tell(|_| share);
+        load_loop.update_progress(|_| share);
     }
-    rig.close(rig.now_ns);
+    load_loop.close(load_loop.now_ns);
     Ok(LoopStats::default())
 }

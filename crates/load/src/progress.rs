@@ -39,7 +39,7 @@ pub struct Progress {
 impl WorkerProgress {
     /// Stores the worker's current counts.
     #[inline]
-    pub fn tell(&self, completed: u64, bytes: u64, response_ns: u64, errors: u64, under_way: u64) {
+    pub fn store_counts(&self, completed: u64, bytes: u64, response_ns: u64, errors: u64, under_way: u64) {
         self.completed.store(completed, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
         self.response_ns.store(response_ns, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl WorkerProgress {
 
     /// Stores the completed share of the work.
     #[inline]
-    pub fn tell_share(&self, share: f64) {
+    pub fn store_share(&self, share: f64) {
         self.share.store((share.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use headstack_workload::Request;
 
-use crate::rig::{Ended, Rig};
+use crate::load_loop::{Ended, LoadLoop};
 use crate::worker::LoopStats;
 
 /// Requests that have arrived and are not complete. Those that find no free slot wait in order of arrival; they are
@@ -28,25 +28,25 @@ struct Waiting<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// An empty queue for an idle rig.
-    pub fn new(rig: &Rig) -> Self {
+    /// An empty queue for an idle load loop.
+    pub fn new(load_loop: &LoadLoop) -> Self {
         Queue {
             waiting: VecDeque::new(),
             fresh: 0,
             under_way: Vec::new(),
-            booked_ns: rig.now_ns,
+            booked_ns: load_loop.now_ns,
             ended: Vec::new(),
             loop_stats: LoopStats::default(),
         }
     }
 
     /// Adds a request that arrives at `at_ns`, which is now or was since the last check of the target.
-    pub fn arrive(&mut self, rig: &mut Rig, at_ns: u64, request: &Request, of: T) {
-        let arrived_ns = at_ns.clamp(self.booked_ns, rig.now_ns.max(self.booked_ns));
+    pub fn arrive(&mut self, load_loop: &mut LoadLoop, at_ns: u64, request: &Request, of: T) {
+        let arrived_ns = at_ns.clamp(self.booked_ns, load_loop.now_ns.max(self.booked_ns));
         self.booked_ns = arrived_ns;
-        rig.count_depth(arrived_ns);
-        rig.waiting += 1;
-        if let Some(measuring) = &mut rig.measuring
+        load_loop.count_depth(arrived_ns);
+        load_loop.waiting += 1;
+        if let Some(measuring) = &mut load_loop.measuring
             && measuring.end_ns.is_none()
         {
             measuring.arrived += 1;
@@ -56,9 +56,9 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Issues the waiting requests as far as there is room, and calls `each` for each.
-    pub fn hand_over(&mut self, rig: &mut Rig, mut each: impl FnMut(&T, u64)) {
+    pub fn hand_over(&mut self, load_loop: &mut LoadLoop, mut each: impl FnMut(&T, u64)) {
         let mut old = self.waiting.len() as u64 - self.fresh;
-        while rig.has_room()
+        while load_loop.has_room()
             && let Some(next) = self.waiting.pop_front()
         {
             // A request that found a free slot is late because of this program.
@@ -66,48 +66,51 @@ impl<T: Copy> Queue<T> {
                 Some(fewer) => old = fewer,
                 None => {
                     self.fresh -= 1;
-                    self.loop_stats.lateness.record(rig.now_ns - next.arrived_ns);
+                    self.loop_stats.lateness.record(load_loop.now_ns - next.arrived_ns);
                 }
             }
-            rig.waiting -= 1;
-            let slot = rig.issue(next.arrived_ns, &next.request) as usize;
+            load_loop.waiting -= 1;
+            let slot = load_loop.issue(next.arrived_ns, &next.request) as usize;
             if slot >= self.under_way.len() {
                 self.under_way.resize(slot + 1, None);
             }
-            each(&next.of, rig.now_ns);
+            each(&next.of, load_loop.now_ns);
             self.under_way[slot] = Some(next.of);
         }
-        if rig.measuring.is_some() && !rig.is_over() {
+        if load_loop.measuring.is_some() && !load_loop.is_over() {
             self.loop_stats.late_arrivals += self.fresh;
         }
         self.fresh = 0;
     }
 
     /// Records completions and adds them to `done`.
-    pub fn settle(&mut self, rig: &mut Rig, done: &mut Vec<(T, Ended)>) {
+    pub fn settle(&mut self, load_loop: &mut LoadLoop, done: &mut Vec<(T, Ended)>) {
         let ended = &mut self.ended;
-        rig.settle(|one| ended.push(*one));
-        self.booked_ns = self.booked_ns.max(rig.now_ns);
+        load_loop.settle(|one| ended.push(*one));
+        self.booked_ns = self.booked_ns.max(load_loop.now_ns);
         for one in self.ended.drain(..) {
-            let of = self.under_way[one.slot as usize].take().expect("what comes back was handed over");
+            let of = self.under_way[one.slot as usize].take().expect("only submitted requests complete");
             done.push((of, one));
         }
     }
 
     /// Whether the backlog is more than a random fluctuation.
-    pub fn has_piled_up(&self, rig: &Rig) -> bool {
-        rig.measuring.as_ref().is_some_and(|measuring| measuring.has_piled_up(rig.waiting + rig.under_way()))
+    pub fn has_piled_up(&self, load_loop: &LoadLoop) -> bool {
+        load_loop
+            .measuring
+            .as_ref()
+            .is_some_and(|measuring| measuring.has_piled_up(load_loop.waiting + load_loop.under_way()))
     }
 
     /// Ends the run: waiting requests will never be issued.
-    pub fn finish(mut self, rig: &mut Rig, saturated: bool) -> LoopStats {
-        rig.close(rig.now_ns);
-        if let Some(measuring) = &mut rig.measuring {
+    pub fn finish(mut self, load_loop: &mut LoadLoop, saturated: bool) -> LoopStats {
+        load_loop.close(load_loop.now_ns);
+        if let Some(measuring) = &mut load_loop.measuring {
             self.waiting.iter().for_each(|waiting| measuring.still_outstanding(waiting.arrived_ns));
         }
         self.loop_stats.backlog = self.waiting.len() as u64;
         self.loop_stats.saturated = saturated;
-        rig.waiting = 0;
+        load_loop.waiting = 0;
         self.loop_stats
     }
 }

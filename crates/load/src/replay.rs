@@ -16,13 +16,13 @@ use serde_json::json;
 
 use crate::clock::{LOOK_NS, go_first};
 use crate::engine::{EngineKind, Wait};
+use crate::load_loop::{Ended, LoadLoop, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WorkerSpec, buffer_bytes};
 use crate::measured::{Measured, join};
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WorkerSpec, buffer_bytes};
+use crate::synchronized_start::Start;
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
-use crate::together::Start;
 use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
@@ -130,7 +130,7 @@ where
     };
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&slots) {
-        let message = format!("{slots} requests at a time; 1 to {slots_max} are allowed");
+        let message = format!("queue depth {slots}; 1 to {slots_max} is allowed");
         return Err(ReplayError::Settings(message).into());
     }
     let mut written = spec.targets.iter().filter(|target| spec.writes == Writes::AsRecorded && target.is_writable());
@@ -222,29 +222,29 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
         Err(_) => Ok(false),
     };
     let mut played = None;
-    let measured = measure(worker, context, |rig| {
+    let measured = measure(worker, context, |load_loop| {
         if realtime {
             let denied = |source| LoadError::Io { target: worker.target(), action: "real-time priority", source };
             go_first().map_err(denied)?;
         }
         let mut stage: Stage<E> =
-            Stage::new(Player::new(replay, capacity_bytes, recording.block_bytes, &mut source)?, rig, replay);
-        if let Err(error) = stage.play(rig, &mut sink) {
+            Stage::new(Player::new(replay, capacity_bytes, recording.block_bytes, &mut source)?, load_loop, replay);
+        if let Err(error) = stage.play(load_loop, &mut sink) {
             // Requests that had arrived are played to their end; if the kernel accepts no more, that error is reported.
-            let wound_up = stage.wind_up(rig, &mut sink);
-            if rig.completed == 0 {
+            let wound_up = stage.wind_up(load_loop, &mut sink);
+            if load_loop.completed == 0 {
                 return Err(wound_up.err().unwrap_or(error));
             }
-            rig.give_up(wound_up.err().unwrap_or(error).to_string());
+            load_loop.give_up(wound_up.err().unwrap_or(error).to_string());
         }
-        let (loop_stats, came_of_it) = stage.finish(rig);
+        let (loop_stats, came_of_it) = stage.finish(load_loop);
         played = Some(came_of_it);
         Ok(loop_stats)
     })?;
-    Ok((measured, played.expect("what was measured was played")))
+    Ok((measured, played.expect("a measured run was played")))
 }
 
-/// A player and its rig.
+/// A player and its load loop.
 struct Stage<'t, E> {
     player: Player<'t, E>,
     queue: Queue<Issue>,
@@ -259,54 +259,54 @@ struct Stage<'t, E> {
 
 impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
     /// Starts the clock now, with the first batch at hand.
-    fn new(player: Player<'t, E>, rig: &mut Rig, replay: &Replay) -> Self {
-        rig.look();
-        rig.start_measuring(u64::MAX);
+    fn new(player: Player<'t, E>, load_loop: &mut LoadLoop, replay: &Replay) -> Self {
+        load_loop.look();
+        load_loop.start_measuring(u64::MAX);
         let is_timed = matches!(replay.mode, ReplayMode::Timed { .. });
-        let (queue, requests_max) = (Queue::new(rig), replay.requests_max.unwrap_or(u64::MAX));
-        Stage { player, queue, done: Vec::new(), start_ns: rig.now_ns, is_timed, requests_max, piled_up: false }
+        let (queue, requests_max) = (Queue::new(load_loop), replay.requests_max.unwrap_or(u64::MAX));
+        Stage { player, queue, done: Vec::new(), start_ns: load_loop.now_ns, is_timed, requests_max, piled_up: false }
     }
 
     /// Plays to the completion of the last request, or until the user stops it.
-    fn play(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) -> Result<(), E> {
-        while !rig.is_stopped() {
-            rig.look();
-            self.arrive(rig)?;
-            self.hand_over(rig);
+    fn play(&mut self, load_loop: &mut LoadLoop, sink: &mut Option<&mut Sink>) -> Result<(), E> {
+        while !load_loop.is_stopped() {
+            load_loop.look();
+            self.arrive(load_loop)?;
+            self.hand_over(load_loop);
             let due_ns = match self.player.next_due()? {
                 // If there is no room, a completion comes first.
-                Due::At(at_ns) if rig.has_room() => self.start_ns.saturating_add(at_ns),
+                Due::At(at_ns) if load_loop.has_room() => self.start_ns.saturating_add(at_ns),
                 Due::At(_) | Due::AfterCompletion => u64::MAX,
                 Due::Never => break,
             };
-            rig.wait(Wait::Until(due_ns.min(rig.now_ns + LOOK_NS)))?;
+            load_loop.wait(Wait::Until(due_ns.min(load_loop.now_ns + LOOK_NS)))?;
             // Arrivals up to now precede completions seen now.
-            let arrived = self.arrive(rig);
-            self.settle(rig, sink);
+            let arrived = self.arrive(load_loop);
+            self.settle(load_loop, sink);
             arrived?;
-            rig.tell(|rig| (rig.completed as f64 / self.requests_max as f64).min(1.0));
+            load_loop.update_progress(|load_loop| (load_loop.completed as f64 / self.requests_max as f64).min(1.0));
         }
         Ok(())
     }
 
     /// Completes the requests that have arrived, and reads no more of the trace.
-    fn wind_up(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) -> Result<(), E> {
-        while !rig.is_stopped() && rig.waiting + rig.under_way() > 0 {
-            rig.look();
-            self.hand_over(rig);
-            rig.wait(Wait::Until(rig.now_ns + LOOK_NS))?;
-            self.settle(rig, sink);
+    fn wind_up(&mut self, load_loop: &mut LoadLoop, sink: &mut Option<&mut Sink>) -> Result<(), E> {
+        while !load_loop.is_stopped() && load_loop.waiting + load_loop.under_way() > 0 {
+            load_loop.look();
+            self.hand_over(load_loop);
+            load_loop.wait(Wait::Until(load_loop.now_ns + LOOK_NS))?;
+            self.settle(load_loop, sink);
         }
         Ok(())
     }
 
-    fn hand_over(&mut self, rig: &mut Rig) {
+    fn hand_over(&mut self, load_loop: &mut LoadLoop) {
         let (player, start_ns) = (&mut self.player, self.start_ns);
-        self.queue.hand_over(rig, |issue, at_ns| player.issued(issue, at_ns - start_ns));
+        self.queue.hand_over(load_loop, |issue, at_ns| player.issued(issue, at_ns - start_ns));
     }
 
-    fn settle(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) {
-        self.queue.settle(rig, &mut self.done);
+    fn settle(&mut self, load_loop: &mut LoadLoop, sink: &mut Option<&mut Sink>) {
+        self.queue.settle(load_loop, &mut self.done);
         for (issue, ended) in self.done.drain(..) {
             self.player.completed(issue.slot, ended.at_ns - self.start_ns);
             if let Some(sink) = sink {
@@ -316,16 +316,16 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
     }
 
     /// Lets all requests arrive that are due by now.
-    fn arrive(&mut self, rig: &mut Rig) -> Result<(), E> {
-        while let Some(issue) = self.player.take(rig.now_ns - self.start_ns)? {
-            self.queue.arrive(rig, self.start_ns + issue.due_ns, &issue.request, issue);
-            self.piled_up = self.is_timed && self.queue.has_piled_up(rig);
+    fn arrive(&mut self, load_loop: &mut LoadLoop) -> Result<(), E> {
+        while let Some(issue) = self.player.take(load_loop.now_ns - self.start_ns)? {
+            self.queue.arrive(load_loop, self.start_ns + issue.due_ns, &issue.request, issue);
+            self.piled_up = self.is_timed && self.queue.has_piled_up(load_loop);
         }
         Ok(())
     }
 
-    fn finish(self, rig: &mut Rig) -> (LoopStats, Played) {
-        (self.queue.finish(rig, self.piled_up), self.player.finish())
+    fn finish(self, load_loop: &mut LoadLoop) -> (LoopStats, Played) {
+        (self.queue.finish(load_loop, self.piled_up), self.player.finish())
     }
 }
 
@@ -382,8 +382,8 @@ impl Stencil {
             (Some((number, kind)), Some(target)) => Err(ReplayError::Request {
                 number,
                 message: format!(
-                    "is a {kind}, and {target} is open for reading: --destroy lets a device be written, --overwrite a \
-                     file; --writes skip leaves writes out, as-reads reads instead"
+                    "is a {kind}, and {target} is opened read-only: use --destroy to write a device, --overwrite to write a \
+                     file, --writes skip to omit writes, or --writes as-reads to read instead"
                 ),
             }),
             _ => Ok(()),
@@ -392,12 +392,12 @@ impl Stencil {
 
     fn notes(&self) -> Vec<String> {
         let counts = [
-            (self.skipped, "write or trim left out, as requested", "writes and trims left out, as requested"),
+            (self.skipped, "write or trim omitted, as requested", "writes and trims omitted, as requested"),
             (self.as_reads, "write replayed as a read, as requested", "writes replayed as reads, as requested"),
             (
                 self.ordered,
-                "ordered request issued like all others: Linux hands no order on",
-                "ordered requests issued like all others: Linux hands no order on",
+                "ordered request issued without its barrier, which Linux does not support",
+                "ordered requests issued without their barrier, which Linux does not support",
             ),
         ];
         let some = counts.into_iter().filter(|(count, ..)| *count > 0);

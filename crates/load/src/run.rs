@@ -9,14 +9,14 @@ use headstack_workload::Arrivals;
 
 use crate::LoadError;
 use crate::job::Job;
+use crate::load_loop::WorkerSpec;
 use crate::log::Log;
 use crate::measured::{join, streams};
 use crate::progress::Progress;
-use crate::rig::WorkerSpec;
 use crate::spec::Spec;
+use crate::synchronized_start::Start;
 use crate::target::Target;
 use crate::threads::{WorkerContext, measure, run_workers};
-use crate::together::Start;
 use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
 use crate::worker::work;
@@ -63,9 +63,9 @@ pub fn run_logged(
                 own_buffers: job.verify != Verify::No || job.content != Content::Random,
                 verification: verification.filter(|_| job.verify != Verify::No),
             };
-            let measured = measure(&worker, context, |rig| {
-                rig.log = log.map(|log| (Arc::clone(log), number));
-                work(job, rig)
+            let measured = measure(&worker, context, |load_loop| {
+                load_loop.log = log.map(|log| (Arc::clone(log), number));
+                work(job, load_loop)
             });
             if spec.ends_with_first {
                 context.stop.store(true, Ordering::Relaxed);

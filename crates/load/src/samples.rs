@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_tell_how_even_a_rate_was() {
+    fn windows_show_the_variation_of_the_rate() {
         let mut kinds = Kinds::default();
         let mut samples = Samples::default();
         samples.start(1_000);

@@ -11,13 +11,15 @@ use headstack_workload::{Span, WorkloadError};
 
 use crate::clock::LOOK_NS;
 use crate::engine::{EngineKind, Wait};
+use crate::load_loop::{
+    Ended, LoadLoop, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WarmedUp, WorkerSpec, buffer_bytes,
+};
 use crate::measured::{Measured, join};
 use crate::queue::Queue;
-use crate::rig::{Ended, Rig, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, WarmedUp, WorkerSpec, buffer_bytes};
+use crate::synchronized_start::Start;
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
-use crate::together::Start;
 use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
@@ -59,7 +61,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     check_writes(spec)?;
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&spec.slots) {
-        let message = format!("{} requests at a time; 1 to {slots_max} are allowed", spec.slots);
+        let message = format!("queue depth {}; 1 to {slots_max} is allowed", spec.slots);
         return Err(LoadError::Job { job: scenario.name.clone(), message });
     }
     let worker = WorkerSpec {
@@ -78,16 +80,16 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     begin(spec.verification.as_deref())?;
     let play = |context: &WorkerContext| -> Result<(Measured, ClientsReport), LoadError> {
         let mut reported = None;
-        let measured = measure(&worker, context, |rig| {
-            let mut runner = Runner::new(scenario, clients, rig);
-            if let Err(error) = runner.play(rig) {
-                rig.give_up(error.to_string());
+        let measured = measure(&worker, context, |load_loop| {
+            let mut runner = Runner::new(scenario, clients, load_loop);
+            if let Err(error) = runner.play(load_loop) {
+                load_loop.give_up(error.to_string());
             }
-            let (loop_stats, report) = runner.finish(rig);
+            let (loop_stats, report) = runner.finish(load_loop);
             reported = Some(report);
             Ok::<_, LoadError>(loop_stats)
         })?;
-        Ok((measured, reported.expect("what was measured was played")))
+        Ok((measured, reported.expect("a measured run was played")))
     };
     let time = Target::common_time(&targets)?;
     let (played, ran) = run_workers(vec![play], &targets, time, Start::Together, progress)?;
@@ -121,7 +123,7 @@ fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
         spec.luns.iter().filter(|(name, _)| is_used(name)).try_for_each(|(_, target)| target.check_untended())?;
         if let Some((_, target)) = refused {
             let message = format!(
-                "{} writes to {}, which is open for reading: --destroy lets a device be written, --overwrite a file",
+                "{} writes to {}, which is opened read-only: use --destroy to write a device, --overwrite to write a file",
                 stream.name,
                 target.name()
             );
@@ -141,53 +143,53 @@ struct Runner<'s> {
 }
 
 impl<'s> Runner<'s> {
-    fn new(scenario: &'s Scenario, clients: Clients, rig: &mut Rig) -> Self {
-        rig.look();
-        Runner { scenario, clients, queue: Queue::new(rig), start_ns: rig.now_ns }
+    fn new(scenario: &'s Scenario, clients: Clients, load_loop: &mut LoadLoop) -> Self {
+        load_loop.look();
+        Runner { scenario, clients, queue: Queue::new(load_loop), start_ns: load_loop.now_ns }
     }
 
     /// Plays to the end, or until the user stops it.
-    fn play(&mut self, rig: &mut Rig) -> Result<(), LoadError> {
-        self.maybe_start_measuring(rig);
+    fn play(&mut self, load_loop: &mut LoadLoop) -> Result<(), LoadError> {
+        self.maybe_start_measuring(load_loop);
         let (queue, start_ns) = (&mut self.queue, self.start_ns);
-        self.clients.begin(|next| arrive(queue, rig, start_ns, next));
+        self.clients.begin(|next| arrive(queue, load_loop, start_ns, next));
         let mut done: Vec<(Owner, Ended)> = Vec::new();
-        while !rig.is_stopped() && !rig.is_over() {
-            rig.look();
-            self.ask_all(rig);
-            self.queue.hand_over(rig, |_, _| {});
-            let until_ns = self.next_due_ns().min(rig.now_ns + LOOK_NS).min(rig.deadline_ns());
-            rig.wait(Wait::Until(until_ns))?;
+        while !load_loop.is_stopped() && !load_loop.is_over() {
+            load_loop.look();
+            self.ask_all(load_loop);
+            self.queue.hand_over(load_loop, |_, _| {});
+            let until_ns = self.next_due_ns().min(load_loop.now_ns + LOOK_NS).min(load_loop.deadline_ns());
+            load_loop.wait(Wait::Until(until_ns))?;
             // Actions of clients up to now precede completions seen now.
-            self.ask_all(rig);
-            self.queue.settle(rig, &mut done);
+            self.ask_all(load_loop);
+            self.queue.settle(load_loop, &mut done);
             for (owner, ended) in done.drain(..) {
-                self.complete(rig, owner, &ended);
+                self.complete(load_loop, owner, &ended);
             }
-            self.maybe_start_measuring(rig);
-            self.maybe_end(rig);
-            rig.count_depth(rig.now_ns.max(self.start_ns));
-            rig.tell(|rig| {
-                let measuring = rig.measuring.as_ref();
-                measuring.map_or(0.0, |measuring| self.clients.end().share_done(measuring, rig.now_ns))
+            self.maybe_start_measuring(load_loop);
+            self.maybe_end(load_loop);
+            load_loop.count_depth(load_loop.now_ns.max(self.start_ns));
+            load_loop.update_progress(|load_loop| {
+                let measuring = load_loop.measuring.as_ref();
+                measuring.map_or(0.0, |measuring| self.clients.end().share_done(measuring, load_loop.now_ns))
             });
         }
         Ok(())
     }
 
-    /// Time at which a client must be polled next, on the rig's clock.
+    /// Time at which a client must be polled next, on the load loop's clock.
     fn next_due_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.clients.next_due_ns())
     }
 
     /// Polls all clients that are due.
-    fn ask_all(&mut self, rig: &mut Rig) {
-        while self.next_due_ns() <= rig.now_ns {
-            self.clients.ask(|next| arrive(&mut self.queue, rig, self.start_ns, next));
+    fn ask_all(&mut self, load_loop: &mut LoadLoop) {
+        while self.next_due_ns() <= load_loop.now_ns {
+            self.clients.issue_next(|next| arrive(&mut self.queue, load_loop, self.start_ns, next));
         }
     }
 
-    fn complete(&mut self, rig: &mut Rig, owner: Owner, ended: &Ended) {
+    fn complete(&mut self, load_loop: &mut LoadLoop, owner: Owner, ended: &Ended) {
         let request = &ended.flight.request;
         match ended {
             Ended { counted: false, .. } => {}
@@ -204,38 +206,38 @@ impl<'s> Runner<'s> {
             ),
         }
         let at_ns = ended.at_ns - self.start_ns;
-        self.clients.completed(owner, at_ns, |next| arrive(&mut self.queue, rig, self.start_ns, next));
+        self.clients.completed(owner, at_ns, |next| arrive(&mut self.queue, load_loop, self.start_ns, next));
     }
 
-    fn maybe_start_measuring(&mut self, rig: &mut Rig) {
-        let time_ns = rig.now_ns - self.start_ns;
-        if rig.measuring.is_some() || !self.clients.is_warm(rig.completed, time_ns) {
+    fn maybe_start_measuring(&mut self, load_loop: &mut LoadLoop) {
+        let time_ns = load_loop.now_ns - self.start_ns;
+        if load_loop.measuring.is_some() || !self.clients.is_warm(load_loop.completed, time_ns) {
             return;
         }
         let requests_asked = self.scenario.warm_up.requests;
-        rig.warmed_up = WarmedUp { requests: rig.completed, requests_asked, time_ns };
-        rig.requests_max = self.clients.end().requests;
-        rig.start_measuring(self.clients.end().time_ns);
+        load_loop.warmed_up = WarmedUp { requests: load_loop.completed, requests_asked, time_ns };
+        load_loop.requests_max = self.clients.end().requests;
+        load_loop.start_measuring(self.clients.end().time_ns);
         self.clients.start_measuring(time_ns);
     }
 
-    fn maybe_end(&self, rig: &mut Rig) {
-        if let Some(measuring) = &rig.measuring
-            && self.clients.is_over(measuring, measuring.completed + rig.errors.iter().sum::<u64>())
+    fn maybe_end(&self, load_loop: &mut LoadLoop) {
+        if let Some(measuring) = &load_loop.measuring
+            && self.clients.is_over(measuring, measuring.completed + load_loop.errors.iter().sum::<u64>())
         {
-            rig.close(rig.now_ns);
+            load_loop.close(load_loop.now_ns);
         }
     }
 
-    fn finish(self, rig: &mut Rig) -> (LoopStats, ClientsReport) {
-        rig.start_measuring(0);
+    fn finish(self, load_loop: &mut LoadLoop) -> (LoopStats, ClientsReport) {
+        load_loop.start_measuring(0);
         let saturated = self.clients.has_piled_up();
-        let loop_stats = self.queue.finish(rig, saturated);
-        let end_ns = rig.measuring.as_ref().and_then(|measuring| measuring.end_ns).unwrap_or(rig.now_ns);
+        let loop_stats = self.queue.finish(load_loop, saturated);
+        let end_ns = load_loop.measuring.as_ref().and_then(|measuring| measuring.end_ns).unwrap_or(load_loop.now_ns);
         (loop_stats, self.clients.finish(end_ns.saturating_sub(self.start_ns)))
     }
 }
 
-fn arrive(queue: &mut Queue<Owner>, rig: &mut Rig, start_ns: u64, next: &ClientIssue) {
-    queue.arrive(rig, start_ns + next.due_ns, &next.request, next.owner);
+fn arrive(queue: &mut Queue<Owner>, load_loop: &mut LoadLoop, start_ns: u64, next: &ClientIssue) {
+    queue.arrive(load_loop, start_ns + next.due_ns, &next.request, next.owner);
 }

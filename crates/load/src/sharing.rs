@@ -27,7 +27,8 @@ impl Job {
             && outstanding < threads
             && outstanding > 0
         {
-            let message = format!("{threads} threads cannot share {outstanding} requests; one each is needed");
+            let message =
+                format!("{threads} threads for queue depth {outstanding}; one request per thread is required");
             return Err(refused(message).into());
         }
         if threads == 1 {
@@ -170,8 +171,8 @@ mod tests {
 
     #[test]
     fn threads_without_a_request_are_refused() {
-        let said = |threads| job(RANDOM).shared(threads).err().unwrap().to_string();
-        assert_eq!(said(9), "threads: 9 threads cannot share 8 requests; one each is needed");
-        assert_eq!(said(0), "threads: 0 is not allowed; 1 or more is");
+        let error_of = |threads| job(RANDOM).shared(threads).err().unwrap().to_string();
+        assert_eq!(error_of(9), "threads: 9 threads cannot share 8 requests; one each is needed");
+        assert_eq!(error_of(0), "threads: 0 is not allowed; 1 or more is");
     }
 }

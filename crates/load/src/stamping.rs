@@ -74,7 +74,7 @@ impl<'a> Stamping<'a> {
             let bytes = mapped.length_bytes;
             if targets.len() > 1 && !bytes.is_multiple_of(unit_bytes) {
                 return Err(refused(format!(
-                    "has {bytes} bytes; beside others it is verified in whole units of {unit_bytes} bytes only"
+                    "has {bytes} bytes; with other targets, only multiples of {unit_bytes} bytes can be verified"
                 )));
             }
             let judge = match basis {
@@ -115,7 +115,7 @@ impl<'a> Stamping<'a> {
         here.ticket = None;
         let length = request.length_bytes;
         if request.kind != Kind::Trim && length > self.buffer_bytes {
-            let message = format!("a request of {length} bytes: those of up to {} can be verified", self.buffer_bytes);
+            let message = format!("a request of {length} bytes; up to {} can be verified", self.buffer_bytes);
             return Err(LoadError::Target { target: "integrity".to_owned(), message });
         }
         let Judge::Ledger(stamper) = &pieces[piece].judge else { return Ok(()) };
@@ -212,8 +212,8 @@ impl<'a> Stamping<'a> {
 
 impl Checked {
     /// Returns the verdicts as results print them.
-    pub fn told(self) -> Integrity {
-        self.report.told(self.unit_bytes)
+    pub fn integrity(self) -> Integrity {
+        self.report.to_integrity(self.unit_bytes)
     }
 
     /// Merges two sets of verdicts.

@@ -19,7 +19,7 @@ pub struct TargetMap {
 
 /// Destination of requests to a piece.
 #[derive(Clone, Debug)]
-pub enum At {
+pub enum TargetHandle {
     /// An open file.
     File(RawFd),
     /// An open block device, which supports trims.
@@ -36,7 +36,7 @@ pub enum At {
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// Destination of its requests.
-    pub at: At,
+    pub at: TargetHandle,
     /// Start in the address space.
     pub start_bytes: u64,
     /// Size in bytes.
@@ -48,23 +48,25 @@ impl Piece {
     #[inline]
     pub fn fd(&self) -> RawFd {
         match &self.at {
-            At::File(fd) | At::Device(fd) => *fd,
-            At::Namespace(namespace) => namespace.fd(),
-            At::Export(_) | At::Nowhere => -1,
+            TargetHandle::File(fd) | TargetHandle::Device(fd) => *fd,
+            TargetHandle::Namespace(namespace) => namespace.fd(),
+            TargetHandle::Export(_) | TargetHandle::Nowhere => -1,
         }
     }
 
     /// Whether it is a block device.
     #[inline]
     pub fn is_device(&self) -> bool {
-        matches!(self.at, At::Device(_))
+        matches!(self.at, TargetHandle::Device(_))
     }
 
     /// The NBD export, if it is one.
     pub fn export(&self) -> Option<&Arc<Export>> {
         match &self.at {
-            At::Export(export) => Some(export),
-            At::File(_) | At::Device(_) | At::Namespace(_) | At::Nowhere => None,
+            TargetHandle::Export(export) => Some(export),
+            TargetHandle::File(_) | TargetHandle::Device(_) | TargetHandle::Namespace(_) | TargetHandle::Nowhere => {
+                None
+            }
         }
     }
 
@@ -72,8 +74,8 @@ impl Piece {
     #[inline]
     pub fn namespace(&self) -> Option<&Arc<Namespace>> {
         match &self.at {
-            At::Namespace(namespace) => Some(namespace),
-            At::File(_) | At::Device(_) | At::Export(_) | At::Nowhere => None,
+            TargetHandle::Namespace(namespace) => Some(namespace),
+            TargetHandle::File(_) | TargetHandle::Device(_) | TargetHandle::Export(_) | TargetHandle::Nowhere => None,
         }
     }
 }
@@ -89,7 +91,7 @@ pub struct TargetPlace {
 
 impl TargetMap {
     /// Concatenates files of these sizes.
-    pub fn new(files: impl IntoIterator<Item = (At, u64)>) -> TargetMap {
+    pub fn new(files: impl IntoIterator<Item = (TargetHandle, u64)>) -> TargetMap {
         let mut capacity_bytes = 0;
         let piece = |(at, length_bytes)| {
             let start_bytes = capacity_bytes;
@@ -151,8 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn files_lie_one_after_another_and_requests_stay_within_one() {
-        let map = TargetMap::new([(At::File(3), 8192), (At::Device(4), 4096), (At::File(5), 16_384)]);
+    fn files_are_concatenated_and_requests_stay_within_one() {
+        let map = TargetMap::new([
+            (TargetHandle::File(3), 8192),
+            (TargetHandle::Device(4), 4096),
+            (TargetHandle::File(5), 16_384),
+        ]);
         assert_eq!(map.capacity_bytes(), 28_672);
         let place = |offset, length| map.place(&read(offset, length));
         assert_eq!(place(0, 4096), TargetPlace { piece: 0, offset_bytes: 0 });

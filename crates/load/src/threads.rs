@@ -8,11 +8,11 @@ use std::thread::Thread;
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS, Time, calibrate_tsc, set_timer_slack};
 use crate::engine::Engine;
+use crate::load_loop::{LoadLoop, WorkerSpec};
 use crate::measured::{Measured, Ran, gather};
 use crate::progress::{Progress, WorkerProgress};
-use crate::rig::{Rig, WorkerSpec};
+use crate::synchronized_start::Start;
 use crate::target::Target;
-use crate::together::Start;
 use crate::usage::Usage;
 use crate::waker::Waker;
 use crate::watch::watched;
@@ -70,7 +70,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     let results: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(Vec::new());
     let mut ran = Ran { began_ns: 0, by_somebody: false, in_use: None };
     let supervisor = std::thread::current();
-    let mut clocks = Clock::of_threads(time, works.len() + 1);
+    let mut clocks = Clock::for_threads(time, works.len() + 1);
     let own = clocks.pop().expect("one more than works");
     let load = || {
         std::thread::scope(|scope| {
@@ -85,7 +85,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
                     if outcome.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
-                    results.lock().expect("nobody panics with the lock").push((index, outcome));
+                    results.lock().expect("the lock is not poisoned").push((index, outcome));
                 });
             }
             if !start.wait(&own) {
@@ -115,8 +115,8 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     ran.in_use = in_use;
     // The first thread past the barrier begins the run, even if the watching thread is still asleep.
     ran.began_ns = ran.began_ns.min(began.into_inner());
-    start.tell(ran.began_ns);
-    let mut results = results.into_inner().expect("nobody panics with the lock");
+    start.report_start(ran.began_ns);
+    let mut results = results.into_inner().expect("the lock is not poisoned");
     results.sort_by_key(|&(index, _)| index);
     let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
     Ok((measured, ran))
@@ -142,7 +142,7 @@ impl Drop for EndOfWorker<'_> {
 pub fn measure<E: From<LoadError> + Display>(
     worker: &WorkerSpec,
     context: &WorkerContext,
-    load: impl FnOnce(&mut Rig) -> Result<LoopStats, E>,
+    load: impl FnOnce(&mut LoadLoop) -> Result<LoopStats, E>,
 ) -> Result<Measured, E> {
     set_timer_slack();
     let setup = worker.setup();
@@ -158,19 +158,20 @@ pub fn measure<E: From<LoadError> + Display>(
         clock.sleep_until(start_ns.min(clock.now_ns() + LOOK_NS));
     }
     let before = Usage::of_this_thread();
-    let mut rig = Rig::new(engine, worker, context.live, context.stop, clock)?;
-    let (loop_stats, all_back) = match load(&mut rig).and_then(|loop_stats| Ok((loop_stats, rig.drain()?))) {
+    let mut load_loop = LoadLoop::new(engine, worker, context.live, context.stop, clock)?;
+    let (loop_stats, all_back) = match load(&mut load_loop).and_then(|loop_stats| Ok((loop_stats, load_loop.drain()?)))
+    {
         Ok(ended) => ended,
-        Err(error) if rig.completed == 0 => return Err(error),
+        Err(error) if load_loop.completed == 0 => return Err(error),
         // The kernel accepts no more requests: the results so far are kept.
         Err(error) => {
-            rig.error_log.fatal.get_or_insert(error.to_string());
+            load_loop.error_log.fatal.get_or_insert(error.to_string());
             context.stop.store(true, Ordering::Relaxed);
-            rig.start_measuring(0);
-            rig.close(rig.now_ns);
+            load_loop.start_measuring(0);
+            load_loop.close(load_loop.now_ns);
             (LoopStats::default(), false)
         }
     };
     let usage = Usage::of_this_thread().since(&before);
-    Ok(gather(worker, rig, loop_stats, usage, all_back))
+    Ok(gather(worker, load_loop, loop_stats, usage, all_back))
 }

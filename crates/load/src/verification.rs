@@ -27,10 +27,10 @@ pub enum LedgerPlace {
 
 /// For each verified target, the allowed contents.
 pub struct Verification {
-    known: Vec<Known>,
+    opened: Vec<OpenedBasis>,
 }
 
-struct Known {
+struct OpenedBasis {
     /// Kept open, so that its address is not reused.
     target: Arc<Target>,
     basis: Basis,
@@ -76,36 +76,40 @@ impl Verification {
         }
         // No ledger is left behind for a run that is impossible.
         jobs.iter().try_for_each(|job| job.check())?;
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut requirements: Vec<Requirements> = Vec::new();
         for job in jobs.iter().filter(|job| job.verify != Verify::No) {
             for target in &job.targets {
                 let stamps = job.verify != Verify::Check;
-                match asked.iter_mut().find(|one| Arc::ptr_eq(&one.target, target)) {
+                match requirements.iter_mut().find(|one| Arc::ptr_eq(&one.target, target)) {
                     Some(one) => {
                         one.unit_bytes = common_divisor(one.unit_bytes, job.unit_bytes()?);
                         one.stamps |= stamps;
                     }
-                    None => asked.push(Asked { target: Arc::clone(target), unit_bytes: job.unit_bytes()?, stamps }),
+                    None => requirements.push(Requirements {
+                        target: Arc::clone(target),
+                        unit_bytes: job.unit_bytes()?,
+                        stamps,
+                    }),
                 }
             }
         }
         for job in jobs.iter().filter(|job| job.writes()) {
-            let is_asked = |target: &&Arc<Target>| asked.iter().any(|one| Arc::ptr_eq(&one.target, target));
+            let is_asked = |target: &&Arc<Target>| requirements.iter().any(|one| Arc::ptr_eq(&one.target, target));
             let refused = |message| Err(LoadError::Job { job: job.name.clone(), message });
             match (job.verify, job.targets.iter().find(is_asked)) {
                 (Verify::Check, _) => {
-                    return refused("checks what is there and writes; reads alone are allowed".into());
+                    return refused("verifies existing data and writes; only reads are allowed".into());
                 }
                 (Verify::No, Some(target)) => {
                     let name = target.name();
                     return refused(format!(
-                        "writes without stamps to {name}, which other jobs verify; all are to verify"
+                        "writes without stamps to {name}, which other jobs verify; all jobs must verify"
                     ));
                 }
                 _ => {}
             }
         }
-        Verification::new(asked, place)
+        Verification::new(requirements, place)
     }
 
     /// Creates the verification of a trace or scenario, whose requests have any number of blocks.
@@ -114,26 +118,29 @@ impl Verification {
     /// As for [`of_jobs`](Self::of_jobs).
     pub fn of_blocks(targets: &[Arc<Target>], place: &LedgerPlace) -> Result<Verification, LoadError> {
         let block_bytes = Target::common_block_bytes(targets);
-        let asked =
-            targets.iter().map(|target| Asked { target: Arc::clone(target), unit_bytes: block_bytes, stamps: true });
-        Ok(Verification::new(asked.collect(), place)?.unwrap_or(Verification { known: Vec::new() }))
+        let requirements = targets.iter().map(|target| Requirements {
+            target: Arc::clone(target),
+            unit_bytes: block_bytes,
+            stamps: true,
+        });
+        Ok(Verification::new(requirements.collect(), place)?.unwrap_or(Verification { opened: Vec::new() }))
     }
 
-    fn new(asked: Vec<Asked>, place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
-        let known = asked.into_iter().enumerate().map(|(index, one)| one.open(&place.of(index)));
-        let known = known.collect::<Result<Vec<_>, _>>()?;
-        Ok(if known.is_empty() { None } else { Some(Verification { known }) })
+    fn new(requirements: Vec<Requirements>, place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
+        let opened = requirements.into_iter().enumerate().map(|(index, one)| one.open(&place.of(index)));
+        let opened = opened.collect::<Result<Vec<_>, _>>()?;
+        Ok(if opened.is_empty() { None } else { Some(Verification { opened }) })
     }
 
     /// Basis of a target; `None` if it is not verified.
     pub(crate) fn basis(&self, target: &Arc<Target>) -> Option<&Basis> {
-        self.known.iter().find(|known| Arc::ptr_eq(&known.target, target)).map(|known| &known.basis)
+        self.opened.iter().find(|opened| Arc::ptr_eq(&opened.target, target)).map(|opened| &opened.basis)
     }
 
     /// The targets that have a ledger.
     pub(crate) fn ledgers(&self) -> impl Iterator<Item = (&Arc<Target>, &Ledger)> {
-        self.known.iter().filter_map(|known| match &known.basis {
-            Basis::Ledger(stamper) => Some((&known.target, stamper.ledger())),
+        self.opened.iter().filter_map(|opened| match &opened.basis {
+            Basis::Ledger(stamper) => Some((&opened.target, stamper.ledger())),
             Basis::Stamps { .. } => None,
         })
     }
@@ -143,14 +150,14 @@ impl Verification {
 ///
 /// # Errors
 /// When there is no room for a ledger's first page.
-pub(crate) fn begin(known: Option<&Verification>) -> Result<(), LoadError> {
-    known.map_or(Ok(()), |known| known.ledgers().try_for_each(|(_, ledger)| ledger.begin()))
+pub(crate) fn begin(opened: Option<&Verification>) -> Result<(), LoadError> {
+    opened.map_or(Ok(()), |opened| opened.ledgers().try_for_each(|(_, ledger)| ledger.begin()))
 }
 
 /// Ends a run. If requests are still under way, its ledgers are as valid as after a power loss.
-pub(crate) fn end(known: Option<&Verification>, result: &mut RunResult) {
+pub(crate) fn end(opened: Option<&Verification>, result: &mut RunResult) {
     let is_at_rest = result.checks.iter().all(|check| check.passed);
-    for (target, ledger) in known.into_iter().filter(|_| is_at_rest).flat_map(Verification::ledgers) {
+    for (target, ledger) in opened.into_iter().filter(|_| is_at_rest).flat_map(Verification::ledgers) {
         if let Err(error) = ledger.end() {
             result.notes.push(format!("{}: its ledger is not on stable storage: {error}", target.name()));
         }
@@ -158,26 +165,23 @@ pub(crate) fn end(known: Option<&Verification>, result: &mut RunResult) {
 }
 
 /// Requirements of verifying jobs on a target.
-struct Asked {
+struct Requirements {
     target: Arc<Target>,
     unit_bytes: u32,
     stamps: bool,
 }
 
-impl Asked {
-    fn open(self, place: &LedgerPlace) -> Result<Known, LoadError> {
+impl Requirements {
+    fn open(self, place: &LedgerPlace) -> Result<OpenedBasis, LoadError> {
         if self.target.kind() == TargetKind::Null {
-            return Err(refused(&self.target, "stores nothing that could be verified"));
+            return Err(refused(&self.target, "stores no data to verify"));
         }
         let sector_bytes = Target::common_block_bytes(std::slice::from_ref(&self.target));
         let basis = match place {
             LedgerPlace::Existing(path) => Basis::Ledger(Stamper::resume(open_ledger(path, &self.target)?)?),
             LedgerPlace::Memory if !self.stamps => {
                 let Some((layout, run)) = recognise(&self.target)? else {
-                    return Err(refused(
-                        &self.target,
-                        "has no stamps to check, at its begin or at 1024 places spread over it",
-                    ));
+                    return Err(refused(&self.target, "has no stamps at its start or at 1024 offsets spread over it"));
                 };
                 Basis::Stamps { layout, run }
             }
@@ -191,12 +195,12 @@ impl Asked {
         let unit_bytes = basis.layout().unit_bytes();
         if !self.unit_bytes.is_multiple_of(unit_bytes) {
             let message = format!(
-                "carries stamps in units of {unit_bytes} bytes; requests whose lengths and places are multiples of {} are not whole units",
+                "has stamps in units of {unit_bytes} bytes; lengths and offsets are multiples of {}, not of whole units",
                 self.unit_bytes
             );
             return Err(refused(&self.target, &message));
         }
-        Ok(Known { target: self.target, basis })
+        Ok(OpenedBasis { target: self.target, basis })
     }
 }
 
@@ -208,7 +212,7 @@ pub(crate) fn open_ledger(path: &Path, target: &Target) -> Result<Ledger, LoadEr
     let ledger = Ledger::open(path)?;
     let (span_bytes, capacity_bytes) = (ledger.layout().span_bytes(), target.capacity_bytes());
     if span_bytes > capacity_bytes || capacity_bytes - span_bytes >= u64::from(ledger.layout().sector_bytes()) {
-        let message = format!("is of a target of {span_bytes} bytes, and {} has {capacity_bytes}", target.name());
+        let message = format!("is of a target of {span_bytes} bytes, but {} has {capacity_bytes}", target.name());
         return Err(LoadError::Target { target: path.display().to_string(), message });
     }
     Ok(ledger)

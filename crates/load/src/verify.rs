@@ -21,15 +21,15 @@ use crate::clock::{LOOK_NS, Time};
 use crate::engine::{EngineKind, Wait};
 use crate::integrity::{Layout, Ledger, Scanner};
 use crate::job::Job;
+use crate::load_loop::{LoadLoop, VERIFIED_SLOTS_MAX, WorkerSpec};
 use crate::measured::{Measured, Ran, checked, join, streams};
 use crate::recognise::{READ_BYTES, read, read_now, recognise};
-use crate::rig::{Rig, VERIFIED_SLOTS_MAX, WorkerSpec};
 use crate::spec::Spec;
 use crate::stamping::Checked;
+use crate::synchronized_start::Start;
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
-use crate::together::Start;
 use crate::verification::{Verification, end, open_ledger};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
@@ -66,11 +66,11 @@ pub struct VerifySpec {
 pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let ledger = spec.ledger.as_deref().map(|path| open_ledger(path, &spec.target)).transpose()?;
     let against = match &ledger {
-        Some(ledger) => Against::Ledger(ledger),
+        Some(ledger) => VerifyBasis::Ledger(ledger),
         None => match recognise(&spec.target)? {
-            Some((layout, run)) => Against::Stamps { layout, run },
+            Some((layout, run)) => VerifyBasis::Stamps { layout, run },
             None => {
-                let message = "has no stamps, at its begin or at 1024 places spread over it".to_owned();
+                let message = "has no stamps at its start or at 1024 offsets spread over it".to_owned();
                 return Err(LoadError::Target { target: spec.target.name().to_owned(), message });
             }
         },
@@ -96,16 +96,16 @@ pub(crate) fn finish(
     let has_lost = measured.iter().any(|one| !one.lost.is_empty());
     if has_lost || result.ended_early.is_some() {
         if passes.peek().is_some() {
-            result.notes.push("what was written was not read again: the run ended early".to_owned());
+            result.notes.push("written data were not verified: the run ended early".to_owned());
         }
     } else {
         let mut checked = checked(measured);
         for (target, ledger) in passes {
             match read_again(target, ledger, reads_of(spec, target), result, progress) {
-                Ok((found, read)) => {
-                    checked = checked.into_iter().chain(found).reduce(Checked::and);
+                Ok((basis_found, read)) => {
+                    checked = checked.into_iter().chain(basis_found).reduce(Checked::and);
                     if spec.tells_streams {
-                        tell_reads(spec, target, &read, result);
+                        add_read_stream(spec, target, &read, result);
                     }
                 }
                 Err(error) => {
@@ -113,7 +113,7 @@ pub(crate) fn finish(
                 }
             }
         }
-        result.integrity = checked.map(Checked::told);
+        result.integrity = checked.map(Checked::integrity);
     }
     end(Some(known), result);
 }
@@ -126,14 +126,14 @@ fn read_again(
     result: &mut RunResult,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Option<Checked>, Vec<Measured>), LoadError> {
-    let against = Against::Ledger(ledger);
+    let against = VerifyBasis::Ledger(ledger);
     let (read, ran) = pass(target, &against, reads, None, progress)?;
     if ran.by_somebody {
         result.ended_early.get_or_insert("stopped by hand".to_owned());
     }
     let whole = join(&result.system, &Value::Null, 0, &read, &ran);
     let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
-    result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
+    result.notes.push(format!("{}: verified {mb:.1} MB of written data in {seconds:.2} s", target.name()));
     result.notes.extend(whole.notes.into_iter().skip(1));
     Ok((checked(&read), read))
 }
@@ -155,10 +155,10 @@ fn reads_of(spec: &Spec, target: &Arc<Target>) -> Reads {
 pub const VERIFYING: &str = " (verify)";
 
 /// Adds the reads as a stream next to that of the first job that requested them.
-fn tell_reads(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut RunResult) {
-    let asked =
+fn add_read_stream(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut RunResult) {
+    let has_reads =
         |job: &&Job| job.verify == Verify::StampAndRead && job.targets.iter().any(|other| Arc::ptr_eq(other, target));
-    let Some(job) = spec.jobs.iter().find(asked) else { return };
+    let Some(job) = spec.jobs.iter().find(has_reads) else { return };
     let name = format!("{}{VERIFYING}", job.name);
     for stream in streams(read) {
         match result.streams.iter_mut().find(|known| known.name == name) {
@@ -196,7 +196,7 @@ impl Reads {
 }
 
 /// Basis for judging a pass.
-pub(crate) enum Against<'a> {
+pub(crate) enum VerifyBasis<'a> {
     /// A ledger with nothing under way.
     Ledger(&'a Ledger),
     /// Only the stamps.
@@ -208,26 +208,28 @@ pub(crate) enum Against<'a> {
     },
 }
 
-impl Against<'_> {
+impl VerifyBasis<'_> {
     fn layout(&self) -> Layout {
         match self {
-            Against::Ledger(ledger) => ledger.layout(),
-            Against::Stamps { layout, .. } => *layout,
+            VerifyBasis::Ledger(ledger) => ledger.layout(),
+            VerifyBasis::Stamps { layout, .. } => *layout,
         }
     }
 
     fn scanner(&self) -> Scanner<'_> {
         match self {
-            Against::Ledger(ledger) => Scanner::new(ledger),
-            Against::Stamps { layout, run } => Scanner::without_ledger(*layout, Some(*run)),
+            VerifyBasis::Ledger(ledger) => Scanner::new(ledger),
+            VerifyBasis::Stamps { layout, run } => Scanner::without_ledger(*layout, Some(*run)),
         }
     }
 
     /// The next stretch of `units` to read.
     fn next(&self, units: Range<u64>, most: u64) -> Option<Range<u64>> {
         match self {
-            Against::Ledger(ledger) => ledger.written(units, most, GAP_BYTES / u64::from(ledger.layout().unit_bytes())),
-            Against::Stamps { .. } => {
+            VerifyBasis::Ledger(ledger) => {
+                ledger.written(units, most, GAP_BYTES / u64::from(ledger.layout().unit_bytes()))
+            }
+            VerifyBasis::Stamps { .. } => {
                 Some(units.start..units.end.min(units.start + most)).filter(|units| !units.is_empty())
             }
         }
@@ -240,7 +242,7 @@ impl Against<'_> {
 /// When the kernel refuses the engine, or units are no multiples of the target's blocks.
 pub(crate) fn pass(
     target: &Arc<Target>,
-    against: &Against,
+    against: &VerifyBasis,
     reads: Reads,
     interval_ns: Option<u64>,
     progress: &mut dyn FnMut(&Progress) -> bool,
@@ -250,8 +252,8 @@ pub(crate) fn pass(
     let unit_bytes = layout.unit_bytes();
     if !unit_bytes.is_multiple_of(block_bytes) {
         let message = format!(
-            "carries stamps in units of {unit_bytes} bytes, and direct requests are of {block_bytes}; through the page \
-             cache they can be read"
+            "has stamps in units of {unit_bytes} bytes, but direct requests need {block_bytes}; use buffered \
+             I/O to read them"
         );
         return Err(LoadError::Target { target: target.name().to_owned(), message });
     }
@@ -285,15 +287,15 @@ pub(crate) fn pass(
         let part = |edge: u64| (u128::from(units) * u128::from(edge) / u128::from(threads)) as u64;
         let (worker, part) = (&worker, part(thread)..part(thread + 1));
         move |context: &WorkerContext| {
-            let mut found = None;
-            let mut measured = measure(worker, context, |rig| {
+            let mut basis_found = None;
+            let mut measured = measure(worker, context, |load_loop| {
                 let mut reading = Reading::new(against, part, read_bytes, reads.depth);
-                let outcome = reading.read_all(rig, &worker.map);
-                rig.close(rig.now_ns);
-                found = Some(Checked { report: reading.scanner.finish(), unit_bytes });
+                let outcome = reading.read_all(load_loop, &worker.map);
+                load_loop.close(load_loop.now_ns);
+                basis_found = Some(Checked { report: reading.scanner.finish(), unit_bytes });
                 outcome.map(|()| LoopStats::default())
             })?;
-            measured.integrity = found;
+            measured.integrity = basis_found;
             Ok::<_, LoadError>(measured)
         }
     });
@@ -302,7 +304,7 @@ pub(crate) fn pass(
 
 /// Part of a pass that one thread reads.
 struct Reading<'a> {
-    against: &'a Against<'a>,
+    against: &'a VerifyBasis<'a>,
     scanner: Scanner<'a>,
     part: Range<u64>,
     /// Units still to be read.
@@ -313,12 +315,12 @@ struct Reading<'a> {
     /// Queue depth.
     depth: u32,
     /// Reads under way, by offset; their slots rotate.
-    under_way: VecDeque<Under>,
+    under_way: VecDeque<PendingRead>,
     issued: u64,
 }
 
 /// A read under way.
-struct Under {
+struct PendingRead {
     slot: u32,
     request: Request,
     /// Whether it failed, once it has completed.
@@ -326,7 +328,7 @@ struct Under {
 }
 
 impl<'a> Reading<'a> {
-    fn new(against: &'a Against<'a>, part: Range<u64>, read_bytes: u32, depth: u32) -> Reading<'a> {
+    fn new(against: &'a VerifyBasis<'a>, part: Range<u64>, read_bytes: u32, depth: u32) -> Reading<'a> {
         let unit_bytes = against.layout().unit_bytes();
         Reading {
             against,
@@ -341,35 +343,35 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn read_all(&mut self, rig: &mut Rig, map: &TargetMap) -> Result<(), LoadError> {
-        rig.look();
-        rig.start_measuring(u64::MAX);
-        while !rig.is_stopped() {
-            while self.under_way.len() < self.depth as usize && self.issue_next(rig) {}
+    fn read_all(&mut self, load_loop: &mut LoadLoop, map: &TargetMap) -> Result<(), LoadError> {
+        load_loop.look();
+        load_loop.start_measuring(u64::MAX);
+        while !load_loop.is_stopped() {
+            while self.under_way.len() < self.depth as usize && self.issue_next(load_loop) {}
             if self.under_way.is_empty() {
                 break;
             }
-            rig.wait(Wait::Until(rig.now_ns + LOOK_NS))?;
+            load_loop.wait(Wait::Until(load_loop.now_ns + LOOK_NS))?;
             let under_way = &mut self.under_way;
-            rig.settle(|ended| {
+            load_loop.settle(|ended| {
                 if let Some(read) = under_way.iter_mut().find(|read| read.slot == ended.slot) {
                     read.failed = Some(ended.failed);
                 }
             });
-            while let Some(Under { failed: Some(_), .. }) = self.under_way.front() {
-                self.judge_next(rig, map)?;
+            while let Some(PendingRead { failed: Some(_), .. }) = self.under_way.front() {
+                self.judge_next(load_loop, map)?;
             }
             let (part, rest) = (&self.part, &self.rest);
-            rig.tell(|_| (rest.start - part.start) as f64 / (part.end - part.start).max(1) as f64);
+            load_loop.update_progress(|_| (rest.start - part.start) as f64 / (part.end - part.start).max(1) as f64);
         }
         if self.rest.start < self.rest.end {
-            self.scanner.note("the pass was ended before it had read everything");
+            self.scanner.note("the pass ended before it had read everything");
         }
         Ok(())
     }
 
     /// Issues the next read, if any is left.
-    fn issue_next(&mut self, rig: &mut Rig) -> bool {
+    fn issue_next(&mut self, load_loop: &mut LoadLoop) -> bool {
         let unit_bytes = u64::from(self.unit_bytes);
         let most = u64::from(self.read_bytes) / unit_bytes;
         let Some(units) = self.against.next(self.rest.clone(), most) else {
@@ -381,23 +383,23 @@ impl<'a> Reading<'a> {
         let request = read((units.start * unit_bytes, ((units.end - units.start) * unit_bytes) as u32));
         let slot = (self.issued % u64::from(self.depth)) as u32;
         self.issued += 1;
-        rig.issue_in(slot, &request);
-        self.under_way.push_back(Under { slot, request, failed: None });
+        load_loop.issue_in(slot, &request);
+        self.under_way.push_back(PendingRead { slot, request, failed: None });
         true
     }
 
     /// Judges the read that was issued first and has completed.
-    fn judge_next(&mut self, rig: &mut Rig, map: &TargetMap) -> Result<(), LoadError> {
-        let Some(Under { slot, request, failed }) = self.under_way.pop_front() else { return Ok(()) };
+    fn judge_next(&mut self, load_loop: &mut LoadLoop, map: &TargetMap) -> Result<(), LoadError> {
+        let Some(PendingRead { slot, request, failed }) = self.under_way.pop_front() else { return Ok(()) };
         let Request { offset_bytes, length_bytes, .. } = request;
         if failed != Some(true) {
-            return self.scanner.read(offset_bytes, rig.buffer(slot, length_bytes));
+            return self.scanner.read(offset_bytes, load_loop.buffer(slot, length_bytes));
         }
         for offset_bytes in (offset_bytes..offset_bytes + u64::from(length_bytes)).step_by(self.unit_bytes as usize) {
-            if rig.is_stopped() {
+            if load_loop.is_stopped() {
                 break;
             }
-            let unit = rig.buffer(slot, self.unit_bytes);
+            let unit = load_loop.buffer(slot, self.unit_bytes);
             if read_now(map, offset_bytes, unit) == Some(self.unit_bytes) {
                 self.scanner.read(offset_bytes, unit)?;
             } else {

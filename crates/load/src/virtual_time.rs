@@ -39,7 +39,7 @@ impl State {
         let next = sleepers.min();
         self.awake = next.map(|(_, number)| number);
         if let Some((wakes_ns, _)) = next {
-            debug_assert!(wakes_ns >= self.now_ns, "nobody wakes in the past");
+            debug_assert!(wakes_ns >= self.now_ns, "a wake-up time is in the future");
             self.now_ns = wakes_ns;
         }
     }
@@ -55,7 +55,7 @@ impl VirtualClock {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().expect("nobody panics with the lock")
+        self.shared.state.lock().expect("the lock is not poisoned")
     }
 
     /// Current time.
@@ -71,7 +71,7 @@ impl VirtualClock {
     /// Returns at `at_ns` plus the delay of all sleeps; at once if that is past.
     pub fn sleep_until(&self, at_ns: u64) {
         let mut state = self.state();
-        assert_eq!(state.awake, Some(self.number), "who sleeps was awake");
+        assert_eq!(state.awake, Some(self.number), "a sleeping thread was awake");
         if at_ns > state.now_ns {
             state.wakes_ns[self.number] = Some(at_ns.saturating_add(self.late_ns));
             state.wake_next();
@@ -82,7 +82,7 @@ impl VirtualClock {
 
     fn until_awake<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         let is_anothers = |state: &mut State| state.awake != Some(self.number);
-        self.shared.turned.wait_while(state, is_anothers).expect("nobody panics with the lock")
+        self.shared.turned.wait_while(state, is_anothers).expect("the lock is not poisoned")
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_never_begins_keeps_nobody_waiting() {
+    fn a_thread_that_never_starts_blocks_none() {
         let mut clocks = VirtualClock::all(3, 7);
         let last = clocks.pop().unwrap();
         drop(clocks);

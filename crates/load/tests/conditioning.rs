@@ -124,7 +124,7 @@ fn one_block_of_each_device_may_be_under_way() {
 }
 
 #[test]
-fn what_was_stopped_goes_on_where_it_was() {
+fn a_stopped_pass_resumes_at_its_offset() {
     let mut pass = nulls(&[MS, 2 * MS], 64 << 20);
     let mut looks = 0;
     let (stopped, first) = passed(&pass, |_| {
@@ -176,7 +176,7 @@ fn files_are_written_to_the_last_stripe_of_the_smallest_and_then_read() {
 }
 
 #[test]
-fn failures_name_the_device_and_are_counted_where_they_are() {
+fn failures_name_their_device_and_count_there() {
     let folder = Folder::new("cut");
     let paths = [folder.file("good", MIB), folder.file("cut", MIB)];
     let targets = paths.iter().map(|path| open(path, false)).collect();

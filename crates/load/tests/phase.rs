@@ -81,7 +81,7 @@ fn each_copy_has_a_thread_and_a_group_is_one_stream() {
 }
 
 #[test]
-fn the_first_that_ends_ends_all_where_that_is_asked() {
+fn exitall_ends_all_jobs_with_the_first() {
     let text = "[global]\nsize=1m\n[short]\nnumber_ios=10\n[long]\nruntime=3600\ntime_based\n";
     let mut phase = phase(text);
     phase.ends_with_first = true;
@@ -129,7 +129,7 @@ fn nothing_is_written_to_a_target_that_is_open_for_reading() {
 }
 
 #[test]
-fn a_point_of_a_curve_needs_what_was_reached() {
+fn a_curve_point_needs_the_maximum_rate() {
     let mut point = phase("[r]\nsize=1m\n");
     point.curve_point = Some(headstack_jobfiles::CurvePoint {
         max_phase: 0,
@@ -138,7 +138,7 @@ fn a_point_of_a_curve_needs_what_was_reached() {
         stop_response_ns: None,
     });
     let spec = spec(point, &Arc::new(Target::null(MIB)), 0);
-    assert!(spec.check().err().unwrap().to_string().contains("has to run first"));
+    assert!(spec.check().err().unwrap().to_string().contains("must run first"));
 }
 
 /// Whether the first page of a file is in the page cache: what need not wait may be read without waiting.
@@ -152,7 +152,7 @@ fn is_cached(scratch: &Scratch) -> bool {
 }
 
 #[test]
-fn the_page_cache_is_emptied_where_that_is_asked() {
+fn invalidate_empties_the_page_cache() {
     for (invalidate, expected) in [(true, false), (false, true)] {
         let scratch = Scratch::new(&format!("cache-{invalidate}"), MIB);
         std::fs::File::open(&scratch.0).unwrap().sync_all().unwrap();
@@ -229,7 +229,7 @@ fn a_job_ends_at_its_first_error_unless_it_may_go_on() {
 }
 
 #[test]
-fn several_files_are_used_as_far_as_the_job_says_and_hold_its_pattern() {
+fn several_files_are_used_up_to_their_size_and_hold_the_pattern() {
     for engine in ["psync", "io_uring"] {
         let files: Vec<Scratch> = (0..2).map(|n| Scratch::new(&format!("part-{engine}-{n}"), MIB)).collect();
         let text = format!("[j]\nioengine={engine}\nfilename=a:b\nrw=write\nsize=1m\nbuffer_pattern=0xdeadbeef\n");
@@ -258,7 +258,7 @@ fn what_verified_is_a_stream_of_reads_as_long_as_the_writes() {
 }
 
 #[test]
-fn submission_is_timed_where_that_is_asked() {
+fn submission_latency_is_measured_on_request() {
     let scratch = Scratch::new("submission", MIB);
     let text = "[j]\nioengine=io_uring\niodepth=8\nrw=randread\nsize=1m\n";
     for times_handing_over in [false, true] {

@@ -291,7 +291,7 @@ fn reading_the_recording_delays_no_issue() {
 }
 
 #[test]
-fn it_goes_first_where_that_is_permitted() {
+fn a_replay_uses_realtime_priority_if_permitted() {
     let spec = ReplaySpec { realtime: true, ..spec(null(50 * US), TIMED) };
     let policy = std::sync::atomic::AtomicI32::new(-1);
     // SAFETY: asks for the policy of the calling thread.
@@ -304,7 +304,7 @@ fn it_goes_first_where_that_is_permitted() {
 }
 
 #[test]
-fn it_can_be_stopped_and_says_so() {
+fn a_stopped_run_is_reported() {
     let records = regular(100_000, MS, MS);
     for slots in [64, 1] {
         let spec = ReplaySpec { slots, ..spec(null(2 * MS), TIMED) };
@@ -319,7 +319,7 @@ fn it_can_be_stopped_and_says_so() {
 }
 
 #[test]
-fn an_error_of_the_recording_keeps_what_was_measured() {
+fn a_trace_error_keeps_the_measurements() {
     for (good, message) in [(300, "line 301: no number"), (0, "line 1: no number")] {
         let mut records = in_memory::<Failure>(regular(good, 100 * US, MS));
         let mut failing = |batch: &mut Vec<Recorded>| match records(batch) {
@@ -363,7 +363,7 @@ fn writing() -> Permission {
 }
 
 #[test]
-fn nothing_is_written_where_only_reading_is_allowed() {
+fn a_read_only_target_is_never_written() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     let before = vec![7; 8 * MIB as usize];
@@ -379,7 +379,7 @@ fn nothing_is_written_where_only_reading_is_allowed() {
     let kinds = &result.kinds;
     assert_eq!((kinds.write.count, kinds.trim.count, kinds.read.count), (0, 0, of(Kind::Read)));
     assert!(
-        result.notes.contains(&format!("{} writes and trims left out, as requested", of(Kind::Write) + of(Kind::Trim)))
+        result.notes.contains(&format!("{} writes and trims omitted, as requested", of(Kind::Write) + of(Kind::Trim)))
     );
     spec.writes = Writes::AsReads;
     let (result, _) = play(&spec, &records).unwrap();
@@ -390,7 +390,7 @@ fn nothing_is_written_where_only_reading_is_allowed() {
 }
 
 #[test]
-fn writes_and_trims_go_where_they_went() {
+fn writes_and_trims_keep_their_offsets() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     for engine in [EngineKind::Auto, EngineKind::Psync] {
@@ -474,7 +474,7 @@ fn requests_longer_than_all_buffers_are_one_request_each() {
 }
 
 #[test]
-fn failures_are_counted_and_what_hopeless_ends_it() {
+fn failures_are_counted_and_fatal_ones_end_the_replay() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     std::fs::write(&path, vec![7; 8 * MIB as usize]).unwrap();

@@ -132,7 +132,7 @@ fn a_network_takes_its_time() {
 }
 
 #[test]
-fn rates_are_kept_and_what_piles_up_counts() {
+fn rates_are_kept_and_queueing_counts() {
     let at_rate = |slots: u32| {
         let text = "run_length = { time = \"1s\" }\n[[streams]]\nname = \"rate\"\n[streams.access]\n\
                     arrivals = { open = { rate_per_s = 1000, process = \"poisson\" } }\n\
@@ -192,7 +192,7 @@ fn a_prefill_writes_all_of_a_device_and_ends() {
 }
 
 #[test]
-fn it_can_be_stopped_and_says_so() {
+fn a_stopped_run_is_reported() {
     let text = "run_length = { time = \"1h\" }\n[[streams]]\nname = \"x\"\n[streams.access]\n\
                 lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
     let spec = spec(text, null(), EngineKind::Null { service_ns: MS });

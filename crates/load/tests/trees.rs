@@ -181,11 +181,11 @@ fn damage_is_found() {
         let length = fs::metadata(file).unwrap().len().min(contents.len() as u64) as usize;
         fs::OpenOptions::new().write(true).open(file).unwrap().write_all_at(&contents[..length], 0).unwrap();
     });
-    assert!(swapped[0].contains("holds what was written to file number 1"), "{swapped:?}");
+    assert!(swapped[0].contains("has the data of file number 1"), "{swapped:?}");
 }
 
 #[test]
-fn what_headstack_did_not_make_is_left_alone() {
+fn foreign_files_are_left_unchanged() {
     let folder = Folder::new("alone");
     fs::create_dir(folder.path()).unwrap();
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
@@ -198,7 +198,7 @@ fn what_headstack_did_not_make_is_left_alone() {
     let stranger = folder.path().join("vdb.1_1.dir/thesis.txt");
     fs::write(&stranger, "years of work").unwrap();
     let error = play_trees(&phase(tree(&folder), Vec::new(), Format::Clean), &mut |_| true).unwrap_err();
-    assert!(error.to_string().contains("holds what headstack did not make"), "{error}");
+    assert!(error.to_string().contains("has files that headstack did not create"), "{error}");
     assert_eq!(fs::read_to_string(&stranger).unwrap(), "years of work");
 }
 
@@ -214,13 +214,13 @@ fn no_anchor_is_made_among_the_devices() {
     {
         let tree = Tree { anchor: anchor.display().to_string(), ..tree(&folder) };
         let error = play_trees(&phase(tree, Vec::new(), Format::Anew), &mut |_| true).unwrap_err();
-        assert!(error.to_string().contains("lies among the devices"), "{}: {error}", anchor.display());
+        assert!(error.to_string().contains("is in /dev"), "{}: {error}", anchor.display());
         assert!(!among.exists(), "{}", anchor.display());
     }
 }
 
 #[test]
-fn a_refused_tree_leaves_nothing_of_the_others() {
+fn a_refused_tree_removes_the_other_trees() {
     let (folder, taken) = (Folder::new("first"), Folder::new("taken"));
     fs::create_dir(taken.path()).unwrap();
     fs::write(taken.path().join("thesis.txt"), "years of work").unwrap();
@@ -283,7 +283,7 @@ fn loads_keep_to_their_shares() {
 }
 
 #[test]
-fn a_copy_has_its_own_stamps_and_a_move_leaves_nothing_behind() {
+fn a_copy_has_its_own_stamps_and_a_move_removes_its_source() {
     let (from, to) = (Folder::new("from"), Folder::new("to"));
     let run = |operation, verify, format| {
         let mut spec = phase(tree(&from), vec![TreeLoad { to_tree: Some(1), ..load(operation) }], format);
@@ -311,7 +311,7 @@ fn a_copy_has_its_own_stamps_and_a_move_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_stop_keeps_what_was_done() {
+fn a_stop_keeps_results() {
     let folder = Folder::new("stop");
     let mut spec =
         phase(tree(&folder), vec![TreeLoad { files: Order::Random, ..load(Operation::Getattr) }], Format::Anew);

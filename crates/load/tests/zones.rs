@@ -29,7 +29,7 @@ fn passes(count: f64) -> Limits {
 }
 
 #[test]
-fn jobs_that_share_zones_verify_what_they_write_and_reset() {
+fn jobs_that_share_zones_verify_writes_and_resets() {
     for engine in [EngineKind::Ring, EngineKind::Psync] {
         let file = TestFile::holes(ZONES * MIB);
         let target = file.open(true);
@@ -47,7 +47,7 @@ fn jobs_that_share_zones_verify_what_they_write_and_reset() {
 }
 
 #[test]
-fn a_pass_writes_what_the_zones_hold_and_a_reader_finds_it() {
+fn a_pass_writes_the_zone_capacity_and_reads_it_back() {
     let file = TestFile::holes(ZONES * MIB);
     let target = file.open(true);
     let zones = Zoning { capacity_bytes: Some(MIB / 2), ..zoning() };
@@ -66,12 +66,12 @@ fn a_pass_writes_what_the_zones_hold_and_a_reader_finds_it() {
 }
 
 #[test]
-fn a_reader_of_empty_zones_ends_and_says_so() {
+fn a_reader_of_empty_zones_ends_with_a_note() {
     let file = TestFile::holes(ZONES * MIB);
     let result = run(&spec(vec![tended(&[file.open(true)], 100.0, 100.0, requests(100), zoning())]), &mut |_| true);
     let result = result.unwrap();
     assert_eq!(result.kinds.read.count + result.kinds.read.errors, 0);
-    assert!(result.notes.iter().any(|note| note.contains("its zones held nothing more")), "{:?}", result.notes);
+    assert!(result.notes.iter().any(|note| note.contains("its zones had no more data")), "{:?}", result.notes);
 }
 
 #[test]

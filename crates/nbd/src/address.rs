@@ -54,7 +54,7 @@ impl Address {
     /// The error and the allowed forms.
     pub fn parse(text: &str) -> Result<Address, String> {
         let allowed = "nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("is no URI; {allowed} is allowed"))?;
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("is not a URI; {allowed} is allowed"))?;
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -63,13 +63,13 @@ impl Address {
         let place = match scheme.as_str() {
             "nbd" => tcp(authority)?,
             "nbd+unix" if !authority.is_empty() => {
-                return Err(format!("a socket is on no host, and {authority} is named; nbd+unix:/// is allowed"));
+                return Err(format!("a Unix socket has no host, but {authority} is named; nbd+unix:/// is allowed"));
             }
             "nbd+unix" => Place::Unix(socket(query)?.into()),
             "nbds" | "nbds+unix" | "nbds+vsock" | "nbds+ssh" => {
-                return Err(format!("{scheme} is NBD under TLS, which is not spoken here; {allowed} is allowed"));
+                return Err(format!("{scheme} is NBD over TLS, which is not supported; {allowed} is allowed"));
             }
-            _ => return Err(format!("{scheme} is not reached from here; {allowed} is allowed")),
+            _ => return Err(format!("{scheme} is not supported; {allowed} is allowed")),
         };
         Ok(Address { place, export })
     }
@@ -80,14 +80,14 @@ fn tcp(authority: &str) -> Result<Place, String> {
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
-            let (host, after) = rest.split_once(']').ok_or("an address of IPv6 ends with ]")?;
+            let (host, after) = rest.split_once(']').ok_or("an IPv6 address ends with ]")?;
             (host, after.strip_prefix(':').unwrap_or(after))
         }
         None => authority.split_once(':').unwrap_or((authority, "")),
     };
     let port = match port {
         "" => PORT,
-        text => text.parse().map_err(|_| format!("{text:?} is no port; 1 to 65535 is allowed"))?,
+        text => text.parse().map_err(|_| format!("{text:?} is not a port; 1 to 65535 is allowed"))?,
     };
     let host = if host.is_empty() { "localhost".to_owned() } else { decoded(host)? };
     Ok(Place::Tcp { host, port })
@@ -113,7 +113,7 @@ fn decoded(text: &str) -> Result<String, String> {
         }
         let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
         let byte = digits.filter(|two| !two.starts_with('+')).and_then(|two| u8::from_str_radix(two, 16).ok());
-        bytes.push(byte.ok_or_else(|| format!("{text:?}: % is followed by two hexadecimal digits"))?);
+        bytes.push(byte.ok_or_else(|| format!("{text:?}: % must be followed by two hexadecimal digits"))?);
         rest = &after[2..];
     }
     String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8"))
@@ -145,12 +145,12 @@ mod tests {
     #[test]
     fn what_is_not_reached_is_refused_by_name() {
         for (text, why) in [
-            ("nbds://host/x", "nbds is NBD under TLS"),
-            ("nbds+unix:///x?socket=s", "nbds+unix is NBD under TLS"),
-            ("nbd+vsock://2/x", "nbd+vsock is not reached"),
+            ("nbds://host/x", "nbds is NBD over TLS"),
+            ("nbds+unix:///x?socket=s", "nbds+unix is NBD over TLS"),
+            ("nbd+vsock://2/x", "nbd+vsock is not supported"),
             ("nbd+unix:///x", "names no socket"),
-            ("nbd+unix://host/x?socket=s", "on no host"),
-            ("nbd://host:port/x", "\"port\" is no port"),
+            ("nbd+unix://host/x?socket=s", "has no host"),
+            ("nbd://host:port/x", "\"port\" is not a port"),
             ("nbd://host/%4", "two hexadecimal digits"),
             ("nbd://host/%+4", "two hexadecimal digits"),
             ("nbd://[::1/x", "ends with ]"),

@@ -115,7 +115,7 @@ pub mod command {
     pub const FLAG_NO_HOLE: u16 = 1 << 1;
     /// Data in one chunk.
     pub const FLAG_DF: u16 = 1 << 2;
-    /// Asks for one extent only.
+    /// Requests only one extent.
     pub const FLAG_REQ_ONE: u16 = 1 << 3;
     /// Writes zeros only if that is quicker than writing data.
     pub const FLAG_FAST_ZERO: u16 = 1 << 4;

@@ -29,7 +29,7 @@ pub fn cases(all: u32) -> u32 {
 #[track_caller]
 pub fn left_to_test_all() -> bool {
     if !is_test_all() {
-        note_skipped(&format!("skipped: {}: left to make test-all", thread_name()));
+        note_skipped(&format!("skipped: {}: runs only in make test-all", thread_name()));
     }
     !is_test_all()
 }
@@ -113,7 +113,7 @@ fn requires(text: &str, need: Need) -> bool {
     let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let known = Need::ALL.map(Need::name);
     for name in &names {
-        assert!(known.contains(name), "HEADSTACK_REQUIRE: {name} is none of {}", known.join(", "));
+        assert!(known.contains(name), "HEADSTACK_REQUIRE: {name} is not one of {}", known.join(", "));
     }
     names.contains(&need.name())
 }

@@ -13,13 +13,13 @@ use crate::plain::Plain;
 #[pyfunction]
 pub fn system_blueprint(name: &str, drives: Vec<String>) -> PyResult<Plain<Blueprint>> {
     let drives: Vec<&str> = drives.iter().map(String::as_str).collect();
-    Blueprint::of_system(name, &drives).map(Plain).map_err(input_error)
+    Blueprint::for_system(name, &drives).map(Plain).map_err(input_error)
 }
 
 /// The blueprint of a workload or a scenario. Raises `InputError`.
 #[pyfunction]
 pub fn demand_blueprint(name: &str) -> PyResult<Plain<Blueprint>> {
-    Blueprint::of_demand(name).map(Plain).map_err(input_error)
+    Blueprint::for_demand(name).map(Plain).map_err(input_error)
 }
 
 /// Describes each point of a blueprint, on all cores: `described` with the system, or with the workload or scenario

@@ -21,7 +21,7 @@ use crate::plain::Plain;
 use crate::trace::{TraceSource, counted};
 
 /// The error in the terms of users.
-fn told(error: TraceError) -> PyErr {
+fn user_error(error: TraceError) -> PyErr {
     if error.field.is_empty() { input_error(error) } else { input_error(format!("{}: {}", error.field, error.message)) }
 }
 
@@ -34,7 +34,7 @@ pub fn trace_cache(
     options: Plain<LabOptions>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plain<LabReport>> {
-    let mut lab = Lab::new(options.0).map_err(told)?;
+    let mut lab = Lab::new(options.0).map_err(user_error)?;
     let mut reader = source.0.open()?;
     let read = AtomicU64::new(0);
     let report = py.detach(|| {
@@ -50,7 +50,7 @@ pub fn trace_cache(
             Ok(Some(lab.finish()))
         })
     })?;
-    match report.map_err(told)? {
+    match report.map_err(user_error)? {
         Some(report) => Ok(Plain(report)),
         None => Err(stopped()),
     }
@@ -59,7 +59,7 @@ pub fn trace_cache(
 /// A system behind caches.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Behind {
+pub struct BackendSystem {
     system_name: String,
     system: SystemDescription,
     hit_ns: u64,
@@ -121,7 +121,7 @@ pub fn trace_cache_behind(
     py: Python<'_>,
     source: Plain<TraceSource>,
     options: Plain<LabOptions>,
-    behind: Plain<Behind>,
+    behind: Plain<BackendSystem>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plain<BehindReport>> {
     let (Plain(source), Plain(options), Plain(behind)) = (source, options, behind);
@@ -162,7 +162,7 @@ pub fn trace_cache_behind(
 fn before(
     (policy, size): (CachePolicy, u64),
     options: &LabOptions,
-    behind: &Behind,
+    behind: &BackendSystem,
     mut reader: TraceReader,
     goes_on: &AtomicBool,
     read: &AtomicU64,
@@ -176,7 +176,7 @@ fn before(
             if !goes_on.load(Ordering::Relaxed) {
                 return Err(Failure::Sim(SimError::Stopped));
             }
-            cache.borrow_mut().ask(&batch, reader.meta(), to_back)?;
+            cache.borrow_mut().pass_to_cache(&batch, reader.meta(), to_back)?;
             read.fetch_add(batch.len() as u64, Ordering::Relaxed);
         }
         Ok(!to_back.is_empty())

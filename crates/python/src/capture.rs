@@ -18,7 +18,7 @@ use crate::plain::Plain;
 /// Options of a capture, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct CaptureRequest {
     device: String,
     method: Option<String>,
     at: Option<String>,
@@ -27,7 +27,7 @@ pub struct Asked {
     buffer_bytes: Option<u64>,
 }
 
-impl Asked {
+impl CaptureRequest {
     fn options(self) -> PyResult<CaptureOptions> {
         let method = |name: &String| {
             let names = Method::ALL.map(Method::name).join(" or ");
@@ -54,7 +54,7 @@ impl Asked {
 #[pyo3(signature = (asked, output, progress=None))]
 pub fn trace_capture(
     py: Python<'_>,
-    asked: Plain<Asked>,
+    asked: Plain<CaptureRequest>,
     output: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plain<Value>> {
@@ -62,33 +62,33 @@ pub fn trace_capture(
     let mut capture = Capture::start(&options).map_err(input_error)?;
     let mut writer = StoreWriter::create(Path::new(output)).map_err(trace_error)?;
     let seen = Mutex::new(Progress::default());
-    let tell = |py: Python<'_>| {
+    let report = |py: Python<'_>| {
         let Some(progress) = &progress else {
             return Ok(());
         };
-        let now = *seen.lock().expect("nobody panics with it");
+        let now = *seen.lock().expect("the lock is not poisoned");
         let seconds = now.elapsed.as_secs_f64();
         progress.call1(py, (now.requests, now.lost, now.rate_per_s, now.bytes_per_s, seconds)).map(drop)
     };
-    let mut outcome = None;
-    let heard = py.detach(|| {
-        interruptibly(tell, |goes_on| {
-            outcome = Some(record(&mut capture, &mut writer, goes_on, &seen));
+    let mut recorded = None;
+    let outcome = py.detach(|| {
+        interruptibly(report, |goes_on| {
+            recorded = Some(record(&mut capture, &mut writer, goes_on, &seen));
         })
     });
-    let meta = outcome.expect("the work has ended").map_err(trace_error)?;
+    let meta = recorded.expect("the work has ended").map_err(trace_error)?;
     writer.finish(&meta).map_err(trace_error)?;
-    match heard {
+    match outcome {
         // Ctrl-C ends the capture normally.
         Err(error) if !is_interruption(&error, py) => return Err(error),
         _ => {}
     }
-    let last = *seen.lock().expect("nobody panics with it");
-    let told = json!({
+    let last = *seen.lock().expect("the lock is not poisoned");
+    let summary = json!({
         "meta": meta, "method": capture.method().name(), "requests": last.requests, "bytes": last.bytes,
         "lost": last.lost, "seconds": last.elapsed.as_secs_f64(),
     });
-    Ok(Plain(told))
+    Ok(Plain(summary))
 }
 
 fn record(
@@ -104,7 +104,7 @@ fn record(
         }
         let progress = capture.poll(&mut batch)?;
         writer.write(&batch, capture.meta())?;
-        *seen.lock().expect("nobody panics with it") = progress;
+        *seen.lock().expect("the lock is not poisoned") = progress;
         if progress.is_over {
             return Ok(capture.meta().clone());
         }

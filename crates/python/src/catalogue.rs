@@ -82,8 +82,8 @@ pub fn drive_ids() -> Vec<&'static str> {
 /// The text of a drive's or volume's file in the catalogue. Raises `InputError`.
 #[pyfunction]
 pub fn drive_toml(id: &str) -> PyResult<&'static str> {
-    let found = headstack_catalogue::volumes().iter().find(|entry| entry.id == id);
-    found.map_or_else(|| text_of(headstack_catalogue::drives(), "drive", id), |entry| Ok(entry.text))
+    let entry_found = headstack_catalogue::volumes().iter().find(|entry| entry.id == id);
+    entry_found.map_or_else(|| text_of(headstack_catalogue::drives(), "drive", id), |entry| Ok(entry.text))
 }
 
 /// Ids of the volumes of clouds in the catalogue.

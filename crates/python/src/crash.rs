@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use headstack_crash::ext4::{Found, copy_folder, read_files};
-use headstack_crash::states::{Asked, CrashState, Rules, Search};
+use headstack_crash::ext4::{ReadOutcome, copy_folder, read_files};
+use headstack_crash::states::{CrashState, Rules, Search, SearchOptions};
 use headstack_crash::{
     Base, CrashError, Ending, Event, Fate, Image, Overlay, Recording, Reproduced, Start, Stored, dmlog, folder_for,
     reproduced, write_journal, write_reproducer,
@@ -191,7 +191,7 @@ pub struct CrashSearch(Mutex<Search>);
 
 impl CrashSearch {
     fn search(&self) -> MutexGuard<'_, Search> {
-        self.0.lock().expect("nobody panics with it")
+        self.0.lock().expect("the lock is not poisoned")
     }
 }
 
@@ -203,7 +203,7 @@ impl CrashSearch {
         py: Python<'_>,
         recording: &CrashRecording,
         base: Option<PathBuf>,
-        asked: Plain<Asked>,
+        asked: Plain<SearchOptions>,
     ) -> PyResult<CrashSearch> {
         let base = base_of(base.as_deref())?;
         let search = py.detach(|| Search::new(Arc::clone(&recording.0), &base, asked.0)).map_err(crash_error)?;
@@ -232,7 +232,7 @@ pub struct CrashImage(Mutex<Image>);
 
 impl CrashImage {
     fn image(&self) -> MutexGuard<'_, Image> {
-        self.0.lock().expect("nobody panics with it")
+        self.0.lock().expect("the lock is not poisoned")
     }
 }
 
@@ -285,7 +285,7 @@ pub struct CrashedDevice {
 
 impl CrashedDevice {
     fn with<T>(&self, what: impl FnOnce(&Shown) -> Result<T, CrashError>) -> PyResult<T> {
-        match &*self.shown.lock().expect("nobody panics with it") {
+        match &*self.shown.lock().expect("the lock is not poisoned") {
             Some(shown) => what(shown).map_err(crash_error),
             None => Err(input_error("the device is closed")),
         }
@@ -309,7 +309,7 @@ impl CrashedDevice {
         let shown = py.detach(|| match over {
             "nbd" => Shown::over_nbd(overlay, &folder.join("nbd")),
             "fuse" => Shown::over_fuse(overlay, &folder.join(MOUNT)),
-            _ => Err(LiveError::Asked(format!("over: {over:?} is no way to show a device; nbd and fuse are allowed"))),
+            _ => Err(LiveError::Invalid(format!("over: {over:?} cannot show a device; nbd and fuse are allowed"))),
         });
         let shown = shown.map_err(live_error)?;
         let place = shown.place().to_owned();
@@ -328,7 +328,7 @@ impl CrashedDevice {
 
     /// Ends the export.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.shown.lock().expect("nobody panics with it").take()));
+        py.detach(|| drop(self.shown.lock().expect("the lock is not poisoned").take()));
     }
 
     /// Unmounts the leftover of a killed process in a folder.
@@ -348,20 +348,20 @@ pub fn crash_folder(recording: &CrashRecording, base: Option<PathBuf>, images: u
 /// feature.
 #[pyfunction]
 pub fn ext4_files(py: Python<'_>, image: PathBuf, paths: Vec<String>) -> PyResult<Vec<Option<Py<PyBytes>>>> {
-    let files = ext4_found(py.detach(|| read_files(&image, &paths)))?;
+    let files = ext4_result(py.detach(|| read_files(&image, &paths)))?;
     Ok(files.into_iter().map(|file| file.map(|data| PyBytes::new(py, &data).unbind())).collect())
 }
 
 /// Copies a folder of an ext4 file system; returns false if it does not exist. Raises as for `ext4_files`.
 #[pyfunction]
 pub fn ext4_folder(py: Python<'_>, image: PathBuf, folder: &str, to: PathBuf) -> PyResult<bool> {
-    ext4_found(py.detach(|| copy_folder(&image, folder, &to)))
+    ext4_result(py.detach(|| copy_folder(&image, folder, &to)))
 }
 
-fn ext4_found<T>(found: Result<Found<T>, CrashError>) -> PyResult<T> {
+fn ext4_result<T>(found: Result<ReadOutcome<T>, CrashError>) -> PyResult<T> {
     match found.map_err(crash_error)? {
-        Found::Read(found) => Ok(found),
-        Found::Damaged(why) => Err(RunError::new_err(why)),
-        Found::Unknown(why) => Err(input_error(why)),
+        ReadOutcome::Read(found) => Ok(found),
+        ReadOutcome::Damaged(why) => Err(RunError::new_err(why)),
+        ReadOutcome::Unknown(why) => Err(input_error(why)),
     }
 }

@@ -23,8 +23,8 @@ pub struct Field {
 impl Field {
     #[new]
     fn new(name: String, kind: &str, unit: String, meaning: String) -> PyResult<Field> {
-        let known = Kind::ALL.into_iter().find(|known| known.to_string() == kind);
-        let kind = known.ok_or_else(|| input_error(format!("{name}: {kind:?} is no kind of cell")))?;
+        let kind_named = Kind::ALL.into_iter().find(|kind_named| kind_named.to_string() == kind);
+        let kind = kind_named.ok_or_else(|| input_error(format!("{name}: {kind:?} is not a kind of cell")))?;
         Ok(Field { name, kind, unit, meaning })
     }
 

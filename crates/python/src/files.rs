@@ -76,13 +76,13 @@ impl AtomicFile {
     /// Path for writing; `None` once it is finished or discarded.
     #[getter]
     fn draft(&self) -> Option<PathBuf> {
-        let file = self.0.lock().expect("nobody panics with it");
+        let file = self.0.lock().expect("the lock is not poisoned");
         file.as_ref().and_then(headstack_files::AtomicFile::draft).map(Path::to_owned)
     }
 
     /// Gives it its name.
     fn finish(&self) -> PyResult<()> {
-        match self.0.lock().expect("nobody panics with it").take() {
+        match self.0.lock().expect("the lock is not poisoned").take() {
             Some(file) => file.finish().map_err(file_error),
             None => Ok(()),
         }
@@ -90,7 +90,7 @@ impl AtomicFile {
 
     /// Removes the draft, unless it is finished.
     fn discard(&self) {
-        drop(self.0.lock().expect("nobody panics with it").take());
+        drop(self.0.lock().expect("the lock is not poisoned").take());
     }
 }
 

@@ -38,7 +38,7 @@ impl Share {
     ///
     /// # Errors
     /// Any exception that `progress` raises.
-    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    pub fn report(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         progress.map_or(Ok(()), |progress| progress.call1(py, (self.get(),)).map(drop))
     }
 }
@@ -50,39 +50,39 @@ pub fn ask_to_end() {
 }
 
 /// Number of requests to end.
-pub fn asked_to_end() -> u32 {
+pub fn end_requests() -> u32 {
     ASKED.load(Ordering::Relaxed)
 }
 
 /// Raises the exception of a signal, or an interruption if an end was requested.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
-    match asked_to_end() {
+    match end_requests() {
         0 => Ok(()),
         _ => Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(())),
     }
 }
 
-/// Runs `work` on another thread, since Python handles signals only on the caller's, and calls `tell` there at
-/// intervals. `work` is ended by its flag becoming false; an exception of a signal or of `tell` is raised when it has
+/// Runs `work` on another thread, since Python handles signals only on the caller's, and calls `report` there at
+/// intervals. `work` is ended by its flag becoming false; an exception of a signal or of `report` is raised when it has
 /// ended.
 pub fn interruptibly<T: Send>(
-    tell: impl Fn(Python<'_>) -> PyResult<()>,
+    report: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> PyResult<T> {
-    let (result, heard) = attended(tell, work);
-    heard.map(|()| result)
+    let (result, interruption) = attended(report, work);
+    interruption.map(|()| result)
 }
 
 /// Like [`interruptibly`] for work with results after an interruption: returns them with the exception.
 pub fn attended<T: Send>(
-    tell: impl Fn(Python<'_>) -> PyResult<()>,
+    report: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> (T, PyResult<()>) {
     // An earlier request to end takes effect at once, even if many short works follow.
-    let mut heard = Python::attach(check);
-    let goes_on = AtomicBool::new(heard.is_ok());
-    let look = || Python::attach(|py| check(py).and_then(|()| tell(py)));
+    let mut interruption = Python::attach(check);
+    let goes_on = AtomicBool::new(interruption.is_ok());
+    let look = || Python::attach(|py| check(py).and_then(|()| report(py)));
     thread::scope(|scope| {
         // The sender is dropped with the worker, whether it returns or panics.
         let (finished, finish) = channel();
@@ -92,28 +92,28 @@ pub fn attended<T: Send>(
             work(flag)
         });
         while finish.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            if heard.is_ok() {
-                heard = look();
-                goes_on.store(heard.is_ok(), Ordering::Relaxed);
+            if interruption.is_ok() {
+                interruption = look();
+                goes_on.store(interruption.is_ok(), Ordering::Relaxed);
             } else {
-                wait_impatiently(&heard, &tell);
+                wait_impatiently(&interruption, &report);
             }
         }
         let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-        (result, heard)
+        (result, interruption)
     })
 }
 
 /// A tick after a request to end: progress is still reported, and a second request stops waiting for any target.
-fn wait_impatiently(heard: &PyResult<()>, tell: &impl Fn(Python<'_>) -> PyResult<()>) {
+fn wait_impatiently(interruption: &PyResult<()>, report: &impl Fn(Python<'_>) -> PyResult<()>) {
     Python::attach(|py| {
         // Python's own handler raises every time, those of `signals.py` count.
-        if py.check_signals().is_err() || asked_to_end() > 1 {
+        if py.check_signals().is_err() || end_requests() > 1 {
             give_up_all();
         }
-        if heard.as_ref().is_err_and(|error| is_interruption(error, py)) {
+        if interruption.as_ref().is_err_and(|error| is_interruption(error, py)) {
             // An error of the callback cannot end it sooner.
-            let _ = tell(py);
+            let _ = report(py);
         }
     });
 }

@@ -44,7 +44,7 @@ use pyo3::prelude::*;
 mod _native {
     use headstack_catalogue::HostProfile;
     use headstack_catalogue::array::file::LevelName;
-    use headstack_catalogue::volume::sold::BILLED_UNITS;
+    use headstack_catalogue::volume::pricing::BILLED_UNITS;
     use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
     use pyo3::prelude::*;
     use serde::Serialize;

@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Options of an export, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct ExportRequest {
     name: String,
     /// Either this or `constant`.
     system: Option<SystemDescription>,
@@ -62,15 +62,14 @@ pub struct LiveService {
 
 #[pymethods]
 impl LiveService {
-    /// Starts an export. `progress` receives the completed share (0 to 1) while SSDs are preconditioned.
+    /// Starts an export.
     #[new]
-    #[pyo3(signature = (asked, progress=None))]
-    fn new(py: Python<'_>, asked: Plain<Asked>, progress: Option<Py<PyAny>>) -> PyResult<LiveService> {
+    fn new(py: Python<'_>, asked: Plain<ExportRequest>) -> PyResult<LiveService> {
         let Plain(asked) = asked;
         let model = match (&asked.system, asked.constant) {
             (Some(system), None) => Model::System(system.clone()),
             (None, Some((latency_ns, capacity_bytes))) => Model::Constant(Constant { latency_ns, capacity_bytes }),
-            _ => return Err(input_error("a system or a constant device is served")),
+            _ => return Err(input_error("only a system or a constant device can be served")),
         };
         let lost = Arc::default();
         let (listener, recording) = match (&asked.record, &asked.system) {
@@ -80,10 +79,10 @@ impl LiveService {
                 let recording = recording.map_err(trace_error)?;
                 (Some(listener(sender, Arc::clone(&lost))), Some((recording, receiver)))
             }
-            (Some(_), None) => return Err(input_error("record: a device of constant latency has nothing to tell")),
+            (Some(_), None) => return Err(input_error("record: a device of constant latency has no events to record")),
             (None, _) => (None, None),
         };
-        let service = started(py, &asked, &model, listener, progress.as_ref())?;
+        let service = started(py, &asked, &model, listener)?;
         // A recording of a service that did not start is dropped, and leaves no file.
         let recording = recording.map(|(recording, requests)| record(recording, requests));
         let text = |path: &PathBuf| path.display().to_string();
@@ -108,7 +107,7 @@ impl LiveService {
 
     /// Waits until no clients can connect any more, an order requests the end, or a signal arrives.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        while !self.service.lock().expect("nobody panics with it").as_ref().is_none_or(Service::is_over) {
+        while !self.service.lock().expect("the lock is not poisoned").as_ref().is_none_or(Service::is_over) {
             py.detach(|| std::thread::sleep(TICK));
             check(py)?;
         }
@@ -117,20 +116,20 @@ impl LiveService {
 
     /// Whether the directory was unmounted from outside.
     fn was_unmounted(&self) -> bool {
-        self.service.lock().expect("nobody panics with it").as_ref().is_some_and(Service::was_unmounted)
+        self.service.lock().expect("the lock is not poisoned").as_ref().is_some_and(Service::was_unmounted)
     }
 
     /// Ends the export; returns its accuracy, once the recording is in its file.
     fn stop(&self, py: Python<'_>) -> PyResult<Plain<Value>> {
-        let Some(service) = self.service.lock().expect("nobody panics with it").take() else {
+        let Some(service) = self.service.lock().expect("the lock is not poisoned").take() else {
             return Err(RunError::new_err("the export has been stopped"));
         };
         let fidelity = py.detach(|| service.stop()).map_err(live_error)?;
-        if let Some(recording) = self.recording.lock().expect("nobody panics with it").take() {
+        if let Some(recording) = self.recording.lock().expect("the lock is not poisoned").take() {
             let recorded = py.detach(|| recording.join().expect("recording does not panic"));
             recorded.map_err(trace_error)?;
-            if *self.lost.lock().expect("nobody panics with it") {
-                return Err(RunError::new_err("the recording has gaps: its disk was too slow"));
+            if *self.lost.lock().expect("the lock is not poisoned") {
+                return Err(RunError::new_err("the recording has gaps, since its disk was too slow"));
             }
         }
         Ok(Plain(json!(fidelity)))
@@ -140,16 +139,12 @@ impl LiveService {
 /// Starts the service; a signal ends that, which takes minutes if SSDs are preconditioned.
 fn started(
     py: Python<'_>,
-    asked: &Asked,
+    asked: &ExportRequest,
     model: &Model,
     listener: Option<Listener>,
-    progress: Option<&Py<PyAny>>,
 ) -> PyResult<Service> {
-    let done = Share::default();
-    let start = |goes_on: &AtomicBool| {
-        Service::start(&asked.name, model, &asked.options, listener, &|share| done.note(share, goes_on))
-    };
-    let (service, heard) = py.detach(|| attended(|py| done.tell(py, progress), start));
+    let start = |_: &AtomicBool| Service::start(&asked.name, model, &asked.options, listener);
+    let (service, heard) = py.detach(|| attended(|_| Ok(()), start));
     match (service, heard) {
         (service, Ok(())) => service.map_err(live_error),
         // The signal arrived when the start could not be ended any more.
@@ -173,7 +168,7 @@ fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<
 fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> Listener {
     Box::new(move |observed| {
         if let Err(TrySendError::Full(_)) = sender.try_send(*observed) {
-            *lost.lock().expect("nobody panics with it") = true;
+            *lost.lock().expect("the lock is not poisoned") = true;
         }
     })
 }

@@ -21,20 +21,20 @@ use serde_json::{Value, json};
 use crate::error::{input_error, load_error};
 use crate::interruptible::{attended, is_interruption};
 use crate::plain::Plain;
-use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
+use crate::play::{PlayError, ReplayRequest, ScenarioRequest};
 use crate::request_log::RequestLog;
 use crate::results::Results;
-use crate::stream::PassAsked;
-use crate::targets::{self, TargetAsked};
-use headstack_result::tables::Asked;
+use crate::stream::PassRequest;
+use crate::targets::{self, TargetRequest};
+use headstack_result::tables::RunSettings;
 
 /// A measurement, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RunAsked {
+struct RunRequest {
     system_name: String,
     workload: Value,
-    jobs: Vec<JobAsked>,
+    jobs: Vec<JobRequest>,
     seed: u64,
     interval_ns: Option<u64>,
     labels: Vec<(String, String)>,
@@ -43,7 +43,7 @@ struct RunAsked {
 /// A phase of a job file, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PhaseAsked {
+struct PhaseRequest {
     system_name: String,
     phase: Phase,
     /// Indices of the targets of each job.
@@ -58,7 +58,7 @@ struct PhaseAsked {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JobAsked {
+struct JobRequest {
     name: String,
     /// Indices of the targets.
     targets: Vec<usize>,
@@ -96,14 +96,14 @@ impl Targets {
     /// Opens targets; `progress` receives the completed share of a file's creation.
     #[new]
     #[pyo3(signature = (targets, progress=None))]
-    fn new(py: Python<'_>, targets: Vec<Plain<TargetAsked>>, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
+    fn new(py: Python<'_>, targets: Vec<Plain<TargetRequest>>, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
         let share = Mutex::new(0.0);
-        let tell = |py: Python<'_>| match &progress {
+        let report = |py: Python<'_>| match &progress {
             Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
             None => Ok(()),
         };
         let (opened, heard) = py.detach(|| {
-            attended(tell, |goes_on| {
+            attended(report, |goes_on| {
                 let hear = |done: f64| {
                     *share.lock().expect("no panics with it") = done;
                     goes_on.load(Ordering::Relaxed)
@@ -145,7 +145,7 @@ impl Targets {
     fn measure(
         &self,
         py: Python<'_>,
-        runs: Vec<Plain<RunAsked>>,
+        runs: Vec<Plain<RunRequest>>,
         progress: Option<Py<PyAny>>,
         log: Option<Py<RequestLog>>,
         ledger: Option<PathBuf>,
@@ -157,10 +157,11 @@ impl Targets {
             (Some(path), false) => LedgerPlace::New(path),
             (Some(path), true) => LedgerPlace::Existing(path),
         };
-        let runs: Vec<RunAsked> = runs.into_iter().map(checked).collect::<PyResult<_>>()?;
-        let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), ..Asked::default() }).collect();
+        let runs: Vec<RunRequest> = runs.into_iter().map(checked).collect::<PyResult<_>>()?;
+        let asked =
+            runs.iter().map(|run| RunSettings { labels: run.labels.clone(), ..RunSettings::default() }).collect();
         let specs = self.kept_if_begun(py.detach(|| self.specs(&runs, &place)).map_err(load_error))?;
-        let one = |spec: Spec, goes_on: &mut GoesOn| headstack_load::run_logged(&spec, log, goes_on);
+        let one = |spec: Spec, goes_on: &mut ProgressCallback| headstack_load::run_logged(&spec, log, goes_on);
         let results = one_by_one(py, asked, specs, progress.as_ref(), self.marked(one), load_error);
         let results = self.kept_if_begun(results);
         if let (LedgerPlace::New(path), true) = (&place, results.is_err() && !self.is_begun.load(Ordering::Relaxed)) {
@@ -175,18 +176,20 @@ impl Targets {
     fn replay(
         &self,
         py: Python<'_>,
-        replays: Vec<Plain<ReplayAsked>>,
+        replays: Vec<Plain<ReplayRequest>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Results> {
-        let asked =
-            replays.iter().map(|Plain(asked)| Asked { labels: asked.labels.clone(), ..Asked::default() }).collect();
-        let opened = |Plain(asked): Plain<ReplayAsked>| {
+        let asked = replays
+            .iter()
+            .map(|Plain(asked)| RunSettings { labels: asked.labels.clone(), ..RunSettings::default() })
+            .collect();
+        let opened = |Plain(asked): Plain<ReplayRequest>| {
             // The thread that issues requests has no time to decode them.
             let mut requests = Requests::shared(asked.source.open()?, 1).map_err(input_error)?;
             PyResult::Ok((asked, requests.remove(0)))
         };
         let replays = replays.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
-        let one = |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| {
+        let one = |(asked, requests): (ReplayRequest, Requests), goes_on: &mut ProgressCallback| {
             asked.carry_out(&self.all, requests, goes_on)
         };
         self.kept_if_begun(one_by_one(py, asked, replays, progress.as_ref(), self.marked(one), PlayError::raised))
@@ -194,14 +197,19 @@ impl Targets {
 
     /// Plays scenarios, with the options of `measure`; the targets are their LUNs.
     #[pyo3(signature = (plays, progress=None))]
-    fn play(&self, py: Python<'_>, plays: Vec<Plain<ScenarioAsked>>, progress: Option<Py<PyAny>>) -> PyResult<Results> {
-        let plays: Vec<ScenarioAsked> = plays.into_iter().map(|play| play.0).collect();
+    fn play(
+        &self,
+        py: Python<'_>,
+        plays: Vec<Plain<ScenarioRequest>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Results> {
+        let plays: Vec<ScenarioRequest> = plays.into_iter().map(|play| play.0).collect();
         plays.iter().try_for_each(|play| play.scenario.validate().map_err(input_error))?;
         let asked = plays
             .iter()
-            .map(|play| Asked { labels: play.labels.clone(), clients: play.clients, capacity_bytes: None })
+            .map(|play| RunSettings { labels: play.labels.clone(), clients: play.clients, capacity_bytes: None })
             .collect();
-        let one = |play: ScenarioAsked, goes_on: &mut GoesOn| {
+        let one = |play: ScenarioRequest, goes_on: &mut ProgressCallback| {
             play.carry_out(&self.all, self.record(&play.system_name), goes_on)
         };
         self.kept_if_begun(one_by_one(py, asked, plays, progress.as_ref(), self.marked(one), load_error))
@@ -214,12 +222,12 @@ impl Targets {
         let target = self.all.get(number).cloned().ok_or_else(no_target)?;
         self.is_begun.store(true, Ordering::Relaxed);
         let share = Mutex::new(0.0);
-        let tell = |py: Python<'_>| match &progress {
+        let report = |py: Python<'_>| match &progress {
             Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
             None => Ok(()),
         };
         let (discarded, heard) = py.detach(|| {
-            attended(tell, |goes_on| {
+            attended(report, |goes_on| {
                 target.discard(&|done| {
                     *share.lock().expect("no panics with it") = done;
                     goes_on.load(Ordering::Relaxed)
@@ -236,7 +244,7 @@ impl Targets {
     fn stream(
         &self,
         py: Python<'_>,
-        asked: Plain<PassAsked>,
+        asked: Plain<PassRequest>,
         keep: Py<PyAny>,
         progress: Py<PyAny>,
     ) -> PyResult<Plain<Value>> {
@@ -262,13 +270,13 @@ impl Targets {
             engine: engine.0,
             interval_ns: None,
         };
-        let asked = vec![Asked::default()];
-        let one = |spec: VerifySpec, goes_on: &mut GoesOn| headstack_load::verify(&spec, goes_on);
+        let asked = vec![RunSettings::default()];
+        let one = |spec: VerifySpec, goes_on: &mut ProgressCallback| headstack_load::verify(&spec, goes_on);
         one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
     }
 
     /// Refuses an impossible phase, as far as can be checked before the start.
-    fn check_phase(&self, phase: Plain<PhaseAsked>) -> PyResult<()> {
+    fn check_phase(&self, phase: Plain<PhaseRequest>) -> PyResult<()> {
         self.kept_if_begun(self.phase_spec(&phase.0).and_then(|spec| spec.check()).map(drop).map_err(load_error))
     }
 
@@ -278,38 +286,38 @@ impl Targets {
     fn measure_phase(
         &self,
         py: Python<'_>,
-        phase: Plain<PhaseAsked>,
+        phase: Plain<PhaseRequest>,
         progress: Option<Py<PyAny>>,
         log: Option<Py<RequestLog>>,
     ) -> PyResult<Results> {
         let log = log.as_ref().map(|log| &log.get().0);
         let Plain(asked) = phase;
-        let labels = vec![Asked { labels: asked.labels.clone(), ..Asked::default() }];
+        let labels = vec![RunSettings { labels: asked.labels.clone(), ..RunSettings::default() }];
         let spec = self.phase_spec(&asked).map_err(load_error)?;
-        let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, log, goes_on);
+        let one = |spec: PhaseSpec, goes_on: &mut ProgressCallback| play_phase(&spec, log, goes_on);
         self.kept_if_begun(one_by_one(py, labels, vec![spec], progress.as_ref(), self.marked(one), load_error))
     }
 }
 
 /// Receives the state of a measurement, and returns whether to continue.
-pub(crate) type GoesOn<'a> = dyn FnMut(&Progress) -> bool + 'a;
+pub(crate) type ProgressCallback<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
 /// Runs measurements one after another; `progress` receives the state of each at intervals. Results up to an
 /// interruption, or up to a measurement that could not start, are kept.
 pub(crate) fn one_by_one<R: Send, E: Display + Send>(
     py: Python<'_>,
-    asked: Vec<Asked>,
+    asked: Vec<RunSettings>,
     runs: Vec<R>,
     progress: Option<&Py<PyAny>>,
-    mut one: impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send,
+    mut one: impl FnMut(R, &mut ProgressCallback) -> Result<RunResult, E> + Send,
     raised: impl Fn(E) -> PyErr,
 ) -> PyResult<Results> {
     let present: Mutex<(usize, Progress)> = Mutex::default();
     let count = runs.len();
-    let tell = |py: Python<'_>| match progress {
+    let report = |py: Python<'_>| match progress {
         Some(progress) => {
             let (index, now) = *present.lock().expect("no panics with it");
-            progress.call1(py, (told(py, index, count, &now)?,)).map(drop)
+            progress.call1(py, (progress_dict(py, index, count, &now)?,)).map(drop)
         }
         None => Ok(()),
     };
@@ -332,7 +340,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
         }
         Ok(results)
     };
-    let (results, heard) = py.detach(|| attended(tell, work));
+    let (results, heard) = py.detach(|| attended(report, work));
     // An interruption ends the measurement and keeps it; any other exception is an error.
     if let Err(error) = heard
         && !is_interruption(&error, py)
@@ -361,8 +369,8 @@ impl Targets {
     /// Notes that a measurement has started, as soon as `one` reports progress or returns a result.
     fn marked<R, E>(
         &self,
-        mut one: impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send,
-    ) -> impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send {
+        mut one: impl FnMut(R, &mut ProgressCallback) -> Result<RunResult, E> + Send,
+    ) -> impl FnMut(R, &mut ProgressCallback) -> Result<RunResult, E> + Send {
         move |run, goes_on| {
             let result = one(run, &mut |now| {
                 self.is_begun.store(true, Ordering::Relaxed);
@@ -382,7 +390,7 @@ impl Targets {
     }
 
     /// The runs, with the common ledger of those that verify.
-    fn specs(&self, runs: &[RunAsked], place: &LedgerPlace) -> Result<Vec<Spec>, LoadError> {
+    fn specs(&self, runs: &[RunRequest], place: &LedgerPlace) -> Result<Vec<Spec>, LoadError> {
         let mut specs = runs.iter().map(|run| self.spec(run)).collect::<Result<Vec<_>, _>>()?;
         let jobs: Vec<&Job> = specs.iter().flat_map(|spec| &spec.jobs).collect();
         let verification = Verification::of_jobs(&jobs, place)?.map(Arc::new);
@@ -390,8 +398,8 @@ impl Targets {
         Ok(specs)
     }
 
-    fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
-        let shared = |job: &JobAsked| {
+    fn spec(&self, run: &RunRequest) -> Result<Spec, LoadError> {
+        let shared = |job: &JobRequest| {
             let targets = job.targets.iter().map(|&number| self.all.get(number).cloned()).collect::<Option<Vec<_>>>();
             let no_target =
                 || LoadError::Job { job: job.name.clone(), message: "names a target that is not open".into() };
@@ -432,7 +440,7 @@ impl Targets {
         })
     }
 
-    fn phase_spec(&self, asked: &PhaseAsked) -> Result<PhaseSpec, LoadError> {
+    fn phase_spec(&self, asked: &PhaseRequest) -> Result<PhaseSpec, LoadError> {
         let targets_of = |numbers: &Vec<usize>| numbers.iter().map(|&number| self.all.get(number).cloned()).collect();
         let targets: Option<Vec<Vec<Arc<Target>>>> = asked.targets.iter().map(targets_of).collect();
         let not_open =
@@ -480,22 +488,22 @@ fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
     }
 }
 
-fn checked(Plain(run): Plain<RunAsked>) -> PyResult<RunAsked> {
+fn checked(Plain(run): Plain<RunRequest>) -> PyResult<RunRequest> {
     run.jobs.iter().try_for_each(|job| job.workload.validate().map_err(input_error))?;
     Ok(run)
 }
 
-fn told<'py>(py: Python<'py>, index: usize, count: usize, now: &Progress) -> PyResult<Bound<'py, PyDict>> {
-    let told = PyDict::new(py);
-    told.set_item("run", index)?;
-    told.set_item("runs", count)?;
-    told.set_item("elapsed_s", now.elapsed_ns as f64 / 1e9)?;
-    told.set_item("share", now.share)?;
-    told.set_item("completed", now.completed)?;
-    told.set_item("bytes", now.bytes)?;
-    told.set_item("response_s", now.response_ns as f64 / 1e9)?;
-    told.set_item("errors", now.errors)?;
-    told.set_item("under_way", now.under_way)?;
-    told.set_item("ending", now.is_ending)?;
-    Ok(told)
+fn progress_dict<'py>(py: Python<'py>, index: usize, count: usize, now: &Progress) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("run", index)?;
+    dict.set_item("runs", count)?;
+    dict.set_item("elapsed_s", now.elapsed_ns as f64 / 1e9)?;
+    dict.set_item("share", now.share)?;
+    dict.set_item("completed", now.completed)?;
+    dict.set_item("bytes", now.bytes)?;
+    dict.set_item("response_s", now.response_ns as f64 / 1e9)?;
+    dict.set_item("errors", now.errors)?;
+    dict.set_item("under_way", now.under_way)?;
+    dict.set_item("ending", now.is_ending)?;
+    Ok(dict)
 }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use headstack_catalogue::{DescribedPoints, Point, Points, Refused};
 use headstack_result::RunResult;
-use headstack_result::columns::{Kept, kept_cells};
+use headstack_result::columns::{OwnedCell, kept_cells};
 use headstack_sim::{Progress, SimError, contained, run_contained};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -20,7 +20,7 @@ use crate::plain::Plain;
 use crate::results::{Results, labelled};
 use crate::run::Spec;
 use crate::table::{Table, fields_of, kept_columns};
-use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
+use headstack_result::tables::{RUN_COLUMNS, Row, RunSettings};
 
 /// A chunk of a sweep or a study, as Python stores and hashes it; Python also compares the build that is to run it.
 enum Chunk {
@@ -79,11 +79,11 @@ enum Task<'c> {
 /// Outcome of a run.
 enum Outcome {
     /// Finished: the cells of its row, and the complete result as JSON if needed.
-    Done(Asked, Vec<Kept>, Option<String>),
+    Done(RunSettings, Vec<OwnedCell>, Option<String>),
     /// Impossible, with the reason.
-    Impossible(Asked, String),
+    Impossible(RunSettings, String),
     /// Failed in the simulator, or in the checks of its result.
-    Failed(Asked, String),
+    Failed(RunSettings, String),
 }
 
 impl Outcome {
@@ -92,7 +92,7 @@ impl Outcome {
         let spec = match *task {
             Task::Run(spec) => Spec::from_json(spec.clone())?,
             Task::Point(points, number) => match contained(|| points.point(number)) {
-                Ok(Point { labels, draft: Ok(draft) }) => Spec::of_point(draft, labels),
+                Ok(Point { labels, draft: Ok(draft) }) => Spec::for_point(draft, labels),
                 Ok(Point { labels, draft: Err(refused) }) => return Ok(Outcome::refused(labels, refused)),
                 Err(panic) => return Ok(Outcome::refused(Vec::new(), Refused::Failed(panic))),
             },
@@ -108,7 +108,7 @@ impl Outcome {
                     result.name_streams(&names);
                 }
                 match failed_check(&result) {
-                    None => Outcome::done(asked, result, whole)?,
+                    None => Outcome::from_result(asked, result, whole)?,
                     Some(check) => Outcome::Failed(asked, check),
                 }
             }
@@ -118,7 +118,7 @@ impl Outcome {
     }
 
     fn refused(labels: Vec<(String, String)>, refused: Refused) -> Outcome {
-        let asked = Asked { labels, ..Asked::default() };
+        let asked = RunSettings { labels, ..RunSettings::default() };
         match refused {
             Refused::Impossible(why) => Outcome::Impossible(asked, why),
             Refused::Failed(why) => Outcome::Failed(asked, why),
@@ -126,27 +126,27 @@ impl Outcome {
     }
 
     /// Keeps only the requested parts of a result: its histograms take most of a megabyte.
-    fn done(asked: Asked, result: RunResult, whole: bool) -> PyResult<Outcome> {
+    fn from_result(asked: RunSettings, result: RunResult, whole: bool) -> PyResult<Outcome> {
         let json = whole.then(|| result.to_json()).transpose().map_err(input_error)?;
         let row = Row::new(asked, result);
         let cells = kept_cells(RUN_COLUMNS, &row);
-        Ok(Outcome::Done(row.into_asked(), cells, json))
+        Ok(Outcome::Done(row.into_settings(), cells, json))
     }
 
-    fn asked(&self) -> &Asked {
+    fn settings(&self) -> &RunSettings {
         match self {
             Outcome::Done(asked, ..) | Outcome::Impossible(asked, _) | Outcome::Failed(asked, _) => asked,
         }
     }
 
-    fn cells(&self) -> Option<&[Kept]> {
+    fn cells(&self) -> Option<&[OwnedCell]> {
         match self {
             Outcome::Done(_, cells, _) => Some(cells),
             Outcome::Impossible(..) | Outcome::Failed(..) => None,
         }
     }
 
-    fn whole(&self) -> Option<&str> {
+    fn full_result(&self) -> Option<&str> {
         match self {
             Outcome::Done(_, _, whole) => whole.as_deref(),
             Outcome::Impossible(..) | Outcome::Failed(..) => None,
@@ -170,7 +170,7 @@ impl Outcome {
 
 fn failed_check(result: &RunResult) -> Option<String> {
     let check = result.checks.iter().find(|check| !check.passed)?;
-    Some(format!("its own check failed, its figures cannot be trusted: {}: {}", check.name, check.detail))
+    Some(format!("a self-check failed, so the results are invalid: {}: {}", check.name, check.detail))
 }
 
 /// Outcomes of runs, in the requested order.
@@ -191,7 +191,7 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
     let runs: usize = chunks.iter().map(Chunk::len).sum();
     // Per run: one that preconditions an SSD takes minutes.
     let shares: Vec<Share> = (0..runs).map(|_| Share::default()).collect();
-    let tell = |py: Python<'_>| match &progress {
+    let report = |py: Python<'_>| match &progress {
         Some(progress) => {
             let done: f64 = shares.iter().map(Share::get).sum();
             progress.call1(py, (done / runs.max(1) as f64,)).map(drop)
@@ -210,7 +210,7 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
         };
         tasks.par_iter().enumerate().with_max_len(1).map(one).collect::<PyResult<Vec<_>>>()
     };
-    let outcomes = py.detach(|| interruptibly(tell, carry_out))??;
+    let outcomes = py.detach(|| interruptibly(report, carry_out))??;
     Ok(Outcomes { outcomes, whole })
 }
 
@@ -221,12 +221,12 @@ pub fn specifications(chunk: Plain<Points>) -> PyResult<Vec<Plain<Value>>> {
     let Plain(points) = chunk;
     let described = points.describe().map_err(input_error)?;
     let one = |number| {
-        let told = match described.point(number).draft {
+        let text = match described.point(number).draft {
             Ok(draft) => serde_json::to_value(draft).map_err(json_error)?,
             Err(Refused::Impossible(why)) => json!({ "impossible": why }),
             Err(Refused::Failed(why)) => json!({ "failed": why }),
         };
-        Ok(Plain(told))
+        Ok(Plain(text))
     };
     (0..points.len()).map(one).collect()
 }
@@ -237,7 +237,7 @@ impl Outcomes {
     /// was `impossible` or `failed`; for whole results, also the form that `results_of_kept` reads.
     fn table(&self, first: usize, count: usize) -> PyResult<Table> {
         let outcomes = self.outcomes.get(first..first + count).ok_or_else(|| input_error("no such outcomes"))?;
-        let asked: Vec<&Asked> = outcomes.iter().map(Outcome::asked).collect();
+        let asked: Vec<&RunSettings> = outcomes.iter().map(Outcome::settings).collect();
         let cells: Vec<_> = outcomes.iter().map(Outcome::cells).collect();
         let mut table = kept_columns(&fields_of(RUN_COLUMNS), &cells);
         table.extend(labelled(&asked));
@@ -246,7 +246,7 @@ impl Outcomes {
         if self.whole {
             let kept = asked.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(json_error)?;
             table.push(text_column("asked", kept.into()));
-            table.push(text_column("whole", outcomes.iter().map(Outcome::whole).collect()));
+            table.push(text_column("whole", outcomes.iter().map(Outcome::full_result).collect()));
         }
         Ok(Table::new(table))
     }
@@ -261,7 +261,7 @@ fn text_column(name: &str, texts: StringArray) -> (Field, ArrayRef) {
 pub fn results_of_kept(asked: Vec<String>, whole: Vec<String>) -> PyResult<Results> {
     let read = |(asked, whole): (&String, &String)| {
         Ok((
-            serde_json::from_str::<Asked>(asked).map_err(json_error)?,
+            serde_json::from_str::<RunSettings>(asked).map_err(json_error)?,
             RunResult::from_json(whole).map_err(input_error)?,
         ))
     };

@@ -29,7 +29,7 @@ const HANDED_OVER: usize = 256;
 /// A replay, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ReplayAsked {
+pub struct ReplayRequest {
     /// Index of the target.
     target: usize,
     system_name: String,
@@ -48,7 +48,7 @@ pub struct ReplayAsked {
 /// A play of a scenario, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ScenarioAsked {
+pub struct ScenarioRequest {
     pub system_name: String,
     /// Name of each LUN, in the order of the targets.
     luns: Vec<String>,
@@ -111,7 +111,7 @@ impl PlayError {
     }
 }
 
-impl ReplayAsked {
+impl ReplayRequest {
     /// Replays `requests` on its target of `targets`, while `goes_on` returns true.
     pub fn carry_out(
         &self,
@@ -223,7 +223,7 @@ fn write(observed: Receiver<Vec<Observed>>, mut recording: Recording, has_failed
     recording
 }
 
-impl ScenarioAsked {
+impl ScenarioRequest {
     /// Plays the scenario on `targets`, described as `system` in results, while `goes_on` returns true.
     pub fn carry_out(
         &self,

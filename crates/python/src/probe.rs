@@ -63,18 +63,11 @@ pub struct SimulatedBench(Mutex<Bench>);
 
 #[pymethods]
 impl SimulatedBench {
-    /// Creates an idle system with this description and a seed for its random processes. A signal ends the
-    /// preconditioning of SSDs.
+    /// Creates an idle system with this description and a seed for its random processes.
     #[new]
-    fn new(py: Python<'_>, system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
+    fn new(system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
         let Plain(system) = system;
-        let bench = if system.begins_steady() {
-            let prepare = |goes_on: &AtomicBool| Bench::prepared(&system, seed, &|_| goes_on.load(Ordering::Relaxed));
-            py.detach(|| interruptibly(|_| Ok(()), prepare))?
-        } else {
-            Bench::new(&system, seed)
-        };
-        Ok(SimulatedBench(Mutex::new(bench.map_err(sim_error)?)))
+        Ok(SimulatedBench(Mutex::new(Bench::new(&system, seed).map_err(sim_error)?)))
     }
 
     /// Exported bytes.
@@ -142,7 +135,7 @@ pub fn probe<'py>(
     let [target] = targets.all() else { return Err(input_error("probe: one target is needed")) };
     let asked = probe_of(kinds, offsets, lengths, depth, times_ns)?;
     let share = AtomicU64::new(0);
-    let tell = |py: Python<'_>| match &progress {
+    let report = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, (f64::from_bits(share.load(Ordering::Relaxed)),)).map(drop),
         None => Ok(()),
     };
@@ -152,6 +145,6 @@ pub fn probe<'py>(
             goes_on.load(Ordering::Relaxed)
         })
     };
-    let answers = py.detach(|| interruptibly(tell, work))?;
+    let answers = py.detach(|| interruptibly(report, work))?;
     Ok(columns(py, &answers.map_err(load_error)?))
 }

@@ -23,7 +23,7 @@ use crate::plain::Plain;
 use crate::recording::Recording;
 use crate::results::Results;
 use crate::trace::TraceSource;
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 
 /// A replay, from Python.
 #[derive(Deserialize)]
@@ -91,11 +91,11 @@ pub fn replay(
     let readers = readings(&specs).into_iter().map(|group| Ok((specs[group[0]].source.open()?, group)));
     let readers: Vec<(TraceReader, Vec<usize>)> = readers.collect::<PyResult<_>>()?;
     let read = AtomicU64::new(0);
-    let tell = |py: Python<'_>| match &progress {
+    let report = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
         None => Ok(()),
     };
-    let results = py.detach(|| interruptibly(tell, |goes_on| carry_out_all(&specs, readers, goes_on, &read)))?;
+    let results = py.detach(|| interruptibly(report, |goes_on| carry_out_all(&specs, readers, goes_on, &read)))?;
     let results = specs.iter().zip(results).map(|(spec, result)| {
         let name = &spec.replay.name;
         result.map_err(|failure| match failure {
@@ -108,8 +108,8 @@ pub fn replay(
         })
     });
     let (results, volumes): (Vec<_>, Vec<_>) = results.collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
-    let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, ..Asked::default() });
-    Ok((Results::new(asked.zip(results).collect()), Plain(volumes)))
+    let settings = specs.into_iter().map(|spec| RunSettings { labels: spec.labels, ..RunSettings::default() });
+    Ok((Results::new(settings.zip(results).collect()), Plain(volumes)))
 }
 
 /// Indices of the replays that share a reading of their trace.
@@ -143,13 +143,13 @@ fn carry_out_all(
                 while let Some((reader, group)) = next() {
                     let played = carry_out_together(specs, reader, &group, goes_on, read);
                     for (index, result) in group.into_iter().zip(played) {
-                        assert!(done[index].set(result).is_ok(), "a replay is carried out once");
+                        assert!(done[index].set(result).is_ok(), "a replay runs only once");
                     }
                 }
             });
         }
     });
-    done.into_iter().map(|result| result.into_inner().expect("all were carried out")).collect()
+    done.into_iter().map(|result| result.into_inner().expect("all requests were issued")).collect()
 }
 
 /// Runs the replays of one reading.
@@ -213,7 +213,7 @@ fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &A
             None => requests.next(batch)?,
             Some(volumes) => requests.next_placed(batch, &mut |device, recorded| {
                 let mut volumes = volumes.borrow_mut();
-                let index = volumes.find(device).ok_or_else(|| format!("map: `{device}` has no place"))?;
+                let index = volumes.find(device).ok_or_else(|| format!("map: `{device}` is not mapped"))?;
                 volumes.place(index, recorded)
             })?,
         };

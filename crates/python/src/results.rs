@@ -18,8 +18,8 @@ use crate::field::Field;
 use crate::plain::{Plain, plain};
 use crate::table::{Table, columns, dict, fields_of};
 use headstack_result::tables::{
-    Asked, BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, OPERATION_COLUMNS,
-    OperationRow, RUN_COLUMNS, Row, STREAM_COLUMNS, StreamRow,
+    BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, OPERATION_COLUMNS, OperationRow,
+    RUN_COLUMNS, Row, RunSettings, STREAM_COLUMNS, StreamRow,
 };
 
 /// The results of runs, in the requested order.
@@ -30,16 +30,18 @@ pub struct Results {
 }
 
 /// The labels of runs as columns, in order of first occurrence.
-pub fn labelled(asked: &[&Asked]) -> Vec<(ArrowField, ArrayRef)> {
+pub fn labelled(settings: &[&RunSettings]) -> Vec<(ArrowField, ArrayRef)> {
     let mut names: Vec<&String> = Vec::new();
-    for (name, _) in asked.iter().flat_map(|asked| &asked.labels) {
+    for (name, _) in settings.iter().flat_map(|settings| &settings.labels) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     let column = |name: &String| -> (ArrowField, ArrayRef) {
-        let text = |asked: &&Asked| asked.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone());
-        let texts: StringArray = asked.iter().map(text).collect();
+        let text = |settings: &&RunSettings| {
+            settings.labels.iter().find(|label| label.0 == *name).map(|label| label.1.clone())
+        };
+        let texts: StringArray = settings.iter().map(text).collect();
         (ArrowField::new(name, DataType::Utf8, true), Arc::new(texts))
     };
     names.into_iter().map(column).collect()
@@ -47,8 +49,8 @@ pub fn labelled(asked: &[&Asked]) -> Vec<(ArrowField, ArrayRef)> {
 
 impl Results {
     /// Results with their requests.
-    pub fn new(results: Vec<(Asked, RunResult)>) -> Self {
-        let rows = results.into_iter().map(|(asked, result)| Row::new(asked, result)).collect();
+    pub fn new(results: Vec<(RunSettings, RunResult)>) -> Self {
+        let rows = results.into_iter().map(|(settings, result)| Row::new(settings, result)).collect();
         Self { rows, table: OnceLock::new() }
     }
 
@@ -76,8 +78,8 @@ impl Results {
 
     fn run_table(&self) -> Table {
         let mut table = columns(RUN_COLUMNS, &self.rows);
-        let asked: Vec<&Asked> = self.rows.iter().map(Row::asked).collect();
-        table.extend(labelled(&asked));
+        let settings: Vec<&RunSettings> = self.rows.iter().map(Row::settings).collect();
+        table.extend(labelled(&settings));
         Table::new(table)
     }
 }
@@ -94,27 +96,27 @@ impl Results {
         };
         let read = |text: &String| RunResult::from_json(text).map_err(input_error);
         let results = texts.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let asked = |result| (Asked::default(), result);
-        Ok(Results::new(results.into_iter().map(asked).collect()))
+        let settings = |result| (RunSettings::default(), result);
+        Ok(Results::new(results.into_iter().map(settings).collect()))
     }
 
     /// Concatenates two sets of results.
     fn and_(&self, others: &Results) -> Results {
-        Results::new(self.rows.iter().chain(&others.rows).map(Row::taken).collect())
+        Results::new(self.rows.iter().chain(&others.rows).map(Row::into_parts).collect())
     }
 
     /// Selects results, in the order of `indices`.
     fn chosen(&self, indices: Vec<isize>) -> PyResult<Results> {
-        let rows = indices.into_iter().map(|index| Ok(self.row(index)?.taken()));
+        let rows = indices.into_iter().map(|index| Ok(self.row(index)?.into_parts()));
         Ok(Results::new(rows.collect::<PyResult<_>>()?))
     }
 
     /// Returns the same results, each with the error of its model relative to its device, if known.
     fn with_model_errors(&self, errors: Vec<Option<Plain<ModelError>>>) -> Results {
         let with = |(row, error): (&Row, Option<Plain<ModelError>>)| {
-            let (asked, mut result) = row.taken();
+            let (settings, mut result) = row.into_parts();
             result.model_error = error.map(|error| error.0);
-            (asked, result)
+            (settings, result)
         };
         Results::new(self.rows.iter().zip(errors).map(with).collect())
     }
@@ -127,7 +129,7 @@ impl Results {
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
         let row = self.row(index)?;
         let cells = dict(py, RUN_COLUMNS, row)?;
-        for (name, text) in &row.asked.labels {
+        for (name, text) in &row.settings().labels {
             cells.set_item(name, text)?;
         }
         Ok(cells)

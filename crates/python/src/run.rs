@@ -11,7 +11,7 @@ use crate::interruptible::{Share, interruptibly};
 use crate::plain::Plain;
 use crate::recording::Recording;
 use crate::results::Results;
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 
 /// A run, from Python or a point of a sweep.
 pub struct Spec {
@@ -40,7 +40,7 @@ pub fn run(
     let results = match (record, &specs[..]) {
         (None, _) => py.detach(|| run_interruptibly(&specs, progress.as_ref()))?,
         (Some(path), [spec]) => vec![py.detach(|| record_interruptibly(spec, path, progress.as_ref()))?],
-        (Some(_), _) => return Err(input_error(format!("record: {} runs cannot be one trace", specs.len()))),
+        (Some(_), _) => return Err(input_error(format!("record: {} runs; one run is allowed", specs.len()))),
     };
     let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
     let mut results = results.map_err(sim_error)?;
@@ -63,7 +63,7 @@ impl Spec {
     }
 
     /// The run of a point of a sweep.
-    pub fn of_point(draft: Draft, labels: Vec<(String, String)>) -> Spec {
+    pub fn for_point(draft: Draft, labels: Vec<(String, String)>) -> Spec {
         Spec { draft, stream_names: Vec::new(), labels }
     }
 
@@ -88,21 +88,21 @@ impl Spec {
 
     /// Splits it into the request data that the result lacks, and the run. Only for a run without a
     /// [`fault`](Self::fault).
-    pub fn split(self) -> (Asked, RunSpec) {
+    pub fn split(self) -> (RunSettings, RunSpec) {
         self.draft.split(self.labels)
     }
 }
 
 fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResult<Vec<Result<RunResult, SimError>>> {
     let shares: Vec<Share> = specs.iter().map(|_| Share::default()).collect();
-    let tell = |py: Python<'_>| {
+    let report = |py: Python<'_>| {
         let Some(progress) = progress else {
             return Ok(());
         };
         let done: f64 = shares.iter().map(Share::get).sum();
         progress.call1(py, (done / specs.len().max(1) as f64,)).map(drop)
     };
-    interruptibly(tell, |goes_on| run_all(specs, &|index, share| shares[index].note(share, goes_on)))
+    interruptibly(report, |goes_on| run_all(specs, &|index, share| shares[index].note(share, goes_on)))
 }
 
 /// Executes one run, and records its requests as a trace: including those of the warm-up, and those under way at the
@@ -122,7 +122,7 @@ fn record_interruptibly(
     let mut recording = recording.map_err(trace_error)?;
     let share = Share::default();
     let result = interruptibly(
-        |py| share.tell(py, progress),
+        |py| share.report(py, progress),
         |goes_on| record(spec, &|done| share.note(done, goes_on), &mut |observed| recording.observe(observed)),
     )?;
     if result.is_ok() {

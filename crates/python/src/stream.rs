@@ -16,7 +16,7 @@ use crate::plain::Plain;
 /// A pass over all targets, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PassAsked {
+pub struct PassRequest {
     engines: Vec<EngineKind>,
     write: bool,
     block_bytes: u32,
@@ -26,7 +26,7 @@ pub struct PassAsked {
     interval_ns: u64,
 }
 
-impl PassAsked {
+impl PassRequest {
     /// Writes or reads the targets; `keep` receives each completed interval, and `progress` the position in bytes;
     /// returns the end of the pass.
     ///
@@ -39,7 +39,7 @@ impl PassAsked {
         keep: &Py<PyAny>,
         progress: &Py<PyAny>,
     ) -> PyResult<Plain<Value>> {
-        let PassAsked { engines, write, block_bytes, ahead, device_bytes, start_bytes, interval_ns } = self;
+        let PassRequest { engines, write, block_bytes, ahead, device_bytes, start_bytes, interval_ns } = self;
         let kind = if write { Kind::Write } else { Kind::Read };
         let device_bytes = device_bytes.unwrap_or(u64::MAX);
         let pass = Pass { targets, engines, kind, block_bytes, ahead, device_bytes, start_bytes, interval_ns };
@@ -48,12 +48,12 @@ impl PassAsked {
             let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
             stretches.into_iter().try_for_each(|stretch: Stretch| keep.call1(py, (Plain(stretch),)).map(drop))
         };
-        let tell = |py: Python<'_>| {
+        let report = |py: Python<'_>| {
             hand_over(py)?;
             progress.call1(py, (position_bytes.load(Ordering::Relaxed),)).map(drop)
         };
         let (passed, heard) = py.detach(|| {
-            attended(tell, |goes_on| {
+            attended(report, |goes_on| {
                 let mut keep = |stretch| kept.lock().expect("no panics with it").push(stretch);
                 stream(&pass, &mut keep, &mut |at_bytes| {
                     position_bytes.store(at_bytes, Ordering::Relaxed);

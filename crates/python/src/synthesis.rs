@@ -14,8 +14,8 @@ use crate::trace::{Counter, TraceSource};
 /// Options of a synthetic trace, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
-    length: AskedLength,
+pub struct SynthesisRequest {
+    length: LengthRequest,
     rate: f64,
     footprint: f64,
     clients: Option<u32>,
@@ -24,7 +24,7 @@ pub struct Asked {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AskedLength {
+pub enum LengthRequest {
     Times(f64),
     Requests(u64),
     Ns(u64),
@@ -38,34 +38,34 @@ pub fn trace_synthesize(
     py: Python<'_>,
     source: Plain<TraceSource>,
     output: &str,
-    options: Plain<Asked>,
+    options: Plain<SynthesisRequest>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plain<Synthesis>> {
     let (Plain(source), Plain(asked)) = (source, options);
     let length = match asked.length {
-        AskedLength::Times(times) => Length::Times(times),
-        AskedLength::Requests(requests) => Length::Requests(requests),
-        AskedLength::Ns(ns) => Length::Ns(ns),
+        LengthRequest::Times(times) => Length::Times(times),
+        LengthRequest::Requests(requests) => Length::Requests(requests),
+        LengthRequest::Ns(ns) => Length::Ns(ns),
     };
-    let Asked { rate, footprint, clients, seed, .. } = asked;
+    let SynthesisRequest { rate, footprint, clients, seed, .. } = asked;
     let options = Options { length, rate, footprint, clients, seed };
     let (paths, reading) = (source.paths(), source.options()?);
-    let inputs = headstack_files::Outputs::of_reader();
+    let inputs = headstack_files::Outputs::for_reader();
     for path in &paths {
         inputs.measure(path, &[]).map_err(input_error)?;
         // The reader reports a missing file.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let message = "must be a file: a trace is read once to learn from it, and again for every copy and lap";
+            let message = "must be a file, since the trace is read several times";
             return Err(input_error(format!("{}: {message}", path.display())));
         }
     }
     let open = || headstack_trace::TraceReader::open(&paths, &reading);
     let counter = Counter::default();
-    let told = py.detach(|| {
+    let synthesis = py.detach(|| {
         interruptibly(
-            |py| counter.tell(py, progress.as_ref()),
+            |py| counter.report(py, progress.as_ref()),
             |goes_on| synthesize(&open, &options, Path::new(output), &mut |done| counter.count(done, goes_on)),
         )
     })?;
-    told.map(Plain).map_err(trace_error)
+    synthesis.map(Plain).map_err(trace_error)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field as ArrowField, Schema};
-use headstack_result::columns::{Cell, Column, Kept, Kind};
+use headstack_result::columns::{Cell, Column, Kind, OwnedCell};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -48,17 +48,17 @@ pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(ArrowField, ArrayRe
 }
 
 /// Converts a cell of a Python row.
-fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<Kept> {
+fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<OwnedCell> {
     Ok(match kind {
-        Kind::Text => Kept::Text(cell.extract()?),
-        Kind::Count => Kept::Count(cell.extract()?),
-        Kind::Figure => Kept::Figure(cell.extract()?),
-        Kind::Flag => Kept::Flag(cell.extract()?),
+        Kind::Text => OwnedCell::Text(cell.extract()?),
+        Kind::Count => OwnedCell::Count(cell.extract()?),
+        Kind::Figure => OwnedCell::Figure(cell.extract()?),
+        Kind::Flag => OwnedCell::Flag(cell.extract()?),
     })
 }
 
 /// Columns of rows whose cells were kept; missing rows have null cells.
-pub fn kept_columns(fields: &[Field], rows: &[Option<&[Kept]>]) -> Vec<(ArrowField, ArrayRef)> {
+pub fn kept_columns(fields: &[Field], rows: &[Option<&[OwnedCell]>]) -> Vec<(ArrowField, ArrayRef)> {
     /// Cells of a column, which all have the same kind.
     macro_rules! array {
         ($array:ty, $kind:path, $at:expr) => {
@@ -74,10 +74,10 @@ pub fn kept_columns(fields: &[Field], rows: &[Option<&[Kept]>]) -> Vec<(ArrowFie
     }
     let column = |(at, field): (usize, &Field)| {
         let array: ArrayRef = match field.kind {
-            Kind::Text => array!(StringArray, Kept::Text, at),
-            Kind::Count => array!(UInt64Array, Kept::Count, at),
-            Kind::Figure => array!(Float64Array, Kept::Figure, at),
-            Kind::Flag => array!(BooleanArray, Kept::Flag, at),
+            Kind::Text => array!(StringArray, OwnedCell::Text, at),
+            Kind::Count => array!(UInt64Array, OwnedCell::Count, at),
+            Kind::Figure => array!(Float64Array, OwnedCell::Figure, at),
+            Kind::Flag => array!(BooleanArray, OwnedCell::Flag, at),
         };
         (arrow_field(&field.name, field.kind), array)
     };
@@ -124,7 +124,7 @@ impl Table {
         for row in rows.try_iter()? {
             let row = row?;
             let cell = |field: &Field| from_python(field.kind, &row.get_item(&field.name)?);
-            kept.push(fields.iter().map(cell).collect::<PyResult<Vec<Kept>>>()?);
+            kept.push(fields.iter().map(cell).collect::<PyResult<Vec<OwnedCell>>>()?);
         }
         let rows: Vec<_> = kept.iter().map(|cells| Some(cells.as_slice())).collect();
         Ok(Table::new(kept_columns(&fields, &rows)))

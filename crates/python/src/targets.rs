@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// A file or device to open, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TargetAsked {
+pub struct TargetRequest {
     path: String,
     direct: bool,
     #[serde(default)]
@@ -26,15 +26,15 @@ pub struct TargetAsked {
     /// Size of a null target; `path` is its name in results.
     null_bytes: Option<u64>,
     /// Connections per thread to an export.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     connections: u32,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
-impl TargetAsked {
+impl TargetRequest {
     /// Opens it; `progress` receives the completed share of its creation, and returns whether to continue.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl TargetAsked {
         if self.connections != 1 {
             return Err(LoadError::Target {
                 target: self.path.clone(),
-                message: "is no export of an NBD server: --connections has nothing to count".to_owned(),
+                message: "is not an NBD export; --connections applies only to exports".to_owned(),
             });
         }
         Target::open(&self.path, self.direct, self.sync, &permission, progress)

@@ -42,7 +42,8 @@ impl TraceSource {
     pub fn options(&self) -> PyResult<ReadOptions> {
         let known = || Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
         let format = |name: &String| {
-            Format::from_name(name).ok_or_else(|| input_error(format!("format: there is no `{name}`, but {}", known())))
+            Format::from_name(name)
+                .ok_or_else(|| input_error(format!("format: `{name}` is unknown; allowed: {}", known())))
         };
         let step = |text: &String| Step::parse(text).map_err(|error| input_error(format!("step: {error}")));
         let columns = |text: &String| {
@@ -134,7 +135,7 @@ impl AnalysisOptions {
 /// A part of a trace, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PartAsked {
+pub struct PartRequest {
     start_ns: u64,
     from_ns: u64,
     to_ns: u64,
@@ -159,7 +160,7 @@ impl Counter {
     }
 
     /// Reports the number to Python.
-    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    pub fn report(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         match progress {
             Some(progress) => progress.call1(py, (self.0.load(Ordering::Relaxed),)).map(drop),
             None => Ok(()),
@@ -207,7 +208,7 @@ pub fn trace_import(
     let counter = Counter::default();
     let meta = py.detach(|| {
         interruptibly(
-            |py| counter.tell(py, progress.as_ref()),
+            |py| counter.report(py, progress.as_ref()),
             |goes_on| headstack_trace::import(&mut reader, Path::new(output), &mut |read| counter.count(read, goes_on)),
         )
     })?;
@@ -228,7 +229,7 @@ pub fn trace_split(
     let counter = Counter::default();
     let parted = py.detach(|| {
         interruptibly(
-            |py| counter.tell(py, progress.as_ref()),
+            |py| counter.report(py, progress.as_ref()),
             |goes_on| headstack_trace::split(&mut reader, Path::new(folder), &mut |read| counter.count(read, goes_on)),
         )
     })?;
@@ -296,12 +297,12 @@ pub fn trace_analyze_part(
     py: Python<'_>,
     source: Plain<TraceSource>,
     options: Plain<AnalysisOptions>,
-    part: Plain<PartAsked>,
+    part: Plain<PartRequest>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyBytes>> {
     let Plain(source) = source;
     let (read, options) = (source.options()?, options.0.options()?);
-    let PartAsked { start_ns, from_ns, to_ns } = part.0;
+    let PartRequest { start_ns, from_ns, to_ns } = part.0;
     let paths = source.paths();
     let begun = py.detach(|| {
         let part = Part::of(&paths, &read, options, start_ns, from_ns)?;
@@ -364,12 +365,12 @@ pub fn trace_export(
 ) -> PyResult<Plain<Value>> {
     let names = || ExportFormat::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
     let format = ExportFormat::from_name(format)
-        .ok_or_else(|| input_error(format!("to: there is no `{format}`, but {}", names())))?;
+        .ok_or_else(|| input_error(format!("to: `{format}` is unknown; allowed: {}", names())))?;
     let mut reader = source.0.open()?;
     let counter = Counter::default();
     let losses = py.detach(|| {
         interruptibly(
-            |py| counter.tell(py, progress.as_ref()),
+            |py| counter.report(py, progress.as_ref()),
             |goes_on| {
                 let mut count = |read| counter.count(read, goes_on);
                 export::export(&mut reader, Path::new(output), format, &mut count)
@@ -390,7 +391,7 @@ pub fn each_batch(
     let counter = Counter::default();
     let result = py.detach(|| {
         interruptibly(
-            |py| counter.tell(py, progress),
+            |py| counter.report(py, progress),
             |goes_on| {
                 let (mut batch, mut read) = (Vec::new(), 0);
                 while reader.next_batch(&mut batch)? {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use headstack_jobfiles::TreePhase;
 use headstack_load::trees::{TreeSpec, play_trees, verify_tree as judge_tree};
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 use pyo3::prelude::*;
 
 use crate::error::load_error;
-use crate::measure::{GoesOn, one_by_one};
+use crate::measure::{ProgressCallback, one_by_one};
 use crate::plain::Plain;
 use crate::results::Results;
 
@@ -29,8 +29,8 @@ pub fn measure_trees(
         Ok(spec)
     };
     let specs = phases.into_iter().map(spec).collect::<PyResult<Vec<_>>>()?;
-    let asked = specs.iter().map(|_| Asked::default()).collect();
-    one_by_one(py, asked, specs, progress.as_ref(), |spec, goes_on| play_trees(&spec, goes_on), load_error)
+    let settings = specs.iter().map(|_| RunSettings::default()).collect();
+    one_by_one(py, settings, specs, progress.as_ref(), |spec, goes_on| play_trees(&spec, goes_on), load_error)
 }
 
 /// Verifies the data that a run left on the tree in a folder, by its ledger; with `power_loss` only flushed data have
@@ -44,6 +44,6 @@ pub fn verify_tree(
     power_loss: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
-    let judge = |(), goes_on: &mut GoesOn| judge_tree(&anchor, &ledger, power_loss, goes_on);
-    one_by_one(py, vec![Asked::default()], vec![()], progress.as_ref(), judge, load_error)
+    let judge = |(), goes_on: &mut ProgressCallback| judge_tree(&anchor, &ledger, power_loss, goes_on);
+    one_by_one(py, vec![RunSettings::default()], vec![()], progress.as_ref(), judge, load_error)
 }

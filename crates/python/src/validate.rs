@@ -22,7 +22,7 @@ pub fn validate<'py>(py: Python<'py>, trace: &str, parameters: &str) -> PyResult
         let records = records.map_err(input_error)?;
         let imported = headstack_disksim::import(Path::new(parameters)).map_err(input_error)?;
         let drive = imported.drives.into_iter().next();
-        let drive = drive.ok_or_else(|| InputError::new_err(format!("{parameters}: there is no drive in it")))?;
+        let drive = drive.ok_or_else(|| InputError::new_err(format!("{parameters}: no drive in this file")))?;
         let ms = |ns: u64| ns as f64 / NS_PER_MS;
         let simulated_ns = closed_responses_ns(&drive.description, records.iter().filter_map(Record::recorded));
         let simulated_ns = simulated_ns.map_err(|error| input_error(format!("{trace}: {error}")))?;

@@ -1,6 +1,6 @@
 //! [`VolumeType`]: types of cloud volumes, with their limits, billing and failure rates.
 
-use headstack_catalogue::volume::sold::{Bill, Provisioned, Sold};
+use headstack_catalogue::volume::pricing::{Bill, Pricing, Provisioned};
 use headstack_catalogue::volume::types;
 use pyo3::prelude::*;
 
@@ -10,12 +10,12 @@ use crate::error::input_error;
 #[pyclass(frozen, module = "headstack._native")]
 pub struct VolumeType {
     of: types::VolumeType,
-    sold: Sold,
+    pricing: Pricing,
 }
 
 impl VolumeType {
     fn of(of: types::VolumeType) -> VolumeType {
-        VolumeType { of, sold: of.sold() }
+        VolumeType { of, pricing: of.pricing() }
     }
 }
 
@@ -30,8 +30,8 @@ impl VolumeType {
     #[new]
     fn new(name: &str) -> PyResult<VolumeType> {
         let unknown = || {
-            let known = types::VolumeType::ALL.map(types::VolumeType::name).join(", ");
-            input_error(format!("volume.type: '{}' is unknown; allowed: {known}", name.escape_debug()))
+            let allowed = types::VolumeType::ALL.map(types::VolumeType::name).join(", ");
+            input_error(format!("volume.type: '{}' is unknown; allowed: {allowed}", name.escape_debug()))
         };
         types::VolumeType::parse(name).map(VolumeType::of).ok_or_else(unknown)
     }
@@ -45,89 +45,89 @@ impl VolumeType {
     /// The provider.
     #[getter]
     fn provider(&self) -> &'static str {
-        self.sold.provider.name()
+        self.pricing.provider.name()
     }
 
     /// The provider's cloud, which selects all of its types in options: `aws`.
     #[getter]
     fn cloud(&self) -> &'static str {
-        self.sold.provider.cloud()
+        self.pricing.provider.cloud()
     }
 
     /// A volume of the catalogue with this type, from which others are derived.
     #[getter]
     fn base(&self) -> &'static str {
-        self.sold.base
+        self.pricing.base
     }
 
     /// Smallest and largest capacity in GiB.
     #[getter]
     fn gib(&self) -> (u64, u64) {
-        self.sold.gib
+        self.pricing.gib
     }
 
     /// Sizes in GiB at which a limit changes or stops growing; up to the last of them a larger size increases
     /// performance.
     #[getter]
     fn grows_to_gib(&self) -> Vec<u64> {
-        self.sold.grows_to_gib.to_vec()
+        self.pricing.grows_to_gib.to_vec()
     }
 
     /// The available sizes, if they are fixed: GiB, name, and whether it is faster than the next smaller one.
     #[getter]
     fn sizes(&self) -> Vec<(u64, String, bool)> {
-        self.sold.sizes.iter().map(|size| (size.gib, size.name.clone(), size.is_faster)).collect()
+        self.pricing.sizes.iter().map(|size| (size.gib, size.name.clone(), size.is_faster)).collect()
     }
 
     /// Least and most IOPS that can be provisioned, of the largest volume; `None` where they follow from the size.
     #[getter]
     fn iops(&self) -> Option<(u64, u64)> {
-        self.sold.iops.map(|Provisioned { least, most, .. }| (least, most))
+        self.pricing.iops.map(|Provisioned { least, most, .. }| (least, most))
     }
 
     /// Most IOPS for each GiB, where there is such a limit.
     #[getter]
     fn iops_a_gib(&self) -> Option<u64> {
-        self.sold.iops_a_gib
+        self.pricing.iops_a_gib
     }
 
     /// IOPS that the price of the size includes.
     #[getter]
     fn free_iops(&self) -> u64 {
-        self.sold.iops.map_or(0, |iops| iops.free)
+        self.pricing.iops.map_or(0, |iops| iops.free)
     }
 
     /// Smallest and largest provisioned throughput, in `rate_unit`; `None` if it follows from the rest.
     #[getter]
     fn throughput(&self) -> Option<(u64, u64)> {
-        self.sold.throughput.map(|Provisioned { least, most, .. }| (least, most))
+        self.pricing.throughput.map(|Provisioned { least, most, .. }| (least, most))
     }
 
     /// The unit of throughput: `MiB/s` or `MB/s`.
     #[getter]
     fn rate_unit(&self) -> &'static str {
-        self.sold.rate_unit.name()
+        self.pricing.rate_unit.name()
     }
 
     /// Annual failure rate in percent, and its source; `None` if the provider's figure was not read.
     #[getter]
     fn afr_percent(&self) -> Option<(f64, String)> {
-        self.sold.afr_percent.clone()
+        self.pricing.afr_percent.clone()
     }
 
     /// Least and most IOPS that a volume of so many GiB can have provisioned; `None` where they follow from the size.
     fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
-        self.sold.iops_range(gib)
+        self.pricing.iops_range(gib)
     }
 
     /// Most throughput in `rate_unit` that a volume with so many IOPS can have provisioned; `None` where it follows from the rest.
     fn throughput_max(&self, iops: u64) -> Option<u64> {
-        self.sold.throughput_range(iops).map(|(_, most)| most / self.sold.rate_unit.bytes())
+        self.pricing.throughput_range(iops).map(|(_, most)| most / self.pricing.rate_unit.bytes())
     }
 
     /// The billed size in GiB for a volume of that size.
     fn billed_gib(&self, gib: u64) -> u64 {
-        self.sold.billed_gib(gib)
+        self.pricing.billed_gib(gib)
     }
 
     /// The monthly bill for a size in GiB, and for IOPS and throughput (in `rate_unit`) that are provisioned: items of files of

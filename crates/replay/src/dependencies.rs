@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::fidelity::Books;
+use crate::earliest_queue::EarliestQueue;
+use crate::fidelity::ReplayCounts;
 use crate::issue::{Arrived, Slot};
 use crate::mode::{ReplayError, ReplayMode};
 use crate::recording::Recording;
-use crate::soonest::Soonest;
 
 /// Rule by which dependencies are inferred.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +73,11 @@ pub struct Dependencies {
     /// completion begins a new run.
     is_answered: bool,
     /// Requests that wait only for their time: (issue, number, slot).
-    due: Soonest<(u64, u64, Slot)>,
+    due: EarliestQueue<(u64, u64, Slot)>,
     /// By how much awaited requests were completed later than recorded, if that is known to be earlier than others:
     /// (lag, number, slot). The next request read is due no sooner than the smallest lag, nor, as it may wait for none,
     /// than recorded.
-    lags: Soonest<(i64, u64, Slot)>,
+    lags: EarliestQueue<(i64, u64, Slot)>,
     read: u64,
     with_completion: u64,
 }
@@ -92,8 +92,8 @@ impl Dependencies {
             most_in_flight: 0,
             finished: VecDeque::new(),
             is_answered: false,
-            due: Soonest::default(),
-            lags: Soonest::default(),
+            due: EarliestQueue::default(),
+            lags: EarliestQueue::default(),
             read: 0,
             with_completion: 0,
         }
@@ -157,7 +157,7 @@ impl Dependencies {
     }
 
     /// Records that the replay has completed a request.
-    pub fn completed(&mut self, slot: Slot, at_ns: u64, books: &mut Books) {
+    pub fn completed(&mut self, slot: Slot, at_ns: u64, books: &mut ReplayCounts) {
         let done = &mut self.nodes[slot.index()];
         done.done_ns = Some(at_ns);
         let (number, awaited, completion_ns) = (done.arrived.number, done.awaited, done.arrived.completion_ns);
@@ -199,7 +199,7 @@ impl Dependencies {
         if self.read >= unpaired {
             let read = self.read;
             return Err(ReplayError::Settings(format!(
-                "none of {read} requests has a recorded completion to infer waiting from; replay it timed or asap"
+                "none of {read} requests has a recorded completion to infer dependencies from; use the mode timed or asap"
             )));
         }
         Ok(())
@@ -220,7 +220,7 @@ impl Dependencies {
     }
 
     /// Infers its dependencies.
-    fn add(&mut self, slot: Slot, books: &mut Books) {
+    fn add(&mut self, slot: Slot, books: &mut ReplayCounts) {
         let Arrived { number, arrival_ns, completion_ns, .. } = self.nodes[slot.index()].arrived;
         self.finish_until(arrival_ns, books);
         let mut latest_ns = None;
@@ -267,7 +267,7 @@ impl Dependencies {
     }
 
     /// Records that no later request can wait for this one.
-    fn forget(&mut self, slot: Slot, books: &mut Books) {
+    fn forget(&mut self, slot: Slot, books: &mut ReplayCounts) {
         let forgotten = &mut self.nodes[slot.index()];
         forgotten.awaited = false;
         if forgotten.done_ns.is_some() {
@@ -276,7 +276,7 @@ impl Dependencies {
     }
 
     /// Advances the trace's state to an arrival: what was complete, and which completions may be waited for.
-    fn finish_until(&mut self, arrival_ns: u64, books: &mut Books) {
+    fn finish_until(&mut self, arrival_ns: u64, books: &mut ReplayCounts) {
         let (min_ns, max_ns) = self.rule.age_ns();
         while let Some(&(completion_ns, slot)) = self.young.front()
             && completion_ns.saturating_add(min_ns) <= arrival_ns
@@ -318,7 +318,7 @@ impl Dependencies {
     /// Drops dependencies that are implied: a request that waits for this one waits for all that it waited for itself.
     /// Those were complete before it arrived, so they are the first of the list, and no other request needs them: this
     /// one stays longer.
-    fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut Books) {
+    fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut ReplayCounts) {
         let Arrived { number, arrival_ns, .. } = self.nodes[slot.index()].arrived;
         while let Some(&(completion_ns, earlier)) = self.finished.front()
             && completion_ns.saturating_add(min_ns) <= arrival_ns

@@ -1,15 +1,15 @@
-//! [`Books`]: counts from which the fidelity of a replay is computed.
+//! [`ReplayCounts`]: counts from which the fidelity of a replay is computed.
 
 use std::collections::VecDeque;
 
 use headstack_result::{Fidelity, LatencyHistogram};
 
+use crate::earliest_queue::EarliestQueue;
 use crate::issue::{Arrived, Issue, Slot};
-use crate::soonest::Soonest;
 
 /// Counts of a replay in progress.
 #[derive(Default)]
-pub struct Books {
+pub struct ReplayCounts {
     /// Requests read.
     pub recorded: u64,
     /// Arrival of the last of them, after the first.
@@ -40,11 +40,11 @@ pub struct Books {
     suspects_ns: u64,
 }
 
-impl Books {
+impl ReplayCounts {
     /// Records a request that was read; returns its slot. Calls `hear`, in order, with the recorded completions up to
     /// its arrival that were not reported before.
     #[inline]
-    pub fn taken(&mut self, arrived: &Arrived, hear: impl FnMut(u64, Slot)) -> Slot {
+    pub fn record_read(&mut self, arrived: &Arrived, hear: impl FnMut(u64, Slot)) -> Slot {
         self.unfinished.arrive(arrived.arrival_ns, hear);
         self.first_arrival_ns.get_or_insert(arrived.arrival_ns);
         let slot = self.unfinished.add(arrived.number);
@@ -149,7 +149,7 @@ impl Books {
 #[derive(Default)]
 struct Unfinished {
     /// Requests that were in flight at the last arrival: (recorded completion, number, slot).
-    coming: Soonest<(u64, u64, Slot)>,
+    coming: EarliestQueue<(u64, u64, Slot)>,
     /// Requests that were complete by then, likewise. In both, those that the replay has completed stay until they are
     /// the first.
     passed: VecDeque<(u64, u64, Slot)>,

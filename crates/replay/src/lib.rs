@@ -5,12 +5,12 @@
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
 mod dependencies;
+mod earliest_queue;
 mod fidelity;
 mod issue;
 mod mode;
 mod player;
 mod recording;
-mod soonest;
 mod volumes;
 
 use headstack_workload::Recorded;

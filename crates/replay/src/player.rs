@@ -90,7 +90,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         };
         let mut recording = Recording::new(replay, capacity_bytes, block_bytes, source);
         if recording.peek()?.is_none() && recording.books.recorded == 0 {
-            return Err(ReplayError::Settings("there is no request in the recording".to_owned()).into());
+            return Err(ReplayError::Settings("the trace has no requests".to_owned()).into());
         }
         let (flushing, flushed) = (BTreeMap::new(), VecDeque::new());
         Ok(Player { recording, plan, mode: replay.mode, outstanding: 0, flushing, flushed, now_ns: 0 })

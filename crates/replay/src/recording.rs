@@ -3,7 +3,7 @@
 use headstack_workload::quantity::counted;
 use headstack_workload::{Kind, Recorded, Request};
 
-use crate::fidelity::Books;
+use crate::fidelity::ReplayCounts;
 use crate::issue::{Arrived, Slot};
 use crate::mode::{LATEST_NS, Outside, Replay, ReplayError};
 
@@ -29,7 +29,7 @@ pub struct Recording<'a, E> {
     capacity_bytes: u64,
     block_bytes: u64,
     /// Its counts.
-    pub books: Books,
+    pub books: ReplayCounts,
 }
 
 impl<'a, E: From<ReplayError>> Recording<'a, E> {
@@ -50,7 +50,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             time_max_ns: replay.time_max_ns.unwrap_or(u64::MAX),
             capacity_bytes,
             block_bytes: u64::from(block_bytes),
-            books: Books::default(),
+            books: ReplayCounts::default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
     }
 
     /// Takes the next request and returns it with its slot; it stays valid until the next call; `None` at the end.
-    /// Calls `hear` with recorded completions up to its arrival, as [`Books::taken`] does.
+    /// Calls `hear` with recorded completions up to its arrival, as [`ReplayCounts::record_read`] does.
     ///
     /// # Errors
     /// As for [`peek`](Self::peek).
@@ -77,7 +77,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             return Ok(None);
         }
         self.is_next = false;
-        Ok(Some((self.books.taken(&self.last, hear), &self.last)))
+        Ok(Some((self.books.record_read(&self.last, hear), &self.last)))
     }
 
     /// Reads up to the next request that is replayed.
@@ -111,13 +111,13 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         let refuse = |message: String| ReplayError::Request { number, message };
         let since_first = |at_ns: u64| at_ns.checked_sub(self.first_ns);
         let arrival_ns = since_first(recorded.arrival_ns).filter(|&at_ns| at_ns >= self.books.last_arrival_ns);
-        let arrival_ns = arrival_ns.ok_or_else(|| refuse("arrives before the one before it".to_owned()))?;
+        let arrival_ns = arrival_ns.ok_or_else(|| refuse("arrives before the previous request".to_owned()))?;
         if number > self.requests_max || arrival_ns > self.time_max_ns {
             self.ended = true;
             return Ok(false);
         }
         if recorded.completion_ns.is_some_and(|at_ns| at_ns < recorded.arrival_ns) {
-            return Err(refuse("is complete before it arrives".to_owned()));
+            return Err(refuse("completes before it arrives".to_owned()));
         }
         let completion_ns = recorded.completion_ns.and_then(since_first);
         let scaled_ns = match self.time_scale {
@@ -125,7 +125,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             scale => (arrival_ns as f64 * scale).round() as u64,
         };
         if scaled_ns.max(arrival_ns).max(completion_ns.unwrap_or(0)) >= LATEST_NS {
-            return Err(refuse("comes more than 73 years after the first".to_owned()));
+            return Err(refuse("arrives more than 73 years after the first request".to_owned()));
         }
         self.books.recorded = number;
         self.books.last_arrival_ns = arrival_ns;
@@ -152,12 +152,9 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         let counts = [
             (self.books.rounded, format!("widened to whole blocks of {block} bytes")),
             (self.books.folded, format!("folded onto the {capacity} bytes of the system")),
-            (self.books.dropped, format!("left out: they lie outside the {capacity} bytes of the system")),
-            (
-                self.books.pre_flushes,
-                "issued after a flush of their own (PREFLUSH), which is counted as a request".to_owned(),
-            ),
-            (self.books.without_completion, "recorded without their completion".to_owned()),
+            (self.books.dropped, format!("dropped, since they are outside the {capacity} bytes of the system")),
+            (self.books.pre_flushes, "issued after their own flush (PREFLUSH), which counts as a request".to_owned()),
+            (self.books.without_completion, "without a recorded completion".to_owned()),
         ];
         let some = counts.into_iter().filter(|(count, _)| *count > 0);
         some.map(|(count, what)| format!("{count} of {} {what}", counted(of, "request"))).collect()
@@ -194,8 +191,8 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
                 }
                 Outside::Refuse => {
                     return Err(format!(
-                        "{}; the system ends at {capacity}; outside: fold moves such requests into it, drop leaves \
-                         them out",
+                        "{}; the system ends at {capacity}; outside: use fold to move such requests into it, drop to \
+                         omit them",
                         place()
                     ));
                 }

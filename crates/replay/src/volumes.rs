@@ -46,7 +46,7 @@ pub struct VolumeResult {
 }
 
 #[derive(Default)]
-struct Books {
+struct VolumeCounts {
     bytes: u64,
     responses: LatencyHistogram,
     folded: u64,
@@ -57,7 +57,7 @@ struct Books {
 pub struct Volumes {
     /// Extents in the order of their places.
     extents: Vec<Extent>,
-    books: Vec<Books>,
+    books: Vec<VolumeCounts>,
     by_name: HashMap<String, usize>,
     outside: Outside,
     first_ns: Option<u64>,
@@ -74,13 +74,13 @@ impl Volumes {
         for pair in extents.windows(2) {
             if pair[0].start_bytes.saturating_add(pair[0].length_bytes) > pair[1].start_bytes {
                 let message = format!(
-                    "map: `{}` and `{}` overlap: {} bytes from {} and what begins at {}",
+                    "map: `{}` and `{}` overlap: {} bytes from {}, and an area from {}",
                     pair[0].volume, pair[1].volume, pair[0].length_bytes, pair[0].start_bytes, pair[1].start_bytes
                 );
                 return Err(ReplayError::Settings(message));
             }
         }
-        let books = extents.iter().map(|_| Books::default()).collect();
+        let books = extents.iter().map(|_| VolumeCounts::default()).collect();
         let by_name = extents.iter().map(|extent| extent.volume.clone()).zip(0..).collect();
         Ok(Volumes { extents, books, by_name, outside, first_ns: None, last_ns: 0 })
     }
@@ -114,8 +114,8 @@ impl Volumes {
                 }
                 Outside::Fold | Outside::Refuse => {
                     return Err(format!(
-                        "{length} bytes at {} of `{}`, which has {} bytes on the system; outside: fold moves such requests \
-                         into it, drop leaves them out",
+                        "{length} bytes at {} of `{}`, which has {} bytes on the system; outside: use fold to move such requests \
+                         into it, drop to omit them",
                         request.offset_bytes, extent.volume, extent.length_bytes
                     ));
                 }
@@ -151,7 +151,7 @@ impl Volumes {
     /// Returns the result of each volume, in the order of their places.
     pub fn results(&self) -> Vec<VolumeResult> {
         let span_s = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
-        let result = |(extent, books): (&Extent, &Books)| {
+        let result = |(extent, books): (&Extent, &VolumeCounts)| {
             let requests = books.responses.count();
             VolumeResult {
                 volume: extent.volume.clone(),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_lie_where_their_volume_does_and_are_counted_there() {
+    fn requests_map_to_their_volume_and_count_there() {
         let mut all = volumes(Outside::Refuse);
         let (a, b) = (all.find("a").unwrap(), all.find("b").unwrap());
         assert_eq!(all.find("c"), None);

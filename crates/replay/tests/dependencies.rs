@@ -66,7 +66,7 @@ fn a_client_ends_with_a_request_whose_end_is_not_known() {
     assert_eq!(times[3].0, times[0].1 + 8 * MS, "the other");
     assert_eq!(times[4].0, times[3].1 + 10 * MS, "who is alone now");
     assert_eq!(played.fidelity.without_completion, 1);
-    assert!(played.notes == ["1 of 5 requests recorded without their completion"]);
+    assert!(played.notes == ["1 of 5 requests without a recorded completion"]);
 }
 
 /// Returns the requests that each one waits for, implementing the documentation of [`ReplayMode::Closed`] and
@@ -199,7 +199,7 @@ proptest! {
 }
 
 #[test]
-fn the_player_waits_for_what_it_must_and_reads_no_further() {
+fn the_player_waits_for_dependencies_without_reading_ahead() {
     // Three clients' worth of requests, all responses to the first; then one long after.
     let mut records = vec![numbered(0, 0, Some(MS))];
     records.extend((1..=1_000).map(|number| numbered(number, (1 + number) * MS, Some((1 + number) * MS + 1))));

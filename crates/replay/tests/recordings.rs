@@ -69,32 +69,32 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
     };
     assert_eq!(
         with(place(204_799_488, 1024)),
-        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: fold moves such requests into it, \
-         drop leaves them out"
+        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: use fold to move such requests into it, \
+         drop to omit them"
     );
     assert_eq!(with(place(u64::MAX, 1)), "request 2: 1 bytes at 18446744073709551615: its end must fit 64 bits");
     assert_eq!(with(place(0, u32::MAX)), "request 2: 4294967295 bytes at 0: must be shorter than 4 GiB");
-    assert_eq!(with(numbered(1, 9, None)), "request 2: arrives before the one before it");
-    assert_eq!(with(numbered(1, 15, Some(14))), "request 2: is complete before it arrives");
-    assert_eq!(with(numbered(1, u64::MAX, None)), "request 2: comes more than 73 years after the first");
-    assert_eq!(with(numbered(1, 15, Some(u64::MAX))), "request 2: comes more than 73 years after the first");
+    assert_eq!(with(numbered(1, 9, None)), "request 2: arrives before the previous request");
+    assert_eq!(with(numbered(1, 15, Some(14))), "request 2: completes before it arrives");
+    assert_eq!(with(numbered(1, u64::MAX, None)), "request 2: arrives more than 73 years after the first request");
+    assert_eq!(with(numbered(1, 15, Some(u64::MAX))), "request 2: arrives more than 73 years after the first request");
     let folding = Replay { outside: Outside::Fold, ..replay(TIMED) };
     let longer = refused(&folding, &[place(0, 204_800_512)]);
     assert_eq!(longer, "request 1: 204800512 bytes at 0; the system ends at 204800000");
-    assert_eq!(refused(&replay(TIMED), &[]), "replay: there is no request in the recording");
+    assert_eq!(refused(&replay(TIMED), &[]), "replay: the trace has no requests");
     assert_eq!(
         refused(&replay(ReplayMode::Timed { time_scale: f64::NAN }), &[good]),
         "replay: time_scale must be above 0 and finite, not NaN"
     );
     let stretched = refused(&replay(ReplayMode::Timed { time_scale: 1e300 }), &[good, numbered(1, 15, None)]);
-    assert_eq!(stretched, "request 2: comes more than 73 years after the first");
+    assert_eq!(stretched, "request 2: arrives more than 73 years after the first request");
     assert_eq!(refused(&replay(ReplayMode::Asap { depth: 0 }), &[good]), "replay: depth must be at least 1, not 0");
     let backwards = ReplayMode::Dependent { min_ns: 2, max_ns: Some(1) };
     assert_eq!(refused(&replay(backwards), &[good]), "replay: min_ns must be at most max_ns, not 2 of 1");
     for mode in [ReplayMode::Closed, ReplayMode::DEPENDENT] {
         assert_eq!(
             refused(&replay(mode), &[numbered(0, 10, None)]),
-            "replay: none of 1 requests has a recorded completion to infer waiting from; replay it timed or asap"
+            "replay: none of 1 requests has a recorded completion to infer dependencies from; use the mode timed or asap"
         );
     }
 }
@@ -143,7 +143,7 @@ fn a_pre_flush_is_issued_first_and_its_write_when_the_flush_is_complete() {
         let played = outcome.played;
         assert_eq!((played.fidelity.recorded_requests, played.fidelity.replayed_requests), (4, 4));
         assert_eq!((played.fidelity.causality_violations, played.fidelity.reordered), (0, 0));
-        let note = "1 of 4 requests issued after a flush of their own (PREFLUSH), which is counted as a request";
+        let note = "1 of 4 requests issued after their own flush (PREFLUSH), which counts as a request";
         assert!(played.notes.contains(&note.to_owned()), "{:?}", played.notes);
     }
 }

@@ -180,7 +180,7 @@ impl Batches {
     }
 
     /// Returns the requests that the system had served when `batches` were complete.
-    pub(crate) fn requests_seen(&self, batches: usize) -> u64 {
+    pub(crate) fn requests_served(&self, batches: usize) -> u64 {
         self.requests_before + batches as u64 * self.batch_len
     }
 

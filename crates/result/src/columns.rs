@@ -72,12 +72,12 @@ impl<R> Column<R> {
     }
 
     /// Returns the cell of a row.
-    pub fn of(&self, row: &R) -> Kept {
+    pub fn of(&self, row: &R) -> OwnedCell {
         match self.cell {
-            Cell::Text(of) => Kept::Text(of(row)),
-            Cell::Count(of) => Kept::Count(of(row)),
-            Cell::Figure(of) => Kept::Figure(of(row)),
-            Cell::Flag(of) => Kept::Flag(of(row)),
+            Cell::Text(of) => OwnedCell::Text(of(row)),
+            Cell::Count(of) => OwnedCell::Count(of(row)),
+            Cell::Figure(of) => OwnedCell::Figure(of(row)),
+            Cell::Flag(of) => OwnedCell::Flag(of(row)),
         }
     }
 }
@@ -85,7 +85,7 @@ impl<R> Column<R> {
 /// A cell without its row, which may be large.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Kept {
+pub enum OwnedCell {
     /// A name or a label.
     Text(Option<String>),
     /// A whole number.
@@ -97,7 +97,7 @@ pub enum Kept {
 }
 
 /// Returns the cells of one row.
-pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<Kept> {
+pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<OwnedCell> {
     columns.iter().map(|column| column.of(row)).collect()
 }
 

@@ -42,7 +42,7 @@ pub struct Component {
     pub servers: u32,
     /// How long it was busy within the measured time, all servers together.
     pub busy_ns: u64,
-    /// How long work waited for it, all work together; 0 where nobody keeps count.
+    /// Total time that work waited for it; 0 if not recorded.
     pub waited_ns: u64,
 }
 

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_queueing_has_its_knee_at_the_first_point_and_says_so() {
+    fn pure_queueing_has_its_knee_at_the_first_point() {
         // A single station: throughput is the same at every load, latency is proportional to it.
         let curve = balanced(1.0, [1.0, 2.0, 4.0, 8.0]);
         let knee = knee(&curve).unwrap();
@@ -217,8 +217,8 @@ mod tests {
         assert_near(knee(&curve).unwrap().load, 50.0, 0.001);
         // It bends at the knee itself: the corner, not a point after it.
         let corner = [point(1.0, 10.0, 1e7), point(2.0, 20.0, 1e7), point(4.0, 18.0, 3e7), point(8.0, 9.0, 9e7)];
-        let found = knee(&corner).unwrap();
-        assert!((1.4..=2.0).contains(&found.load) && found.throughput_per_s <= 20.0, "{found:?}");
+        let knee_point = knee(&corner).unwrap();
+        assert!((1.4..=2.0).contains(&knee_point.load) && knee_point.throughput_per_s <= 20.0, "{knee_point:?}");
         // Both fall: still past the knee.
         let falling = [point(1.0, 10.0, 1e7), point(2.0, 20.0, 1e7), point(4.0, 9.0, 0.9e7)];
         assert!((1.4..=2.0).contains(&knee(&falling).unwrap().load));
@@ -243,9 +243,9 @@ mod tests {
         let apart =
             |p: &CurvePoint| [0.5, 1.0, 1.5].map(|part| point(p.load, p.throughput_per_s * part, p.response_ns * part));
         let repeated: Vec<_> = curve.iter().flat_map(apart).collect();
-        let found = knee(&repeated).unwrap();
-        assert_near(found.load, clean.load, 1e-12);
-        assert_near(found.response_ns, clean.response_ns, 1e-12);
+        let knee_point = knee(&repeated).unwrap();
+        assert_near(knee_point.load, clean.load, 1e-12);
+        assert_near(knee_point.response_ns, clean.response_ns, 1e-12);
         assert_eq!(knee(&[curve[0], curve[1], curve[1]]).map(|knee| knee.at_first_point), Some(true));
         assert_eq!(knee(&[curve[17], curve[18], curve[18], curve[17], curve[17]]), None);
         // 1 % up and down in both figures, in 100 patterns: X/R changes by 2 % a step near the knee, so that the knee

@@ -67,7 +67,7 @@ fn check(sample: &'static str, values_ms: &[f64]) -> Result<(), ResultError> {
     }
     match values_ms.iter().position(|value| !value.is_finite() || *value < 0.0) {
         Some(at) => {
-            let reason = format!("value {} is {}: a time in ms is needed", at + 1, values_ms[at]);
+            let reason = format!("value {} is {}; a time in ms is allowed", at + 1, values_ms[at]);
             Err(ResultError::Sample { sample, reason })
         }
         None => Ok(()),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_gives_the_root_mean_square_of_what_it_adds() {
+    fn a_scaled_sample_has_the_rms_of_the_added_part() {
         let measured = times_ms(2, 999, 20_000.0);
         let simulated: Vec<_> = measured.iter().map(|ms| 1.1 * ms).collect();
         let rms = (measured.iter().map(|ms| ms * ms).sum::<f64>() / 999.0).sqrt();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A fault that struck during a run, and what it did.
+/// A fault that occurred during a run, and its effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ pub struct FaultRecord {
     pub fault: Value,
     /// Why the system could not have it.
     pub refused: Option<String>,
-    /// Requests that met it, those of the warm-up too; of faults of an array's members none is told.
+    /// Requests that met it, including the warm-up; not counted for faults of an array's members.
     pub met: u64,
     /// Those of them that failed by it.
     pub failed: u64,
@@ -35,7 +35,7 @@ pub struct FaultRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossRecord {
-    /// Acknowledged writes and trims of which something is not there any more.
+    /// Acknowledged writes and trims of which something is missing.
     pub lost_writes: u64,
     /// Bytes whose newest acknowledged data are not there any more.
     pub lost_bytes: u64,

@@ -20,9 +20,9 @@ pub struct Fidelity {
     pub recorded_per_s: Option<f64>,
     /// Issues a second.
     pub achieved_per_s: Option<f64>,
-    /// Achieved rate over the recorded rate at the time scale that was asked for.
+    /// Achieved rate divided by the recorded rate, at the requested time scale.
     pub rate_ratio: Option<f64>,
-    /// Issue after the recorded arrival at the time scale that was asked for; 0 for what came early. Half of the
+    /// Delay of the issue after the recorded arrival at the requested time scale; 0 for early issues. Half of the
     /// requests were issued no later than this.
     pub lateness_p50_ns: u64,
     /// 90 % were issued no later than this.

@@ -363,13 +363,13 @@ impl LatencyHistogram {
 
     fn from_stored(sparse: &StoredHistogram) -> Result<Self, String> {
         if sparse.digits != DIGITS {
-            return Err(format!("histogram digits {}: only {DIGITS} is allowed", sparse.digits));
+            return Err(format!("histogram digits {}; only {DIGITS} is allowed", sparse.digits));
         }
         let mut histogram = Self::new();
         let mut count = sparse.overflow;
         for &(value_ns, bin) in &sparse.bins {
             if value_ns > MAX_BINNED_NS {
-                return Err(format!("histogram bin at {value_ns} ns: at most {MAX_BINNED_NS} ns is binned"));
+                return Err(format!("histogram bin at {value_ns} ns; up to {MAX_BINNED_NS} ns is allowed"));
             }
             count = count.checked_add(bin).ok_or("histogram bins: counts exceed 64 bits")?;
             if bin > 0 {
@@ -380,8 +380,9 @@ impl LatencyHistogram {
             return Err(format!("histogram count {}: its bins and overflow hold {count}", sparse.count));
         }
         let squares = &sparse.sum_squares_ns2;
-        histogram.sum_squares_ns2 =
-            squares.parse().map_err(|_| format!("histogram sum_squares_ns2 {squares:?}: decimal digits are needed"))?;
+        histogram.sum_squares_ns2 = squares
+            .parse()
+            .map_err(|_| format!("histogram sum_squares_ns2 {squares:?}; decimal digits are allowed"))?;
         histogram.overflow = sparse.overflow;
         histogram.sum_ns = sparse.sum_ns;
         if count == 0 {
@@ -396,7 +397,7 @@ impl LatencyHistogram {
             ));
         }
         if histogram.sum_squares_ns2 < u128::MAX && histogram.squared_deviations_ns2().is_none() {
-            return Err(format!("histogram sum_squares_ns2 {squares}: too little for a sum of {} ns", sparse.sum_ns));
+            return Err(format!("histogram sum_squares_ns2 {squares}: too small for a sum of {} ns", sparse.sum_ns));
         }
         Ok(histogram)
     }
@@ -481,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_is_counted_and_said() {
+    fn overflow_is_counted_and_reported() {
         let longest = MAX_BINNED_NS;
         let histogram = of(&[10, 20, longest, longest + 1, u64::MAX >> 8]);
         assert_eq!((histogram.count(), histogram.overflow()), (5, 2));
@@ -510,13 +511,13 @@ mod tests {
     fn a_histogram_that_contradicts_itself_is_refused() {
         let good = json(&of(&[100, 300, 4_000_000_000_000]));
         for (from, to, complaint) in [
-            ("\"digits\":3", "\"digits\":2", "digits 2: only 3"),
+            ("\"digits\":3", "\"digits\":2", "digits 2; only 3"),
             ("\"count\":3", "\"count\":4", "count 4: its bins and overflow hold 3"),
             ("\"overflow\":1", "\"overflow\":0", "count 3: its bins and overflow hold 2"),
-            ("[300,1]", "[4000000000000,1]", "at most 3600000000000 ns"),
+            ("[300,1]", "[4000000000000,1]", "up to 3600000000000 ns"),
             ("\"sum_ns\":4", "\"sum_ns\":94", "cannot sum to it"),
             ("\"min_ns\":100", "\"min_ns\":5000000000000", "cannot sum to it"),
-            ("\"sum_squares_ns2\":\"16", "\"sum_squares_ns2\":\"1", "too little"),
+            ("\"sum_squares_ns2\":\"16", "\"sum_squares_ns2\":\"1", "too small"),
             ("\"sum_squares_ns2\":\"1", "\"sum_squares_ns2\":\"-1", "decimal digits"),
             ("\"bins\"", "\"beans\"", "unknown field `beans`"),
         ] {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What became of written data, in blocks of `block_bytes`. Each block that was read counts once among `intact` to
+/// The state of written data, in blocks of `block_bytes`. Each block that was read counts once among `intact` to
 /// `unreadable`; those at fault count again by how bad it is, `damaged` to `undecided`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -46,7 +46,7 @@ pub struct Integrity {
     pub lost: u64,
     /// Blocks lost that no flush had covered: a volatile cache may, after power was lost.
     pub unflushed: u64,
-    /// Blocks that are a fault or none: what was known did not suffice to tell.
+    /// Blocks whose verdict is undecided: a fault or none.
     pub undecided: u64,
     /// The first of those that are not intact, in words: offset, what was expected and what was found.
     pub findings: Vec<String>,

@@ -40,7 +40,7 @@ pub use kinds::{Fact, Finished, Interval, KindResult, Kinds, OperationResult, St
 pub use measuring::{Measuring, piles_up};
 pub use model_error::{ModelError, Range};
 pub use run_result::RunResult;
-pub use sampling::{Known, PERCENTS, Percentile, Sampling, TooShort};
+pub use sampling::{Estimate, PERCENTS, Percentile, Sampling, TooShort};
 pub use servers::Servers;
 pub use stalls::{Stall, Stalls};
 pub use system_record::{Mode, SystemRecord, content_hash};
@@ -53,13 +53,13 @@ pub enum ResultError {
     #[error("result: {0}")]
     Json(#[from] serde_json::Error),
     /// The result was written under another schema.
-    #[error("result: schema {found}: this build reads schemas 1 to {SCHEMA_VERSION}")]
+    #[error("result: schema {found}; this version reads schemas 1 to {SCHEMA_VERSION}")]
     Schema {
         /// The schema number in the text.
         found: u64,
     },
     /// A field holds NaN or an infinity, which JSON cannot carry.
-    #[error("result: {field} is {value}: a finite number is needed")]
+    #[error("result: {field} is {value}; a finite number is allowed")]
     NotFinite {
         /// The field's name.
         field: &'static str,

@@ -185,7 +185,7 @@ impl Measuring {
     fn is_narrow(&self, percent: f64) -> bool {
         let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum();
         let mean_ns = sum_ns as f64 / self.completed as f64;
-        Sampling::of_mean(&self.batches, self.stalls.is_some())
+        Sampling::for_mean(&self.batches, self.stalls.is_some())
             .half_width_ns()
             .is_some_and(|half| half <= mean_ns * percent / 100.0)
     }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn littles_law_holds_to_the_nanosecond_or_is_said_to_be_broken() {
+    fn littles_law_is_checked_to_the_nanosecond() {
         let mut right = one_request();
         right.close(200, 0);
         let check = littles_law(right);

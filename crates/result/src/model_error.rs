@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Intervals that hold what a device would do, as often as `level` says. They are for what the model lacks; the sampling error
-/// of the run is told apart.
+/// Prediction intervals for the results of a device, at the confidence `level`. They cover the error of the model; the sampling error
+/// of the run is separate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

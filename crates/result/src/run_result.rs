@@ -41,7 +41,7 @@ pub struct RunResult {
     /// Times in which a measured device completed nothing, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// How far the model may be from its device, where that was asked for.
+    /// Prediction intervals of the model's error, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_error: Option<ModelError>,
     /// Requests outstanding.
@@ -124,8 +124,8 @@ impl RunResult {
     pub fn name_streams(&mut self, names: &[String]) {
         let mut joined: Vec<StreamResult> = Vec::new();
         for (stream, name) in std::mem::take(&mut self.streams).into_iter().zip(names) {
-            match joined.iter_mut().find(|known| known.name == *name) {
-                Some(known) => known.kinds.merge(&stream.kinds),
+            match joined.iter_mut().find(|existing| existing.name == *name) {
+                Some(existing) => existing.kinds.merge(&stream.kinds),
                 None => joined.push(StreamResult { name: name.clone(), ..stream }),
             }
         }
@@ -283,9 +283,9 @@ pub(crate) mod tests {
     #[test]
     fn a_result_carries_the_prediction_intervals_of_its_model() {
         let mut result = filled();
-        assert!(!result.to_json().unwrap().contains("model_error"), "nobody asked for it");
+        assert!(!result.to_json().unwrap().contains("model_error"), "it was not requested");
         let range = Some(Range { low: 0.1, high: 0.3 });
-        let known = ModelError {
+        let model_error = ModelError {
             level: 0.9,
             learnt_from: "9 disks".to_owned(),
             throughput_per_s: range,
@@ -293,10 +293,10 @@ pub(crate) mod tests {
             p50_response_ns: None,
             p99_response_ns: None,
         };
-        result.model_error = Some(known.clone());
+        result.model_error = Some(model_error.clone());
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
         result.model_error =
-            Some(ModelError { p99_response_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..known });
+            Some(ModelError { p99_response_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..model_error });
         assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "model_error", .. })));
     }
 

@@ -44,7 +44,7 @@ const BEYOND_MIN: f64 = 10.0;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Known {
+pub enum Estimate {
     /// It lies between, in 95 of 100 runs.
     Between {
         /// From.
@@ -56,7 +56,7 @@ pub enum Known {
     TooShort(TooShort),
 }
 
-impl Known {
+impl Estimate {
     /// Returns the half-width of the interval.
     pub fn half_width_ns(&self) -> Option<f64> {
         self.between_ns().map(|(low_ns, high_ns)| (high_ns - low_ns) / 2.0)
@@ -65,8 +65,8 @@ impl Known {
     /// Returns the bounds of the interval.
     pub fn between_ns(&self) -> Option<(f64, f64)> {
         match *self {
-            Known::Between { low_ns, high_ns } => Some((low_ns, high_ns)),
-            Known::TooShort(_) => None,
+            Estimate::Between { low_ns, high_ns } => Some((low_ns, high_ns)),
+            Estimate::TooShort(_) => None,
         }
     }
 }
@@ -88,7 +88,7 @@ pub enum TooShort {
     PoolMoves,
     /// An SSD wrote to erased flash and did not yet have to collect garbage.
     FreeFlashFalls,
-    /// Response times changed all along.
+    /// Response times drifted during the whole run.
     Drifts,
     /// Slow phases last longer than a batch.
     Correlated,
@@ -107,7 +107,7 @@ pub enum TooShort {
 }
 
 impl TooShort {
-    fn of_level(level: usize) -> TooShort {
+    fn for_level(level: usize) -> TooShort {
         const BY_LEVEL: [TooShort; LEVEL_NAMES.len()] = [
             TooShort::WriteCacheMoves,
             TooShort::ReadCacheMoves,
@@ -119,10 +119,10 @@ impl TooShort {
     }
 
     /// Returns the reason in words.
-    pub fn words(self) -> String {
-        let moves = |level: usize| format!("too short to tell: {} still changed", LEVEL_NAMES[level]);
+    pub fn describe(self) -> String {
+        let moves = |level: usize| format!("run too short: {} still changed", LEVEL_NAMES[level]);
         match self {
-            TooShort::FewRequests => "too short to tell: fewer than 64 requests".to_owned(),
+            TooShort::FewRequests => "run too short: fewer than 64 requests".to_owned(),
             TooShort::WriteCacheMoves => moves(0),
             TooShort::ReadCacheMoves => moves(1),
             TooShort::MediaCacheMoves => moves(2),
@@ -130,20 +130,20 @@ impl TooShort {
             TooShort::FreeFlashFalls => {
                 "not steady: writes used up erased flash, and garbage collection has not begun".to_owned()
             }
-            TooShort::Drifts => "too short to tell: response times changed all along".to_owned(),
-            TooShort::Correlated => "too short to tell: slow phases last too long".to_owned(),
-            TooShort::FewBeyond => "too short to tell: too few requests beyond it".to_owned(),
-            TooShort::FewEvents => "too short to tell: one event or a few, such as a stall, decide it".to_owned(),
-            TooShort::Saturated => "no long run: requests pile up".to_owned(),
+            TooShort::Drifts => "run too short: response times drifted during the whole run".to_owned(),
+            TooShort::Correlated => "run too short: response times are correlated over too long a time".to_owned(),
+            TooShort::FewBeyond => "run too short: too few requests above this percentile".to_owned(),
+            TooShort::FewEvents => "run too short: a few events, such as stalls, dominate".to_owned(),
+            TooShort::Saturated => "no steady state: the queue keeps growing".to_owned(),
             TooShort::SeveralThreads => "not computed for several threads".to_owned(),
             TooShort::FileOperations => "not computed for operations on files".to_owned(),
-            TooShort::NotKept => "not kept by the version that wrote this".to_owned(),
+            TooShort::NotKept => "not recorded by the version that wrote this result".to_owned(),
         }
     }
 }
 
-/// What one run knows of the long run. This is the error of sampling alone: how far a model is from a device is another
-/// matter.
+/// Confidence intervals of the steady state from one run. They cover only the sampling error, not the error of the
+/// model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -152,7 +152,7 @@ pub struct Sampling {
     /// result; here they are left out.
     pub warm_up_requests: u64,
     /// The mean response.
-    pub mean: Known,
+    pub mean: Estimate,
     /// The percentiles 50, 90, 95, 99 and 99.9.
     pub percentiles: Vec<Percentile>,
 }
@@ -165,15 +165,15 @@ pub struct Percentile {
     /// Which.
     pub percent: f64,
     /// Its value.
-    pub value: Known,
+    pub value: Estimate,
 }
 
 impl Sampling {
     /// Returns a sampling without intervals.
     pub fn nothing(why: TooShort) -> Sampling {
-        let percentile = |percent| Percentile { percent, value: Known::TooShort(why) };
+        let percentile = |percent| Percentile { percent, value: Estimate::TooShort(why) };
         let percentiles = PERCENTS.into_iter().map(percentile).collect();
-        Sampling { warm_up_requests: 0, mean: Known::TooShort(why), percentiles }
+        Sampling { warm_up_requests: 0, mean: Estimate::TooShort(why), percentiles }
     }
 
     /// Returns the sampling of a run's batches; `responses` are all measured latencies. If `is_device`, a rare event
@@ -186,32 +186,32 @@ impl Sampling {
         let binned = batches.distribution(first);
         let percentile = |percent| Percentile {
             percent,
-            value: known(percentile(batches, &binned, first, percent / 100.0, responses, is_device)),
+            value: estimate(percentile(batches, &binned, first, percent / 100.0, responses, is_device)),
         };
         Sampling {
             warm_up_requests: first as u64 * batches.batch_len(),
-            mean: known(mean_from(batches, first, is_device)),
+            mean: estimate(mean_from(batches, first, is_device)),
             percentiles: PERCENTS.into_iter().map(percentile).collect(),
         }
     }
 
     /// Returns the confidence interval of the mean only.
-    pub fn of_mean(batches: &Batches, is_device: bool) -> Known {
+    pub fn for_mean(batches: &Batches, is_device: bool) -> Estimate {
         let first = warm_up(batches, &calm_means(batches, is_device));
-        known(first.and_then(|first| mean_from(batches, first, is_device)))
+        estimate(first.and_then(|first| mean_from(batches, first, is_device)))
     }
 
     /// Returns all its figures, which JSON must be able to represent.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> + '_ {
         let known = std::iter::once(&self.mean).chain(self.percentiles.iter().map(|percentile| &percentile.value));
-        known.filter_map(Known::between_ns).flat_map(|(low_ns, high_ns)| [low_ns, high_ns])
+        known.filter_map(Estimate::between_ns).flat_map(|(low_ns, high_ns)| [low_ns, high_ns])
     }
 }
 
-fn known(found: Result<(f64, f64), TooShort>) -> Known {
-    match found {
-        Ok((low_ns, high_ns)) => Known::Between { low_ns, high_ns },
-        Err(why) => Known::TooShort(why),
+fn estimate(computed: Result<(f64, f64), TooShort>) -> Estimate {
+    match computed {
+        Ok((low_ns, high_ns)) => Estimate::Between { low_ns, high_ns },
+        Err(why) => Estimate::TooShort(why),
     }
 }
 
@@ -345,9 +345,9 @@ fn first_constant_batch(batches: &Batches, level: usize) -> Result<usize, TooSho
     let late = &levels[middle - 1..];
     let (moved, steps) = moved_and_steps(late);
     let most = late.iter().copied().max().unwrap_or(0).max(1) as f64;
-    let growth = batches.requests_seen(levels.len()) as f64 / batches.requests_seen(middle) as f64;
+    let growth = batches.requests_served(levels.len()) as f64 / batches.requests_served(middle) as f64;
     if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_DRIFT_MAX * libm::log(growth) {
-        return Err(TooShort::of_level(level));
+        return Err(TooShort::for_level(level));
     }
     let (least, most) = late.iter().fold((u64::MAX, 0), |(least, most), &level| (least.min(level), most.max(level)));
     let at_begin = std::iter::once(before).chain(levels);
@@ -520,15 +520,15 @@ mod tests {
     #[test]
     fn a_level_that_moves_is_named() {
         for (level, name) in LEVEL_NAMES.iter().enumerate().filter(|&(level, _)| level != FREE_FLASH) {
-            let words = TooShort::of_level(level).words();
-            assert_eq!(words, format!("too short to tell: {name} still changed"));
+            let words = TooShort::for_level(level).describe();
+            assert_eq!(words, format!("run too short: {name} still changed"));
         }
     }
 
     /// White's rule as published: the cut with the smallest sum of squares about the mean of the remaining values,
     /// divided by the square of their number.
     #[test]
-    fn the_cut_is_where_the_standard_error_of_the_rest_is_least() {
+    fn the_warm_up_ends_at_the_least_standard_error() {
         let error = |rest: &[f64]| {
             let mean = rest.iter().sum::<f64>() / rest.len() as f64;
             rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)

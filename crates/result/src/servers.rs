@@ -49,7 +49,7 @@ mod tests {
     fn work_goes_to_the_server_that_is_free_first() {
         let mut servers = Servers::new(2);
         assert_eq!([servers.work(0, 10), servers.work(0, 30), servers.work(5, 10)], [10, 30, 20]);
-        assert_eq!(servers.work(15, 0), 15, "nothing to do takes nobody");
+        assert_eq!(servers.work(15, 0), 15, "no work needs no server");
         let component = servers.component("cpu");
         assert_eq!((component.servers, component.busy_ns, component.waited_ns), (2, 50, 5));
     }

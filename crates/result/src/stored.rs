@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
     use crate::run_result::tests::filled;
-    use crate::{DepthResult, Known};
+    use crate::{DepthResult, Estimate};
 
     #[test]
     fn the_schema_has_these_fields() {
@@ -99,7 +99,7 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":6", "\"schema\":7", "result: schema 7: this build reads schemas 1 to 6"),
+            ("\"schema\":6", "\"schema\":7", "result: schema 7; this version reads schemas 1 to 6"),
             ("\"schema\":6", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
@@ -118,12 +118,12 @@ mod tests {
         let mut result = filled();
         result.offered_per_s = Some(f64::INFINITY);
         let error = result.to_json().unwrap_err().to_string();
-        assert_eq!(error, "result: offered_per_s is inf: a finite number is needed");
+        assert_eq!(error, "result: offered_per_s is inf; a finite number is allowed");
         result.offered_per_s = None;
         result.depth.mean = f64::NAN;
         assert!(result.to_json().unwrap_err().to_string().contains("depth.mean is NaN"));
         result.depth.mean = 0.0;
-        result.sampling.mean = Known::Between { low_ns: 1.0, high_ns: f64::NAN };
+        result.sampling.mean = Estimate::Between { low_ns: 1.0, high_ns: f64::NAN };
         assert!(result.to_json().unwrap_err().to_string().contains("sampling is NaN"));
     }
 
@@ -140,7 +140,7 @@ mod tests {
             latencies.iter().for_each(|&ns| result.kinds.trim.service.record(ns));
             result.intervals[0].response = result.kinds.trim.service.store();
             result.depth = DepthResult { mean: floats[0], max: u32::MAX, time_at_depth_ns: times };
-            result.sampling.mean = Known::Between { low_ns: floats[1], high_ns: floats[3] };
+            result.sampling.mean = Estimate::Between { low_ns: floats[1], high_ns: floats[3] };
             result.offered_per_s = Some(floats[2]);
             result.system.description = json!({ "curve_ms": [floats[3], 0.1], (text.as_str()): numbers[0] }).into();
             (result.seed, result.backlog, result.late_arrivals) = (numbers[1], numbers[2], numbers[3]);

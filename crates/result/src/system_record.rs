@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// Where a result comes from.
+/// The source of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_fnv_1a_and_follows_content_alone() {
+    fn the_hash_is_fnv_1a_of_the_content() {
         // Published test vectors of 128-bit FNV-1a.
         assert_eq!(content_hash(b""), "6c62272e07bb014262b821756295c58d");
         assert_eq!(content_hash(b"a"), "d228cb696f1a8caf78912b704e4a8964");

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::columns::{Column, count, figure, flag, text};
 use crate::{
-    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, Mode, ModelError, OperationResult, Range, RunResult,
-    StreamResult,
+    CurvePoint, Estimate, Fact, Fidelity, Interval, LatencyHistogram, Mode, ModelError, OperationResult, Range,
+    RunResult, StreamResult,
 };
 
 /// Nanoseconds in a millisecond.
@@ -17,7 +17,7 @@ const BYTES_PER_GB: f64 = 1e9;
 
 /// Settings of a run that its result does not contain.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RunSettings {
     /// Labels that distinguish the run from others of a sweep.
     pub labels: Vec<(String, String)>,
     /// The requested number of a scenario's clients, if there was one.
@@ -29,7 +29,7 @@ pub struct Asked {
 /// A run in the table of results: its request, its result, and the latencies of all kinds together.
 pub struct Row {
     /// The settings of the run.
-    pub asked: Asked,
+    pub asked: RunSettings,
     /// The result of the run.
     pub result: RunResult,
     /// The latencies of all kinds of request.
@@ -38,22 +38,22 @@ pub struct Row {
 
 impl Row {
     /// Creates the row of a result.
-    pub fn new(asked: Asked, result: RunResult) -> Row {
+    pub fn new(asked: RunSettings, result: RunResult) -> Row {
         Row { asked, response: result.response(), result }
     }
 
     /// Returns the settings of the run.
-    pub fn asked(&self) -> &Asked {
+    pub fn settings(&self) -> &RunSettings {
         &self.asked
     }
 
     /// Returns the settings without the result.
-    pub fn into_asked(self) -> Asked {
+    pub fn into_settings(self) -> RunSettings {
         self.asked
     }
 
     /// Returns its settings and result, for other collections of results.
-    pub fn taken(&self) -> (Asked, RunResult) {
+    pub fn into_parts(&self) -> (RunSettings, RunResult) {
         (self.asked.clone(), self.result.clone())
     }
 
@@ -67,7 +67,7 @@ impl Row {
         Some(self.result.response_without_stalls()?.quantile_ns(q)? as f64 / NS_PER_MS)
     }
 
-    fn percentile(&self, percent: f64) -> Option<&Known> {
+    fn percentile(&self, percent: f64) -> Option<&Estimate> {
         let percentiles = &self.result.sampling.percentiles;
         percentiles.iter().find(|percentile| percentile.percent == percent).map(|percentile| &percentile.value)
     }
@@ -120,19 +120,19 @@ impl Row {
     }
 }
 
-fn low_ms(known: &Known) -> Option<f64> {
-    known.between_ns().map(|(low_ns, _)| low_ns / NS_PER_MS)
+fn low_ms(estimate: &Estimate) -> Option<f64> {
+    estimate.between_ns().map(|(low_ns, _)| low_ns / NS_PER_MS)
 }
 
-fn high_ms(known: &Known) -> Option<f64> {
-    known.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
+fn high_ms(estimate: &Estimate) -> Option<f64> {
+    estimate.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
 }
 
 /// Returns why there is no confidence interval, in words.
-fn too_short(known: &Known) -> Option<String> {
-    match known {
-        Known::Between { .. } => None,
-        Known::TooShort(why) => Some(why.words()),
+fn too_short(estimate: &Estimate) -> Option<String> {
+    match estimate {
+        Estimate::Between { .. } => None,
+        Estimate::TooShort(why) => Some(why.describe()),
     }
 }
 
@@ -141,32 +141,30 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     text("system", "", "the system: its name in the catalogue, its file, or the target, with its range", |row| {
         Some(row.result.system.name.clone())
     }),
-    text("workload", "", "the workload or scenario; of a replay, the recording", |row| {
+    text("workload", "", "the workload or scenario, or the trace of a replay", |row| {
         Some(row.workload("/name")?.as_str()?.to_owned())
     }),
-    figure("capacity_gb", "10^9 bytes", "what the run may use of a simulated system", |row| {
+    figure("capacity_gb", "10^9 bytes", "the part of a simulated system that the run uses", |row| {
         Some(row.asked.capacity_bytes? as f64 / BYTES_PER_GB)
     }),
-    count("depth", "requests", "requests outstanding in a closed loop; clients of a scenario", Row::depth),
-    figure("rate_per_s", "1/s", "requests a second that arrivals offer; empty in a closed loop", |row| {
-        row.result.offered_per_s
-    }),
+    count("depth", "requests", "queue depth of a closed loop; clients of a scenario", Row::depth),
+    figure("rate_per_s", "1/s", "offered requests per second; empty in a closed loop", |row| row.result.offered_per_s),
     count("seed", "", "seed of the random numbers", |row| Some(row.result.seed)),
     count("requests", "requests", "requests that completed without error in the measured time", |row| {
         Some(row.result.count())
     }),
-    figure("iops", "1/s", "requests completed a second", |row| Some(row.result.throughput_per_s())),
-    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| {
+    figure("iops", "1/s", "completed requests per second (IOPS)", |row| Some(row.result.throughput_per_s())),
+    figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
         Some(row.result.throughput_bytes_per_s() / BYTES_PER_MB)
     }),
     figure("mean_ms", "ms", "mean response time", |row| Some(row.result.mean_response_ns() / NS_PER_MS)),
-    figure("half_width_ms", "ms", "sampling error of the mean, 95 %: half its interval", |row| {
+    figure("half_width_ms", "ms", "half-width of the 95 % confidence interval of the mean", |row| {
         row.result.sampling.mean.half_width_ns().map(|ns| ns / NS_PER_MS)
     }),
     figure("mean_low_ms", "ms", "low end of the interval of the mean", |row| low_ms(&row.result.sampling.mean)),
     figure("mean_high_ms", "ms", "high end of the interval of the mean", |row| high_ms(&row.result.sampling.mean)),
-    text("sampling", "", "why the sampling error of the mean is not known", |row| too_short(&row.result.sampling.mean)),
-    count("warm_up_requests", "requests", "requests counted that were warm-up still", |row| {
+    text("sampling", "", "why the mean has no confidence interval", |row| too_short(&row.result.sampling.mean)),
+    count("warm_up_requests", "requests", "measured requests that still belonged to the warm-up", |row| {
         Some(row.result.sampling.warm_up_requests)
     }),
     figure("p50_ms", "ms", "median of the response times", |row| row.quantile_ms(0.5)),
@@ -195,128 +193,111 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
         high_ms(row.percentile(99.9)?)
     }),
     figure("max_ms", "ms", "longest response time", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
-    count("stalls", "", "times of 0.1 s or more in which a measured device completed nothing, 64 at most", |row| {
+    count("stalls", "", "stalls of a measured device: 0.1 s or more without a completion, 64 at most", |row| {
         (row.result.mode == Mode::Measured)
             .then(|| row.result.stalls.as_ref().map_or(0, |stalls| stalls.longest.len() as u64))
     }),
-    figure("stalled_s", "s", "sum of these times", |row| Some(row.result.stalls.as_ref()?.total_ns() as f64 / 1e9)),
-    figure("mean_calm_ms", "ms", "mean response time without the requests that waited through a stall", |row| {
+    figure("stalled_s", "s", "total time of the stalls", |row| {
+        Some(row.result.stalls.as_ref()?.total_ns() as f64 / 1e9)
+    }),
+    figure("mean_calm_ms", "ms", "mean response time without the requests delayed by a stall", |row| {
         Some(row.result.response_without_stalls()?.mean_ns() / NS_PER_MS)
     }),
-    figure("p99_calm_ms", "ms", "99th percentile without the requests that waited through a stall", |row| {
-        row.calm_ms(0.99)
+    figure("p99_calm_ms", "ms", "99th percentile without the requests delayed by a stall", |row| row.calm_ms(0.99)),
+    figure("p999_calm_ms", "ms", "99.9th percentile without the requests delayed by a stall", |row| row.calm_ms(0.999)),
+    figure("iops_model_low", "1/s", "low end of the prediction interval of the device's rate", |row| {
+        Some(row.model(|model| model.throughput_per_s)?.low)
     }),
-    figure("p999_calm_ms", "ms", "99.9th percentile without the requests that waited through a stall", |row| {
-        row.calm_ms(0.999)
+    figure("iops_model_high", "1/s", "high end of this interval", |row| {
+        Some(row.model(|model| model.throughput_per_s)?.high)
     }),
-    figure(
-        "iops_model_low",
-        "1/s",
-        "low end of the interval that holds the device's rate, by the model's error",
-        |row| Some(row.model(|model| model.throughput_per_s)?.low),
-    ),
-    figure("iops_model_high", "1/s", "high end of it", |row| Some(row.model(|model| model.throughput_per_s)?.high)),
-    figure(
-        "mean_model_low_ms",
-        "ms",
-        "low end of the interval that holds the device's mean response time, by the model's error",
-        |row| Some(row.model(|model| model.mean_response_ns)?.low / NS_PER_MS),
-    ),
-    figure("mean_model_high_ms", "ms", "high end of it", |row| {
+    figure("mean_model_low_ms", "ms", "low end of the prediction interval of the device's mean response time", |row| {
+        Some(row.model(|model| model.mean_response_ns)?.low / NS_PER_MS)
+    }),
+    figure("mean_model_high_ms", "ms", "high end of this interval", |row| {
         Some(row.model(|model| model.mean_response_ns)?.high / NS_PER_MS)
     }),
-    figure(
-        "p50_model_low_ms",
-        "ms",
-        "low end of the interval that holds the device's median, by the model's error",
-        |row| Some(row.model(|model| model.p50_response_ns)?.low / NS_PER_MS),
-    ),
-    figure("p50_model_high_ms", "ms", "high end of it", |row| {
+    figure("p50_model_low_ms", "ms", "low end of the prediction interval of the device's median", |row| {
+        Some(row.model(|model| model.p50_response_ns)?.low / NS_PER_MS)
+    }),
+    figure("p50_model_high_ms", "ms", "high end of this interval", |row| {
         Some(row.model(|model| model.p50_response_ns)?.high / NS_PER_MS)
     }),
-    figure(
-        "p99_model_low_ms",
-        "ms",
-        "low end of the interval that holds the device's 99th percentile, by the model's error",
-        |row| Some(row.model(|model| model.p99_response_ns)?.low / NS_PER_MS),
-    ),
-    figure("p99_model_high_ms", "ms", "high end of it", |row| {
+    figure("p99_model_low_ms", "ms", "low end of the prediction interval of the device's 99th percentile", |row| {
+        Some(row.model(|model| model.p99_response_ns)?.low / NS_PER_MS)
+    }),
+    figure("p99_model_high_ms", "ms", "high end of this interval", |row| {
         Some(row.model(|model| model.p99_response_ns)?.high / NS_PER_MS)
     }),
-    text("model_error", "", "what intervals by the model's error are learnt from, or why there is none", |row| {
+    text("model_error", "", "the devices that the prediction interval was learned from, or why there is none", |row| {
         Some(row.result.model_error.as_ref()?.learnt_from.clone())
     }),
-    figure("mean_depth", "requests", "requests outstanding, averaged over time", |row| Some(row.result.depth.mean)),
-    figure("utilisation_percent", "%", "how busy the busiest component was", |row| {
+    figure("mean_depth", "requests", "mean queue depth over time", |row| Some(row.result.depth.mean)),
+    figure("utilisation_percent", "%", "utilization of the busiest component", |row| {
         Some(100.0 * row.result.bottleneck()?.1)
     }),
     text("bottleneck", "", "the busiest component", |row| Some(row.result.bottleneck()?.0.to_owned())),
     figure("watts", "W", "mean electric power of all devices", |row| row.result.mean_watts()),
-    figure("joules_per_request", "J", "energy for one completed request", |row| row.result.joules_per_request()),
-    figure("io_per_s_per_watt", "1/(s W)", "requests a second for each watt", |row| row.result.io_per_watt()),
+    figure("joules_per_request", "J", "energy per completed request", |row| row.result.joules_per_request()),
+    figure("io_per_s_per_watt", "1/(s W)", "requests per second per watt", |row| row.result.io_per_watt()),
     figure("case_celsius", "degrees C", "case temperature of the warmest device in a steady state", |row| {
         row.result.energy.as_ref()?.case_celsius
     }),
-    count("read_hits", "requests", "reads that a cache held wholly", |row| row.counter("read_hits")),
-    count("read_partial_hits", "requests", "reads that a cache held in part", |row| row.counter("read_partial_hits")),
-    count("cached_writes", "requests", "writes that a cache took", |row| row.counter("cached_writes")),
+    count("read_hits", "requests", "reads served fully from a cache", |row| row.counter("read_hits")),
+    count("read_partial_hits", "requests", "reads served partly from a cache", |row| row.counter("read_partial_hits")),
+    count("cached_writes", "requests", "writes absorbed by a cache", |row| row.counter("cached_writes")),
     count("late_arrivals", "requests", "requests issued later than intended", |row| Some(row.result.late_arrivals)),
-    count("backlog", "requests", "requests that had arrived and were not complete at the end", |row| {
-        Some(row.result.backlog)
-    }),
-    flag("saturated", "", "whether the system could not keep up with what was offered", |row| {
+    count("backlog", "requests", "requests in flight at the end", |row| Some(row.result.backlog)),
+    flag("saturated", "", "whether the system could not keep up with the offered load", |row| {
         Some(row.result.saturated)
     }),
-    flag("checks_passed", "", "whether the checks that the run makes of itself held", |row| Some(row.result.passed())),
+    flag("checks_passed", "", "whether the self-checks of the run passed", |row| Some(row.result.passed())),
     count("errors", "requests", "requests that failed", |row| Some(row.result.errors())),
-    text("data_loss", "", "the loss of data that ended the run", |row| row.result.data_loss.clone()),
-    text("ended_early", "", "what ended a measurement before its time", |row| row.result.ended_early.clone()),
+    text("data_loss", "", "the data loss that ended the run", |row| row.result.data_loss.clone()),
+    text("ended_early", "", "reason for an early end of a measurement", |row| row.result.ended_early.clone()),
     figure("duration_s", "s", "the measured time, after the warm-up", |row| Some(row.result.duration_ns as f64 / 1e9)),
     text("mode", "", "mode of a replay", Row::mode),
-    figure("lateness_p50_ms", "ms", "half of a replay's requests were issued no later than this", |row| {
+    figure("lateness_p50_ms", "ms", "median lateness of a replay's requests", |row| {
         row.fidelity(|replay| replay.lateness_p50_ns as f64 / NS_PER_MS)
     }),
-    figure("lateness_p99_ms", "ms", "99 % of a replay's requests were issued no later than this", |row| {
+    figure("lateness_p99_ms", "ms", "99th percentile of the lateness of a replay's requests", |row| {
         row.fidelity(|replay| replay.lateness_p99_ns as f64 / NS_PER_MS)
     }),
-    figure("lateness_max_ms", "ms", "the latest issue of a replay", |row| {
+    figure("lateness_max_ms", "ms", "largest lateness of a replay's requests", |row| {
         row.fidelity(|replay| replay.lateness_max_ns as f64 / NS_PER_MS)
     }),
-    figure("recorded_per_s", "1/s", "arrivals a second in the recording", |row| {
+    figure("recorded_per_s", "1/s", "arrivals per second in the trace", |row| {
         row.result.fidelity.as_ref()?.recorded_per_s
     }),
-    figure("rate_ratio", "", "rate of a replay over the recorded rate at its time scale", |row| {
+    figure("rate_ratio", "", "replayed rate divided by the recorded rate, at the time scale of the replay", |row| {
         row.result.fidelity.as_ref()?.rate_ratio
     }),
-    figure("recorded_depth_mean", "requests", "requests outstanding in the recording, averaged over time", |row| {
+    figure("recorded_depth_mean", "requests", "mean queue depth in the trace", |row| {
         row.result.fidelity.as_ref()?.recorded_depth_mean
     }),
-    figure("achieved_depth_mean", "requests", "requests outstanding in the replay, averaged over time", |row| {
+    figure("achieved_depth_mean", "requests", "mean queue depth in the replay", |row| {
         row.result.fidelity.as_ref().map(|_| row.result.depth.mean)
     }),
-    count(
-        "causality_violations",
-        "requests",
-        "requests issued before one that they had waited for in the recording",
-        |row| row.fidelity(|replay| replay.causality_violations),
-    ),
+    count("causality_violations", "requests", "requests issued before one that they depended on in the trace", |row| {
+        row.fidelity(|replay| replay.causality_violations)
+    }),
     count("reordered", "requests", "requests issued after one that had arrived later", |row| {
         row.fidelity(|replay| replay.reordered)
     }),
     count("folded", "requests", "requests outside the system that were moved onto it", |row| {
         row.fidelity(|replay| replay.folded)
     }),
-    count("dropped", "requests", "requests outside the system that were left out", |row| {
+    count("dropped", "requests", "requests outside the system that were dropped", |row| {
         row.fidelity(|replay| replay.dropped)
     }),
     count("rounded", "requests", "requests widened to whole blocks", |row| row.fidelity(|replay| replay.rounded)),
-    count("without_completion", "requests", "requests whose completion was not recorded", |row| {
+    count("without_completion", "requests", "requests without a recorded completion", |row| {
         row.fidelity(|replay| replay.without_completion)
     }),
     text("description_hash", "", "content hash of the system's description", |row| {
         Some(row.result.system.hash.clone())
     }),
-    text("generator", "", "the random generator", |row| Some(row.result.generator.clone())),
+    text("generator", "", "the random number generator", |row| Some(row.result.generator.clone())),
     text("version", "", "version of headstack", |row| Some(row.result.version.clone())),
 ];
 
@@ -338,11 +319,11 @@ pub struct Bin {
 
 /// Columns of one row per bin.
 pub static BIN_COLUMNS: &[Column<Bin>] = &[
-    count("run", "", "place of the run, from 0", |bin| Some(bin.run)),
+    count("run", "", "index of the run, from 0", |bin| Some(bin.run)),
     text("system", "", "the system", |bin| Some(bin.system.clone())),
     text("kind", "", "kind of request: read, write, trim, flush", |bin| Some(bin.kind.to_owned())),
     text("figure", "", "response or service time", |bin| Some(bin.figure.to_owned())),
-    figure("middle_ms", "ms", "middle of the bin", |bin| Some(bin.middle_ns as f64 / NS_PER_MS)),
+    figure("middle_ms", "ms", "center of the bin", |bin| Some(bin.middle_ns as f64 / NS_PER_MS)),
     count("count", "requests", "requests in the bin", |bin| Some(bin.count)),
 ];
 
@@ -385,15 +366,15 @@ impl IntervalRow {
 
 /// Columns of one row per interval.
 pub static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
-    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
-    figure("start_s", "s", "when the interval begins, after the start of the run", |row| {
-        Some(row.start_ns as f64 / 1e9)
+    figure("start_s", "s", "start of the interval, after the start of the run", |row| Some(row.start_ns as f64 / 1e9)),
+    figure("duration_s", "s", "length of the interval", |row| Some(row.duration_ns as f64 / 1e9)),
+    count("requests", "requests", "requests completed in the interval without error", |row| Some(row.requests)),
+    figure("iops", "1/s", "completed requests per second (IOPS)", |row| row.per_s(row.requests)),
+    figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
+        Some(row.per_s(row.bytes)? / BYTES_PER_MB)
     }),
-    figure("duration_s", "s", "how long it lasts", |row| Some(row.duration_ns as f64 / 1e9)),
-    count("requests", "requests", "requests that completed in it without error", |row| Some(row.requests)),
-    figure("iops", "1/s", "requests completed a second", |row| row.per_s(row.requests)),
-    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| Some(row.per_s(row.bytes)? / BYTES_PER_MB)),
     figure("mean_ms", "ms", "mean response time", |row| Some(row.mean_ns / NS_PER_MS)),
     figure("p99_ms", "ms", "99th percentile of the response times", |row| Some(row.p99_ns? as f64 / NS_PER_MS)),
     figure("max_ms", "ms", "longest response time", |row| Some(row.max_ns as f64 / NS_PER_MS)),
@@ -438,12 +419,14 @@ impl StreamRow {
 
 /// Columns of one row per stream, like those of runs.
 pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
-    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
     text("stream", "", "the stream's name in the scenario", |row| Some(row.stream.clone())),
     count("requests", "requests", "requests that completed without error", |row| Some(row.requests)),
-    figure("iops", "1/s", "requests completed a second", |row| row.per_s(row.requests)),
-    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| Some(row.per_s(row.bytes)? / BYTES_PER_MB)),
+    figure("iops", "1/s", "completed requests per second (IOPS)", |row| row.per_s(row.requests)),
+    figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
+        Some(row.per_s(row.bytes)? / BYTES_PER_MB)
+    }),
     figure("mean_ms", "ms", "mean response time", |row| Some(row.response.mean_ns() / NS_PER_MS)),
     figure("p99_ms", "ms", "99th percentile of the response times", |row| {
         Some(row.response.quantile_ns(0.99)? as f64 / NS_PER_MS)
@@ -476,13 +459,13 @@ impl OperationRow {
 
 /// Columns of one row per kind of operation.
 pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
-    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("workload", "", "the run's name", |row| row.workload.clone()),
-    text("operation", "", "what was done", |row| Some(row.operation.name.clone())),
+    text("operation", "", "the operation", |row| Some(row.operation.name.clone())),
     count("count", "operations", "operations that ended without error", |row| Some(row.operation.count)),
     count("errors", "operations", "operations that failed", |row| Some(row.operation.errors)),
-    figure("count_per_s", "1/s", "operations that ended a second", |row| row.per_s(row.operation.count)),
-    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| {
+    figure("count_per_s", "1/s", "completed operations per second", |row| row.per_s(row.operation.count)),
+    figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
         Some(row.per_s(row.operation.bytes)? / BYTES_PER_MB)
     }),
     figure("mean_ms", "ms", "mean response time", |row| Some(row.operation.response.mean_ns() / NS_PER_MS)),
@@ -508,9 +491,9 @@ pub struct FactRow {
 
 /// Columns of one row per figure.
 pub static FACT_COLUMNS: &[Column<FactRow>] = &[
-    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
     text("stream", "", "the stream's name in the scenario", |row| Some(row.stream.clone())),
-    text("name", "", "what the figure is, with its unit", |row| Some(row.fact.name.clone())),
+    text("name", "", "name of the figure, with its unit", |row| Some(row.fact.name.clone())),
     figure("value", "as named", "how much", |row| Some(row.fact.value)),
 ];

@@ -1,6 +1,6 @@
 //! Confidence intervals of processes whose long run is known.
 
-use headstack_result::{Batches, Known, LatencyHistogram, Levels, Sampling, TooShort};
+use headstack_result::{Batches, Estimate, LatencyHistogram, Levels, Sampling, TooShort};
 
 /// Uniform numbers of a 64-bit linear congruence, reproducible.
 struct Noise(u64);
@@ -54,7 +54,7 @@ fn steady(_: u64) -> u64 {
 }
 
 /// Returns how many of `runs` had an interval, and the share of these that covered the truth.
-fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Known) -> (u32, f64) {
+fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Estimate) -> (u32, f64) {
     let (mut told, mut held) = (0, 0);
     for seed in 0..runs {
         if let Some((low_ns, high_ns)) = run(seed).between_ns() {
@@ -116,16 +116,16 @@ fn intervals_of_queues_near_saturation_are_not_too_narrow() {
 }
 
 #[test]
-fn a_run_shorter_than_its_slow_phases_says_so() {
+fn a_run_shorter_than_its_slow_phases_is_undecided() {
     // 2,000 values of which 200 in a row are alike: ten independent ones.
     let (told, _) = coverage(200, 1_000.0, |seed| told(autoregression(seed, 0.99, 2_000), steady).mean);
     assert!(told <= 60, "{told} of 200 told");
     let drifting = (0..10_000).map(|at| 1_000.0 + f64::from(at) / 10.0 + f64::from(at % 7));
-    assert!(matches!(told_mean(drifting), Known::TooShort(TooShort::Drifts | TooShort::Correlated)));
-    assert_eq!(told_mean((0..63).map(f64::from)), Known::TooShort(TooShort::FewRequests));
+    assert!(matches!(told_mean(drifting), Estimate::TooShort(TooShort::Drifts | TooShort::Correlated)));
+    assert_eq!(told_mean((0..63).map(f64::from)), Estimate::TooShort(TooShort::FewRequests));
 }
 
-fn told_mean(values_us: impl IntoIterator<Item = f64>) -> Known {
+fn told_mean(values_us: impl IntoIterator<Item = f64>) -> Estimate {
     told(values_us, steady).mean
 }
 
@@ -154,12 +154,12 @@ fn no_interval_of_a_device_rests_on_a_stall() {
     assert!(calm.mean.between_ns().is_some(), "{calm:?}");
     for at in [10, 300, 10_000, 19_900] {
         let found = measured(&[at]);
-        assert_eq!(found.mean, Known::TooShort(TooShort::FewEvents), "a stall at request {at}");
+        assert_eq!(found.mean, Estimate::TooShort(TooShort::FewEvents), "a stall at request {at}");
         // A rare event does not count as warm-up, and the median does not depend on it.
         assert!(found.warm_up_requests < 2_000, "{at}: {} requests of warm-up", found.warm_up_requests);
         assert!(found.percentiles[0].value.between_ns().is_some(), "{at}: {found:?}");
     }
-    assert_eq!(measured(&[3_000, 9_000, 15_000]).mean, Known::TooShort(TooShort::FewEvents));
+    assert_eq!(measured(&[3_000, 9_000, 15_000]).mean, Estimate::TooShort(TooShort::FewEvents));
     // With many stalls a run shows how often they occur.
     let often: Vec<usize> = (0..100).map(|number| 200 * number + 50).collect();
     assert!(measured(&often).mean.between_ns().is_some(), "{:?}", measured(&often).mean);
@@ -176,7 +176,7 @@ fn intervals_of_a_device_under_a_queue_hold_too() {
 #[test]
 fn a_filling_cache_is_recognised_by_its_level() {
     let run = |full_at: u64| told(autoregression(1, 0.5, 20_000), |at| at.min(full_at));
-    assert_eq!(run(100_000).mean, Known::TooShort(TooShort::WriteCacheMoves));
+    assert_eq!(run(100_000).mean, Estimate::TooShort(TooShort::WriteCacheMoves));
     let full = run(4_000);
     assert!(full.mean.between_ns().is_some() && (3_900..=5_000).contains(&full.warm_up_requests), "{full:?}");
     // A level that moves up and down between marks is constant.
@@ -193,7 +193,7 @@ fn a_filling_cache_is_recognised_by_its_level() {
             batches.note_levels([at, 0, 0, 0, 0]);
         }
     }
-    assert_eq!(Sampling::of(&batches, &responses, false).mean, Known::TooShort(TooShort::WriteCacheMoves));
+    assert_eq!(Sampling::of(&batches, &responses, false).mean, Estimate::TooShort(TooShort::WriteCacheMoves));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn percentiles_have_intervals_if_enough_requests_are_above() {
     }
     let mut noise = Noise::of(5);
     let few = told((0..5_000).map(|_| 1_000.0 * noise.exponential()), steady);
-    assert_eq!(few.percentiles[4].value, Known::TooShort(TooShort::FewBeyond), "five requests beyond p99.9");
+    assert_eq!(few.percentiles[4].value, Estimate::TooShort(TooShort::FewBeyond), "five requests beyond p99.9");
 }
 
 #[test]

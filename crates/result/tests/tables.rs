@@ -2,10 +2,11 @@
 
 use headstack_result::columns::{Cell, Column};
 use headstack_result::tables::{
-    Asked, INTERVAL_COLUMNS, IntervalRow, OPERATION_COLUMNS, OperationRow, RUN_COLUMNS, Row, STREAM_COLUMNS, StreamRow,
+    INTERVAL_COLUMNS, IntervalRow, OPERATION_COLUMNS, OperationRow, RUN_COLUMNS, Row, RunSettings, STREAM_COLUMNS,
+    StreamRow,
 };
 use headstack_result::{
-    Counter, Fidelity, Interval, KindResult, Kinds, Known, LatencyHistogram, Mode, OperationResult, Percentile,
+    Counter, Estimate, Fidelity, Interval, KindResult, Kinds, LatencyHistogram, Mode, OperationResult, Percentile,
     RunResult, Stall, Stalls, StreamResult, SystemRecord, TooShort,
 };
 use serde_json::{Value, json};
@@ -118,7 +119,7 @@ fn the_load_of_a_run_is_its_clients_its_queue_depth_or_its_offered_rate() {
     let depth_and_load = |clients, workload, offered_per_s| {
         let mut result = measured(workload);
         result.offered_per_s = offered_per_s;
-        let row = Row::new(Asked { clients, ..Asked::default() }, result);
+        let row = Row::new(RunSettings { clients, ..RunSettings::default() }, result);
         (cell(RUN_COLUMNS, &row, "depth"), row.curve_point().load)
     };
     let closed = json!({"arrivals": {"closed": {"outstanding": 16}}});
@@ -133,10 +134,10 @@ fn the_load_of_a_run_is_its_clients_its_queue_depth_or_its_offered_rate() {
 fn a_replay_names_its_mode_and_its_fidelity() {
     let mut result = measured(json!({"mode": {"asap": {"depth": 8}}}));
     result.fidelity = Some(Fidelity { lateness_p99_ns: 2_500_000, dropped: 4, ..Fidelity::default() });
-    let row = Row::new(Asked::default(), result);
+    let row = Row::new(RunSettings::default(), result);
     let expected = [("mode", json!("asap")), ("lateness_p99_ms", json!(2.5)), ("dropped", json!(4))];
     assert_cells(RUN_COLUMNS, &row, &expected);
-    let row = Row::new(Asked::default(), measured(json!({"mode": "original"})));
+    let row = Row::new(RunSettings::default(), measured(json!({"mode": "original"})));
     assert_cells(RUN_COLUMNS, &row, &[("mode", json!("original")), ("dropped", json!(null))]);
 }
 
@@ -151,10 +152,10 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
     let longest = vec![Stall { start_ns: 5, duration_ns: 800_000_000, outstanding: 1 }];
     result.stalls = Some(Stalls { longest, response: response.store() });
     result.counters = vec![Counter { name: "read_hits".to_owned(), value: 12 }];
-    result.sampling.mean = Known::Between { low_ns: 3e6, high_ns: 5e6 };
-    let value = Known::Between { low_ns: 6e6, high_ns: 9e6 };
+    result.sampling.mean = Estimate::Between { low_ns: 3e6, high_ns: 5e6 };
+    let value = Estimate::Between { low_ns: 6e6, high_ns: 9e6 };
     result.sampling.percentiles = vec![Percentile { percent: 99.0, value }];
-    let row = Row::new(Asked::default(), result.clone());
+    let row = Row::new(RunSettings::default(), result.clone());
     let expected = [
         ("half_width_ms", json!(1.0)),
         ("mean_low_ms", json!(3.0)),
@@ -176,8 +177,8 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
         let ms = cell(RUN_COLUMNS, &row, name).as_f64().unwrap();
         assert!((ms - 1.0).abs() < 0.001, "{name}: {ms}");
     }
-    result.sampling.mean = Known::TooShort(TooShort::FewRequests);
-    let row = Row::new(Asked::default(), result);
-    let expected = [("mean_low_ms", json!(null)), ("sampling", json!("too short to tell: fewer than 64 requests"))];
+    result.sampling.mean = Estimate::TooShort(TooShort::FewRequests);
+    let row = Row::new(RunSettings::default(), result);
+    let expected = [("mean_low_ms", json!(null)), ("sampling", json!("run too short: fewer than 64 requests"))];
     assert_cells(RUN_COLUMNS, &row, &expected);
 }

@@ -35,7 +35,7 @@ fn lost(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn every_version_is_read_and_keeps_what_it_says() {
+fn every_schema_version_is_read_without_loss() {
     for version in 1..=SCHEMA_VERSION {
         let old = fixture(version);
         assert_eq!(old["schema"], version);
@@ -75,7 +75,7 @@ fn versions_that_are_not_known_are_refused() {
         result["schema"] = version.into();
         let error = RunResult::from_json(&result.to_string()).expect_err("the version is unknown");
         assert!(matches!(error, ResultError::Schema { found } if found == version));
-        let expected = format!("result: schema {version}: this build reads schemas 1 to {SCHEMA_VERSION}");
+        let expected = format!("result: schema {version}; this version reads schemas 1 to {SCHEMA_VERSION}");
         assert_eq!(error.to_string(), expected);
     }
 }

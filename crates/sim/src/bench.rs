@@ -5,7 +5,7 @@ use headstack_driver::{Answer, Probe, Probing};
 use crate::description::system::SystemDescription;
 use crate::drive::Completion;
 use crate::error::SimError;
-use crate::flights::Failed;
+use crate::pending_requests::Failed;
 use crate::progress::Progress;
 use crate::system::System;
 
@@ -72,7 +72,7 @@ impl Bench {
             let (event_ns, due_ns) = (self.system.next_event_ns(), probing.next_due_ns().saturating_add(start_ns));
             // The system is first: its completions of this moment make room for requests that are issued at it.
             if event_ns <= due_ns {
-                assert!(event_ns < u64::MAX, "requests are outstanding, yet nothing will ever happen");
+                assert!(event_ns < u64::MAX, "requests are in flight, but no event is scheduled");
                 self.now_ns = self.system.advance_to_completions(due_ns, &mut self.done);
                 outstanding -= self.done.len();
                 self.settle(start_ns, &mut answers, &mut probing);

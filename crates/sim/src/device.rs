@@ -208,7 +208,7 @@ impl Device {
                 ssd.set_write_cache(on);
                 Ok(())
             }
-            Device::Volume(_) => Err(SimError::Fault("write cache: a volume has none; a drive has".into())),
+            Device::Volume(_) => Err(SimError::Fault("write cache: a volume has none; a drive is allowed".into())),
         }
     }
 

@@ -46,6 +46,6 @@ pub enum SimError {
     #[error("stopped")]
     Stopped,
     /// The simulator violated one of its own invariants.
-    #[error("a bug of the simulator: {0}")]
+    #[error("a simulator bug: {0}")]
     Panicked(String),
 }

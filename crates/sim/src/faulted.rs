@@ -9,8 +9,8 @@ use crate::description::system::SystemDescription;
 use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faults::{Injection, Schedule};
-use crate::flights::Outcome;
-use crate::power_cut::{Changed, Lost};
+use crate::pending_requests::Outcome;
+use crate::power_cut::{Changed, LostWrites};
 use crate::system::System;
 use crate::timeline::{Finished, Timeline};
 
@@ -115,7 +115,7 @@ impl FaultedSystem {
         self.timeline.take_verdicts(&mut verdicts);
         if self.timeline.losses() != self.losses {
             self.losses = self.timeline.losses();
-            self.timeline.note_lost(&Lost::of_verdicts(verdicts));
+            self.timeline.note_lost(&LostWrites::from_verdicts(verdicts));
         }
     }
 

@@ -24,7 +24,7 @@ pub const WARM_UP_DIVISOR: u64 = 4;
 
 /// A short run from a system's state: its number of requests after the first ones, and a number that distinguishes it
 /// from others. Returns by how many pages more the cache is dirty at its end.
-pub type Pilot<'p> = dyn FnMut(System, u64, u64) -> Result<i64, SimError> + 'p;
+pub type ShortRun<'p> = dyn FnMut(System, u64, u64) -> Result<i64, SimError> + 'p;
 
 /// Warms `system` with `count` requests of `past`, and makes its write-back cache as dirty as it stays under `pilot`'s
 /// load. Without such a cache, and where nothing was written, it is as the requests left it.
@@ -35,7 +35,7 @@ pub fn bring(
     system: &mut System,
     past: &mut dyn FnMut() -> Option<Request>,
     requests: u64,
-    pilot: &mut Pilot,
+    pilot: &mut ShortRun,
 ) -> Result<(), SimError> {
     for _ in 0..requests {
         let Some(request) = past() else { break };

@@ -90,7 +90,7 @@ impl Failures {
 
 /// Effect of the defects on an access.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Meeting {
+pub(crate) struct DefectEffect {
     /// Additional time.
     pub delay_ns: u64,
     /// Passes repeated in that time.
@@ -101,7 +101,7 @@ pub(crate) struct Meeting {
 
 /// Part of the path of an access to its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Leg {
+pub(crate) struct PathSegment {
     /// First sector; for spares, their distance from the end of the media, in sectors.
     pub at: u64,
     /// Number of sectors.
@@ -181,8 +181,8 @@ impl MediaDefects {
         renews: bool,
         elsewhere: &[(u64, u64)],
         turn_ns: u64,
-    ) -> Meeting {
-        let mut meeting = Meeting::default();
+    ) -> DefectEffect {
+        let mut meeting = DefectEffect::default();
         for at in 0..self.marks.len() {
             let Mark { from: first, to: end, media_defect } = self.marks[at];
             let Some(stretch) = self.first_bad(from.max(first), to.min(end), elsewhere) else {
@@ -263,16 +263,16 @@ impl MediaDefects {
     }
 
     /// Calls `each` with the legs of an access to `[from, to)`. Spares are counted from the end of the media.
-    pub fn legs(&self, from: u64, to: u64, mut each: impl FnMut(Leg)) {
+    pub fn legs(&self, from: u64, to: u64, mut each: impl FnMut(PathSegment)) {
         let mut at = from;
         while at < to {
             let leg_end;
             if let Some((begin, end, last)) = self.spared_at(at) {
                 leg_end = end.min(to);
-                each(Leg { at: last - (at - begin), sectors: leg_end - at, spare: true });
+                each(PathSegment { at: last - (at - begin), sectors: leg_end - at, spare: true });
             } else {
                 leg_end = self.spared.range(at..to).next().map_or(to, |(&begin, _)| begin);
-                each(Leg { at, sectors: leg_end - at, spare: false });
+                each(PathSegment { at, sectors: leg_end - at, spare: false });
             }
             at = leg_end;
         }

@@ -72,7 +72,7 @@ pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
         }
         DeviceDescription::Disk(_) | DeviceDescription::Volume(_) => None,
     })?;
-    Some(format!("the cost of a flush is not known for this drive: {assumed}"))
+    Some(format!("this drive has no measured flush cost: {assumed}"))
 }
 
 /// Whether a controller's cache acknowledges writes and flushes for the members.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use headstack_workload::Recorded;
 
 use crate::drive::Completion;
-use crate::flights::Flight;
+use crate::pending_requests::PendingRequest;
 
 /// A request as a trace holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
     }
 
     /// Records a request that is issued under `id`.
-    pub fn issued(&mut self, id: u32, flight: &Flight) {
+    pub fn issued(&mut self, id: u32, flight: &PendingRequest) {
         let slot = id as usize;
         if self.numbers.len() <= slot {
             self.numbers.resize(slot + 1, 0);

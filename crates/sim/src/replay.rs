@@ -10,11 +10,11 @@ use crate::description::system::SystemDescription;
 use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faults::Schedule;
-use crate::flights::Flight;
+use crate::load_loop::{LoadLoop, Machine};
 use crate::notes::{note_of_shingled_rebuild, note_of_tail};
+use crate::pending_requests::PendingRequest;
 use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
-use crate::rig::{Machine, Rig};
 use crate::system::System;
 
 /// Parameters of a replay.
@@ -52,11 +52,11 @@ pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
     spec.replay.check()?;
     let system = System::new(&spec.system, spec.seed)?;
     let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
-    let rig = Rig::new(machine, spec.interval_ns, sink);
+    let load_loop = LoadLoop::new(machine, spec.interval_ns, sink);
     let (capacity_bytes, block_bytes) = (spec.system.capacity_bytes(), spec.system.block_bytes());
     let player = Player::new(&spec.replay, capacity_bytes, block_bytes, source)?;
     let is_timed = matches!(spec.replay.mode, ReplayMode::Timed { .. });
-    let mut stage = Stage { rig, player, is_timed, under_way: Vec::new(), late_arrivals: 0, piled_up: false };
+    let mut stage = Stage { load_loop, player, is_timed, under_way: Vec::new(), late_arrivals: 0, piled_up: false };
     stage.play(spec, progress)?;
     Ok(stage.finish(spec))
 }
@@ -88,7 +88,7 @@ pub fn closed_responses_ns(
 
 /// A system and the player of its trace.
 struct Stage<'r, 't, E> {
-    rig: Rig<'r>,
+    load_loop: LoadLoop<'r>,
     player: Player<'t, E>,
     is_timed: bool,
     /// The player's slot of each request in flight, by id.
@@ -103,8 +103,8 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
     fn play(&mut self, spec: &ReplaySpec, progress: &Progress) -> Result<(), E> {
         let requests_max = spec.replay.requests_max.unwrap_or(u64::MAX);
         let mut done = Vec::with_capacity(64);
-        while !self.rig.is_over() {
-            let event_ns = self.rig.next_event_ns();
+        while !self.load_loop.is_over() {
+            let event_ns = self.load_loop.next_event_ns();
             let due_ns = match self.player.next_due()? {
                 Due::At(due_ns) => due_ns,
                 Due::AfterCompletion => u64::MAX,
@@ -116,31 +116,32 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
             } else if event_ns < u64::MAX {
                 self.system_events(due_ns, &mut done)?;
             } else {
-                self.rig.never_answers();
+                self.load_loop.never_answers();
                 break;
             }
-            self.rig.report_progress(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
+            self.load_loop
+                .report_progress(progress, |load_loop| load_loop.flights.completed as f64 / requests_max as f64)?;
         }
         // The trace may have been empty.
-        self.rig.start_measuring();
-        self.rig.close();
+        self.load_loop.start_measuring();
+        self.load_loop.close();
         Ok(())
     }
 
     #[inline]
     fn system_events(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> Result<(), E> {
-        self.rig.advance(limit_ns, done);
+        self.load_loop.advance(limit_ns, done);
         for completion in done.iter() {
-            self.rig.complete(completion);
+            self.load_loop.complete(completion);
             self.player.completed(self.under_way[completion.id as usize], completion.at_ns);
         }
         for _ in 0..done.len() {
-            if !self.issue(self.rig.now_ns)? {
+            if !self.issue(self.load_loop.now_ns)? {
                 break;
             }
         }
         done.clear();
-        self.rig.settle();
+        self.load_loop.settle();
         Ok(())
     }
 
@@ -151,17 +152,17 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
             return Ok(false);
         };
         self.player.issued(&issue, now_ns);
-        self.rig.now_ns = now_ns;
-        self.rig.start_measuring();
-        let flight = Flight { intended_ns: now_ns, request: issue.request, client: 0, stream: 0 };
-        let (id, admitted) = self.rig.issue(flight);
+        self.load_loop.now_ns = now_ns;
+        self.load_loop.start_measuring();
+        let flight = PendingRequest { intended_ns: now_ns, request: issue.request, client: 0, stream: 0 };
+        let (id, admitted) = self.load_loop.issue(flight);
         let slot = id as usize;
         if slot == self.under_way.len() {
             self.under_way.push(issue.slot);
         }
         self.under_way[slot] = issue.slot;
-        let backlog = self.rig.outstanding();
-        if let (true, Some(measuring)) = (self.is_timed, &mut self.rig.measuring) {
+        let backlog = self.load_loop.outstanding();
+        if let (true, Some(measuring)) = (self.is_timed, &mut self.load_loop.measuring) {
             self.late_arrivals += u64::from(!admitted);
             measuring.arrived += 1;
             self.piled_up = measuring.has_piled_up(backlog);
@@ -171,7 +172,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
 
     fn finish(self, spec: &ReplaySpec) -> RunResult {
         let record = serde_json::to_value(&spec.replay).expect("replays are plain data");
-        let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
+        let mut result = self.load_loop.finish(&spec.system_name, &spec.system, record, spec.seed);
         let played = self.player.finish();
         (result.offered_per_s, result.fidelity) = (played.offered_per_s, Some(played.fidelity));
         (result.late_arrivals, result.saturated) = (self.late_arrivals, self.piled_up);

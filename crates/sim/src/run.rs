@@ -9,12 +9,12 @@ use rayon::prelude::*;
 
 use crate::drive::Completion;
 use crate::error::SimError;
-use crate::flights::{Flight, Flights};
 use crate::in_service;
+use crate::load_loop::{LoadLoop, Machine, waiting_max};
 use crate::notes::{note_of_alignment, note_of_shingled_rebuild, note_of_tail};
+use crate::pending_requests::{PendingRequest, PendingRequests};
 use crate::progress::Progress;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Rig, waiting_max};
 use crate::run_spec::{Demand, RunSpec};
 use crate::scenario;
 use crate::system::System;
@@ -61,7 +61,7 @@ pub fn run_contained(spec: &RunSpec, progress: &Progress) -> Result<RunResult, S
 pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
     })
 }
 
@@ -76,7 +76,7 @@ pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)
 }
 
 struct Runner<'a> {
-    rig: Rig<'a>,
+    load_loop: LoadLoop<'a>,
     requests: Loop,
     warm_up: WarmUp,
     end: End,
@@ -115,19 +115,19 @@ impl<'a> Runner<'a> {
             )?;
         }
         let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
-        let mut rig = Rig::new(machine, spec.interval_ns, sink);
-        rig.preloaded = spec.preload;
-        Self::on(rig, workload, generator, spec.seed)
+        let mut load_loop = LoadLoop::new(machine, spec.interval_ns, sink);
+        load_loop.preloaded = spec.preload;
+        Self::on(load_loop, workload, generator, spec.seed)
     }
 
-    fn on(mut rig: Rig<'a>, workload: &Workload, generator: Generator, seed: u64) -> Result<Self, SimError> {
+    fn on(mut load_loop: LoadLoop<'a>, workload: &Workload, generator: Generator, seed: u64) -> Result<Self, SimError> {
         if let Arrivals::Closed { outstanding, .. } = workload.arrivals {
-            rig.flights = Flights::with_capacity(outstanding as usize);
+            load_loop.flights = PendingRequests::with_capacity(outstanding as usize);
         }
         let requests = Loop::new(workload, generator, None, seed)?;
         let end = workload.run_length.into();
         let waiting_max = waiting_max(&end);
-        Ok(Runner { rig, requests, warm_up: workload.warm_up, end, waiting_max, late_arrivals: 0 })
+        Ok(Runner { load_loop, requests, warm_up: workload.warm_up, end, waiting_max, late_arrivals: 0 })
     }
 
     /// Returns by how many pages more a system's cache is dirty after a number of requests of the workload.
@@ -145,10 +145,10 @@ impl<'a> Runner<'a> {
         };
         let seed = (!spec.seed).wrapping_sub(number);
         let generator = Generator::new(&short, span, spec.system.block_bytes(), seed)?;
-        let rig = Rig::new(Machine::new(system, &spec.system, None)?, None, None);
-        let mut runner = Runner::on(rig, &short, generator, seed)?;
+        let load_loop = LoadLoop::new(Machine::new(system, &spec.system, None)?, None, None);
+        let mut runner = Runner::on(load_loop, &short, generator, seed)?;
         runner.go(progress)?;
-        Ok(runner.rig.dirtied())
+        Ok(runner.load_loop.dirtied())
     }
 
     fn go(&mut self, progress: &Progress) -> Result<(), SimError> {
@@ -157,61 +157,61 @@ impl<'a> Runner<'a> {
             self.issue();
         }
         let mut done = Vec::with_capacity(64);
-        while !self.rig.is_over() {
+        while !self.load_loop.is_over() {
             let due_ns = self.requests.next_due_ns();
-            let event_ns = self.rig.next_event_ns();
+            let event_ns = self.load_loop.next_event_ns();
             let mut limit_ns = due_ns;
             if self.end.time_ns != u64::MAX {
-                if self.rig.time_is_up_before(self.end.time_ns, event_ns.min(due_ns)) {
+                if self.load_loop.time_is_up_before(self.end.time_ns, event_ns.min(due_ns)) {
                     break;
                 }
-                let start_ns = self.rig.measuring.as_ref().map(|measuring| measuring.start_ns);
+                let start_ns = self.load_loop.measuring.as_ref().map(|measuring| measuring.start_ns);
                 limit_ns = limit_ns.min(start_ns.map_or(u64::MAX, |start_ns| start_ns + self.end.time_ns));
             }
             // The system is first: its completions of this moment make room for requests that are issued at it.
             if event_ns <= due_ns {
                 if event_ns == u64::MAX {
-                    self.rig.never_answers();
+                    self.load_loop.never_answers();
                     break;
                 }
                 self.system_events(limit_ns, &mut done);
             } else {
-                self.rig.now_ns = due_ns;
+                self.load_loop.now_ns = due_ns;
                 self.issue();
             }
             let end = &self.end;
-            self.rig.report_progress(progress, |rig| rig.share_done(end))?;
+            self.load_loop.report_progress(progress, |load_loop| load_loop.share_done(end))?;
         }
         Ok(())
     }
 
     #[inline]
     fn system_events(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
-        self.rig.advance(limit_ns, done);
+        self.load_loop.advance(limit_ns, done);
         for completion in done.iter() {
-            if self.rig.is_over() {
+            if self.load_loop.is_over() {
                 break;
             }
             self.complete(completion);
         }
         done.clear();
-        self.rig.settle();
+        self.load_loop.settle();
     }
 
     /// Issues the request that is due now.
     #[inline]
     fn issue(&mut self) {
-        let next = self.requests.take(self.rig.now_ns).expect("a request is due");
-        let flight = Flight { intended_ns: next.due_ns, request: next.request, client: 0, stream: 0 };
+        let next = self.requests.take(self.load_loop.now_ns).expect("a request is due");
+        let flight = PendingRequest { intended_ns: next.due_ns, request: next.request, client: 0, stream: 0 };
         if let Loop::Open(_) = self.requests
-            && let Some(measuring) = &mut self.rig.measuring
+            && let Some(measuring) = &mut self.load_loop.measuring
         {
             measuring.arrived += 1;
-            self.late_arrivals += u64::from(!self.rig.issue(flight).1);
+            self.late_arrivals += u64::from(!self.load_loop.issue(flight).1);
         } else {
-            self.rig.issue(flight);
+            self.load_loop.issue(flight);
         }
-        if self.rig.outstanding() > self.waiting_max / 2 && matches!(self.requests, Loop::Open(_)) {
+        if self.load_loop.outstanding() > self.waiting_max / 2 && matches!(self.requests, Loop::Open(_)) {
             self.end_if_overloaded();
         }
     }
@@ -220,19 +220,19 @@ impl<'a> Runner<'a> {
     /// over.
     #[cold]
     fn end_if_overloaded(&mut self) {
-        self.rig.start_measuring();
-        if self.rig.outstanding() > self.waiting_max {
-            self.rig.end_overloaded(self.waiting_max);
+        self.load_loop.start_measuring();
+        if self.load_loop.outstanding() > self.waiting_max {
+            self.load_loop.end_overloaded(self.waiting_max);
         }
     }
 
     #[inline]
     fn complete(&mut self, completion: &Completion) {
-        self.rig.complete(completion);
+        self.load_loop.complete(completion);
         self.maybe_start_measuring();
         self.maybe_end();
-        if !self.rig.is_over() {
-            self.requests.completed(self.rig.now_ns);
+        if !self.load_loop.is_over() {
+            self.requests.completed(self.load_loop.now_ns);
             if self.requests.has_answer() {
                 self.issue();
             }
@@ -241,27 +241,27 @@ impl<'a> Runner<'a> {
 
     #[inline]
     fn maybe_start_measuring(&mut self) {
-        if self.warm_up.is_over(self.rig.flights.completed, self.rig.now_ns) {
-            self.rig.start_measuring();
+        if self.warm_up.is_over(self.load_loop.flights.completed, self.load_loop.now_ns) {
+            self.load_loop.start_measuring();
         }
     }
 
     #[inline]
     fn maybe_end(&mut self) {
-        if let Some(measuring) = &self.rig.measuring
+        if let Some(measuring) = &self.load_loop.measuring
             && self.end.is_reached(measuring, measuring.completed + measuring.failed)
         {
-            self.rig.close();
+            self.load_loop.close();
         }
     }
 
     fn finish(self, spec: &RunSpec, workload: &Workload) -> RunResult {
         let record = serde_json::to_value(workload).expect("workloads are plain data");
-        let backlog = self.rig.outstanding();
-        let is_overloaded = self.rig.is_overloaded;
-        let measuring = self.rig.measuring.as_ref();
+        let backlog = self.load_loop.outstanding();
+        let is_overloaded = self.load_loop.is_overloaded;
+        let measuring = self.load_loop.measuring.as_ref();
         let piled_up = is_overloaded || measuring.is_some_and(|measuring| measuring.has_piled_up(backlog));
-        let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
+        let mut result = self.load_loop.finish(&spec.system_name, &spec.system, record, spec.seed);
         result.late_arrivals = self.late_arrivals;
         if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {
             result.offered_per_s = Some(rate_per_s);

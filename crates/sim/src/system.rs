@@ -4,7 +4,7 @@ use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
 use crate::adapter::Adapter;
-use crate::array::{Array, Standing};
+use crate::array::{Array, GroupStatus};
 use crate::description::array::IncidentKind;
 use crate::description::device::DeviceDescription;
 use crate::description::drive::Policy;
@@ -13,12 +13,12 @@ use crate::device::{Device, Traffic};
 use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use crate::error::SimError;
-use crate::flights::Failed;
 use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
+use crate::pending_requests::Failed;
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 
@@ -165,7 +165,7 @@ impl System {
     ) -> Result<(), SimError> {
         let device = self.device_mut(member)?;
         if !device.has_media() && !media_defects.is_empty() {
-            return Err(SimError::Fault("media defects: a volume has no media; a drive has".to_owned()));
+            return Err(SimError::Fault("media defects: a volume has no media; a drive is allowed".to_owned()));
         }
         check_media_defects(&media_defects, device.capacity_bytes())?;
         device.set_media_defects(&media_defects, seed);
@@ -195,7 +195,7 @@ impl System {
     /// An incident that cannot happen to the system.
     pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
         match self {
-            System::Drive(_) => Err(SimError::Fault("a drive alone has no members and no battery".to_owned())),
+            System::Drive(_) => Err(SimError::Fault("a single drive has no members and no battery".to_owned())),
             System::Array(array) => array.strike(now_ns, what),
         }
     }
@@ -270,7 +270,7 @@ impl System {
     /// Returns why a member of an array holds nothing that could be damaged on its own; `None` if it does.
     pub fn holds_nothing(&self, member: u32) -> Option<String> {
         match self {
-            System::Drive(_) => Some("a drive alone has no members".to_owned()),
+            System::Drive(_) => Some("a single drive has no members".to_owned()),
             System::Array(array) => array.holds_nothing(member),
         }
     }
@@ -292,7 +292,7 @@ impl System {
     }
 
     /// Returns the standing of an array's groups; `None` if nothing has changed since `seen`, which is updated.
-    pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+    pub fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.standings(seen),
@@ -398,7 +398,7 @@ impl Single {
 
     #[inline]
     fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
-        debug_assert!(self.next_event_ns() >= now_ns, "what happens before a request is processed before it");
+        debug_assert!(self.next_event_ns() >= now_ns, "earlier events are processed before a request");
         self.traffic.count(request);
         let admitted = self.host.admit(id, request.offset_bytes);
         if admitted {
@@ -439,10 +439,7 @@ impl Single {
         for completion in &done[first..] {
             self.give_tag(completion.at_ns);
         }
-        debug_assert!(
-            self.next_event_ns() < u64::MAX || self.is_clear(),
-            "nothing happens any more, and requests wait"
-        );
+        debug_assert!(self.next_event_ns() < u64::MAX || self.is_clear(), "no event is scheduled, but requests wait");
     }
 
     /// Whether no request is in flight: the state after the last event.
@@ -456,7 +453,7 @@ impl Single {
         loop {
             let at_ns = self.next_event_ns();
             if at_ns > now_ns {
-                debug_assert!(at_ns < u64::MAX || self.is_clear(), "nothing happens any more, and requests wait");
+                debug_assert!(at_ns < u64::MAX || self.is_clear(), "no event is scheduled, but requests wait");
                 return;
             }
             let mut completed = Vec::new();
@@ -533,7 +530,9 @@ fn check_media_defects(media_defects: &[MediaDefect], capacity_bytes: u64) -> Re
     for (index, media_defect) in media_defects.iter().enumerate() {
         let Span { start_bytes, length_bytes } = media_defect.span;
         if length_bytes == 0 || start_bytes.checked_add(length_bytes).is_none_or(|end| end > capacity_bytes) {
-            let text = format!("{length_bytes} bytes from {start_bytes}; some of 0 to {capacity_bytes} are allowed");
+            let text = format!(
+                "{length_bytes} bytes from {start_bytes}; at least one byte within 0 to {capacity_bytes} is allowed"
+            );
             return Err(SimError::Fault(format!("media defect {index}: {text}")));
         }
         if !(0.0..=1.0).contains(&media_defect.share) {

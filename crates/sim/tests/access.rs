@@ -146,7 +146,7 @@ fn access_on_arrival_ends_when_every_sector_has_passed() {
 }
 
 #[test]
-fn writes_settle_only_where_something_moved() {
+fn writes_settle_only_after_arm_movement() {
     let mut description = bare_drive();
     description.mechanics.write_settle_ns = 700_000;
     let response = |command: &Request, settle_ns: u64, moved_ns: u64| {

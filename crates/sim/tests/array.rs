@@ -36,7 +36,7 @@ fn small_reads_take_one_access_at_every_level() {
 }
 
 #[test]
-fn misaligned_reads_take_two_where_there_are_units() {
+fn misaligned_reads_access_two_stripe_units() {
     for level in LEVELS {
         let one = matches!(level, Level::Concat | Level::Raid1);
         assert_eq!(read_counts(&of(level, 6), UNIT - 2048, 4096), if one { 1 } else { 2 }, "{level:?}");
@@ -53,7 +53,7 @@ fn long_reads_are_one_command_a_member() {
 }
 
 #[test]
-fn small_writes_cost_what_the_textbook_says() {
+fn small_writes_cost_read_modify_write() {
     assert_eq!(write_counts(&of(Level::Raid0, 6), 4096, 4096), (0, 0, 1, 0));
     assert_eq!(write_counts(&of(Level::Raid1, 2), 4096, 4096), (0, 0, 2, 0));
     assert_eq!(write_counts(&of(Level::Raid1, 3), 4096, 4096), (0, 0, 3, 0));
@@ -73,7 +73,7 @@ fn small_writes_cost_what_the_textbook_says() {
 }
 
 #[test]
-fn large_writes_reconstruct_and_full_rows_read_nothing() {
+fn large_writes_reconstruct_and_full_stripes_need_no_reads() {
     // Four of five data units: one unit is left to read, against five for read-modify-write.
     assert_eq!(write_counts(&of(Level::Raid5, 6), 0, 4 * UNIT), (0, 1, 4, 1));
     assert_eq!(write_counts(&of(Level::Raid5, 6), 0, 5 * UNIT), (0, 0, 5, 1));

@@ -262,7 +262,7 @@ fn streams_are_read_ahead() {
 }
 
 #[test]
-fn a_cache_much_too_small_for_what_is_outstanding_serves_all_of_it() {
+fn a_cache_smaller_than_the_queue_serves_every_request() {
     // Overlapping requests: fills of pages that are being read, pages rewritten while they are destaged, no room for a
     // run.
     let mixed = r#"{"size": "100KiB", "read_percent": 60, "random_percent": 100}"#;
@@ -297,7 +297,7 @@ fn what_is_written_past_the_cache_is_read_from_the_members() {
 
 /// Every policy keeps what fits. A scan evicts everything under policies that know only the last use, or none.
 #[test]
-fn a_scan_evicts_from_lru_what_other_policies_keep() {
+fn a_scan_pollutes_lru_but_not_other_policies() {
     let misses = |policy| {
         let description = with_cache(Level::Raid0, 4, Cache { policy, ..cache(50 * UNIT) });
         let pages = |range: std::ops::Range<u64>| range.map(|page| request(Kind::Read, page * UNIT, 4096));

@@ -19,7 +19,7 @@ fn refused(name: &str, change: impl FnOnce(&mut ArrayDescription), key: &str, wo
 }
 
 #[test]
-fn indices_lie_in_their_lists() {
+fn indices_are_checked_against_their_lists() {
     refused("va-7100", |a| a.members[3].device = 1, "drives", "device 1; 0 to 0");
     refused("va-7100", |a| a.members[3].ways[0].push(9), "drives", "only links of the array");
     refused("va-7100", |a| a.members[3].ways[0].push(1), "drives", "each link once");
@@ -56,7 +56,7 @@ fn figures_are_finite() {
 fn nothing_overflows() {
     refused("nearline-12-raid6", |a| a.luns[0].start_bytes = u64::MAX - 511, "luns[0].size", "holds");
     refused("nearline-12-raid6", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns[0].size", "holds");
-    refused("va-7100", |a| a.luns[0].start_bytes = 512, "luns[0].start", "a pool has no place");
+    refused("va-7100", |a| a.luns[0].start_bytes = 512, "luns[0].start", "a pool has no start");
     refused("va-7100", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns", "segments in all LUNs");
     refused("va-7100", |a| a.groups[0].member_bytes = u64::MAX, "groups[0].drive_size", "holds 18");
     refused("va-7100", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "1 is allowed");

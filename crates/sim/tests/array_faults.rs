@@ -177,7 +177,7 @@ fn raid6_rebuilds_past_a_bad_sector() {
 
 /// After a data loss every request is answered: requests that the remaining members can serve succeed, the others fail.
 #[test]
-fn after_a_loss_what_can_be_served_is_served() {
+fn readable_data_are_served_after_a_data_loss() {
     for (level, members, gone) in [
         (Level::Raid0, 4, vec![1]),
         (Level::Concat, 4, vec![1]),
@@ -291,7 +291,7 @@ fn what_cannot_strike_is_refused() {
     let mut bench = Bench::from(&of(Level::Raid5, 4));
     let mut refusal = |what| bench.system.strike(0, what).unwrap_err().to_string();
     assert_eq!(refusal(IncidentKind::MemberFails { member: 4 }), "member 4; 0 to 3 are allowed");
-    assert!(refusal(IncidentKind::MemberReturns { member: 1 }).contains("one that has failed is allowed"));
+    assert!(refusal(IncidentKind::MemberReturns { member: 1 }).contains("a failed member is allowed"));
     assert!(refusal(IncidentKind::SpareAdded { group: 1 }).contains("0 to 0 are allowed"));
     assert!(refusal(IncidentKind::BatteryFails).contains("no cache with a battery"));
     fail(&mut bench, 1);

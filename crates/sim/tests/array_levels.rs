@@ -81,7 +81,7 @@ fn is_readable(bench: &mut Bench, capacity_bytes: u64, every_bytes: u64) -> bool
 }
 
 #[test]
-fn any_code_up_to_eight_and_eight_costs_what_the_formula_says() {
+fn erasure_codes_up_to_8_plus_8_match_the_cost_formula() {
     for data in 1..=8u64 {
         for parity in 1..=8u64 {
             let description = erasure(data as u32, parity as u32, (data + parity) as u32);
@@ -179,7 +179,7 @@ fn raidz_capacity_depends_on_the_record_size() {
 }
 
 #[test]
-fn a_spare_is_filled_from_what_is_left_of_each_row_and_record() {
+fn a_spare_is_rebuilt_from_the_survivors() {
     for (description, reads_a_step) in
         [(erasure(4, 2, 6), 4), (erasure(3, 3, 6), 3), (raidz(1, 4, 128 * KIB), 3), (raidz(2, 7, 128 * KIB), 6)]
     {
@@ -213,7 +213,7 @@ fn draid_reads_and_writes_records_of_its_groups() {
 
 /// As many as there are parities may always fail; more only if they share no group.
 #[test]
-fn draid_survives_what_shares_no_group() {
+fn draid_survives_failures_in_distinct_groups() {
     for (parity, data, spares, members) in [(1, 2, 1, 7), (2, 2, 1, 6), (1, 3, 0, 4)] {
         let description = draid(parity, data, spares, members);
         for size in 1..=parity {
@@ -231,7 +231,7 @@ fn draid_survives_what_shares_no_group() {
 /// Members fail one after the other, each rebuilt into the distributed spares before the next: data moved to a member
 /// that fails are restored too, and one more may fail than there are spares.
 #[test]
-fn distributed_spares_take_what_fails_and_fail_themselves() {
+fn distributed_spares_replace_failed_drives_and_can_fail() {
     let description = draid(1, 3, 2, 7);
     for set in subsets(7, 2) {
         for (first, second) in [(set[0], set[1]), (set[1], set[0])] {

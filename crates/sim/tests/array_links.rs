@@ -46,7 +46,7 @@ fn utilisation(result: &RunResult, name: &str) -> f64 {
 }
 
 #[test]
-fn a_bus_carries_what_its_drives_ask_for_or_what_it_can() {
+fn bus_throughput_is_bounded_by_drives_or_bus() {
     let alone = rate_mb(&run_on(&of(Level::Raid0, 1), UNIT, 4));
     for members in [1u32, 2, 4, 8] {
         let free = rate_mb(&run_on(&of(Level::Raid0, members), UNIT, 4 * members));

@@ -99,7 +99,7 @@ fn a_power_cut_has_all_resynced_that_may_be_half_written() {
 }
 
 #[test]
-fn with_a_bitmap_what_it_says_is_resynced() {
+fn a_bitmap_limits_the_resync() {
     let mut bench = Bench::from(&with_bitmap(4 * UNIT));
     // Rows have three units of data: these are in the first chunk of each member, and in the third.
     bench.takes_ns(&write(0));
@@ -118,7 +118,7 @@ fn records_and_stripes_without_redundancy_are_not_scrubbed() {
     for level in [Level::Raid0, Level::Concat] {
         let mut bench = Bench::from(&of(level, 3));
         let refused = bench.system.strike(0, IncidentKind::Scrub { group: 0, repair: false }).unwrap_err();
-        assert!(refused.to_string().contains("has nothing that a scrub compares"), "{refused}");
+        assert!(refused.to_string().contains("has no redundancy to scrub"), "{refused}");
         bench.submit(&write(0));
         cut(&mut bench);
         assert_eq!(pass(&bench), None);

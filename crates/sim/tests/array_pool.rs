@@ -57,7 +57,7 @@ fn the_first_write_allocates_and_is_slower() {
 }
 
 #[test]
-fn what_nobody_wrote_is_read_without_a_drive() {
+fn unwritten_segments_are_read_without_drive_io() {
     let mut array = Array::new(&pool(Prefill::None, Classes::Mirrored), 1).unwrap();
     assert_eq!(responses_ns(&mut array, 0, &[(Kind::Read, 0, 4096)]), [0]);
     assert_eq!(array.counters().data_reads, 0);
@@ -86,7 +86,7 @@ fn the_order_of_the_first_writes_is_the_order_on_the_drives() {
 }
 
 #[test]
-fn segments_that_are_left_alone_make_room_and_nothing_is_lost() {
+fn cold_segments_are_demoted_without_loss() {
     // Raw 64 x 5 cells of a row unit: 80 segments' worth of cells, 32 of them used by mirrored LUNs.
     let cells = 64 / 4 * u64::from(MEMBERS);
     let low_free_bytes = (cells - 16) * SEGMENT;

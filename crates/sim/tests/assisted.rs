@@ -78,7 +78,7 @@ fn writes_and_trims_end_a_copy() {
 }
 
 #[test]
-fn flash_that_keeps_what_is_written_has_it_until_it_is_trimmed() {
+fn write_back_flash_keeps_writes_until_trimmed() {
     let mut drive = flash_drive();
     drive.flash_cache.as_mut().unwrap().keeps_written = true;
     let mut disk = Disk::new(&drive, 0).unwrap();

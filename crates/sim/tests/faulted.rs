@@ -85,7 +85,7 @@ fn what_fails_is_an_error_and_no_latency() {
 }
 
 #[test]
-fn a_run_goes_on_after_a_power_cut_and_counts_what_it_took() {
+fn a_run_continues_after_power_loss_and_counts_lost_writes() {
     let cut = json!([{ "at": "2s", "for": "5s", "what": "power-cut" }]);
     for (drive, loses) in [(caching(), true), (queueing_drive(Policy::Sptf, 32), false)] {
         let (result, all) = observed(&mixed(&drive, 3_000, Some(schedule(cut.clone()))));

@@ -48,7 +48,7 @@ fn sets(members: u32, failed: u64) -> impl Iterator<Item = u32> {
 }
 
 #[test]
-fn each_level_survives_as_many_failures_as_it_says_and_no_more() {
+fn each_level_survives_exactly_its_redundancy() {
     for (level, members, spans) in groups() {
         let redundancy = level.redundancy(members.into(), spans.into());
         let layout = Layout::new(level, &shape(level, members, spans));

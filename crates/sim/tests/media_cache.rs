@@ -93,7 +93,7 @@ fn random_writes(drive: &DriveDescription, depth: u32, writes: u64) -> RunResult
 }
 
 #[test]
-fn a_write_alone_waits_for_its_turn_in_the_log() {
+fn a_single_write_waits_for_the_rotation_to_its_log_position() {
     let mut disk = Disk::new(&caching_drive(), 0).unwrap();
     let mut dice = Dice(1);
     write_randomly(&mut disk, 0, 1, &mut dice);
@@ -105,7 +105,7 @@ fn a_write_alone_waits_for_its_turn_in_the_log() {
 }
 
 #[test]
-fn half_of_what_is_outstanding_goes_to_the_log_in_each_turn() {
+fn half_of_the_queue_is_logged_per_revolution() {
     for depth in [2u32, 4, 8] {
         let result = random_writes(&caching_drive(), depth, 500);
         let round_ns = (TURN_NS + u64::from(depth) / 2 * 8 * SECTOR_NS) as f64;
@@ -178,7 +178,7 @@ fn idle_time_brings_everything_home() {
 }
 
 #[test]
-fn reads_find_what_is_on_its_way_home() {
+fn reads_hit_data_being_destaged() {
     let mut disk = Disk::new(&caching_drive(), 0).unwrap();
     disk.submit(0, 1, &write(200_000, 8));
     // Still in the buffer: no mechanics.
@@ -269,7 +269,7 @@ fn a_shingled_drive_falls_off_a_cliff_when_its_cache_is_full() {
 }
 
 #[test]
-fn a_band_rewrite_takes_what_two_passes_over_it_take() {
+fn a_band_rewrite_takes_two_passes() {
     let mut disk = Disk::new(&shingled_drive(), 0).unwrap();
     disk.submit(0, 0, &write(101 * BAND + 77, 8));
     settle(&mut disk);
@@ -371,7 +371,7 @@ proptest! {
                 break;
             }
             let next_ns = disk.next_event_ns();
-            prop_assert_ne!(next_ns, u64::MAX, "nothing will ever happen, yet it is not clean");
+            prop_assert_ne!(next_ns, u64::MAX, "no event is scheduled, but the cache is dirty");
             disk.advance(next_ns, |completion| done.push(completion));
         }
         prop_assert!(done.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns), "completions out of order");

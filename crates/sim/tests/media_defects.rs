@@ -128,7 +128,7 @@ fn a_write_heals_and_later_accesses_pay_the_way() {
 }
 
 #[test]
-fn a_write_fault_fails_what_the_media_refuse() {
+fn a_write_fault_fails_writes_to_bad_sectors() {
     let fault = MediaDefect { reads: false, writes: true, healed_by_write: false, ..unreadable(5000, 5001) };
     let mut bench = Bench::from(&bare_drive()).with(None, &[fault]);
     let (_, failed) = bench.serve(&write(4999, 3));
@@ -169,7 +169,7 @@ fn read_ahead_ends_at_a_media_defect() {
 }
 
 #[test]
-fn a_share_of_the_accesses_meets_it_and_the_seed_says_which() {
+fn the_seed_selects_the_share_of_failing_accesses() {
     let outcome = |seed: u64| {
         let mut bench = Bench::from(&bare_drive());
         bench.system.set_media_defects(None, vec![MediaDefect { share: 0.3, ..unreadable(0, 400_000) }], seed).unwrap();

@@ -231,7 +231,7 @@ proptest! {
 }
 
 #[test]
-fn random_first_writes_lie_in_sequence_and_are_read_at_random() {
+fn random_first_writes_are_stored_sequentially() {
     for members in [2, 3, 14, 15] {
         let mut pool = pool(&mirrored(members, 600), &[500]);
         let order = shuffled(500, 7);

@@ -84,7 +84,7 @@ fn only_volatile_caches_lose() {
 
 /// Losses of members' caches, in addresses of the array; copies are lost together.
 #[test]
-fn an_array_loses_what_its_members_do() {
+fn an_array_loses_the_writes_of_its_members() {
     for (level, members) in [(Level::Raid0, 4), (Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 4)] {
         let mut bench = Bench::from(&caching_array(level, members));
         let (from, length) = (UNIT - 4096, 8192);
@@ -162,7 +162,7 @@ fn flash_keeps_its_map() {
 
 /// A rebuild resumes, a failed member stays away, and earlier requests are gone.
 #[test]
-fn an_array_comes_back_degraded_and_rebuilding() {
+fn an_array_restarts_degraded_and_rebuilding() {
     let mut with_spare = group(Level::Raid5, 0..4, 1);
     with_spare.spares = vec![4];
     let mut bench = Bench::from(&array(with_spare, capacity(Level::Raid5, 4, 1)));

@@ -269,7 +269,7 @@ fn aged_commands_are_served_first() {
 }
 
 #[test]
-fn host_tags_cap_what_the_drive_may_choose_from() {
+fn host_tags_limit_the_drives_queue() {
     let line = line(4096, 100.0, 100.0);
     let with = |depth, tags, outstanding| {
         let mut description = queueing_drive(Policy::Sptf, depth);

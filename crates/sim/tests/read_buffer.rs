@@ -54,7 +54,7 @@ fn a_hit_is_overhead_and_transfer() {
 }
 
 #[test]
-fn each_kind_of_read_ahead_stops_where_it_should() {
+fn each_read_ahead_policy_stops_at_its_limit() {
     // 250 to 257 are on the third track of cylinder 0: its track ends at 300, its cylinder at 400.
     let cases = [
         (ReadAhead::None, 258),
@@ -132,7 +132,7 @@ fn the_least_recently_used_segment_gives_way() {
 }
 
 #[test]
-fn without_segments_nothing_is_kept() {
+fn without_segments_reads_are_not_cached() {
     let mut description = buffered_drive(ReadAhead::Segment);
     description.buffer.segments = 0;
     let mut drive = Drive::new(&description, 0).unwrap();
@@ -141,7 +141,7 @@ fn without_segments_nothing_is_kept() {
 }
 
 #[test]
-fn written_data_are_hits_where_the_drive_keeps_them() {
+fn written_data_are_read_hits_if_the_drive_caches_them() {
     for (keeps, expected) in [(true, 1), (false, 0)] {
         let mut description = buffered_drive(ReadAhead::None);
         description.buffer.read_hits_on_writes = keeps;
@@ -237,7 +237,7 @@ fn nothing_is_hit_before_the_heads_have_read_it() {
 }
 
 #[test]
-fn a_read_that_waited_is_served_from_what_others_brought() {
+fn a_queued_read_hits_data_of_another_read() {
     let mut description = buffered_drive(ReadAhead::None);
     description.queue.depth = 8;
     let mut drive = Drive::new(&description, 0).unwrap();
@@ -275,7 +275,7 @@ fn a_counter_never_goes_back() {
 }
 
 #[test]
-fn an_ordered_command_holds_back_what_the_buffer_could_serve() {
+fn an_ordered_command_delays_buffer_hits() {
     let mut description = buffered_drive(ReadAhead::None);
     description.queue.depth = 8;
     let finish = |ordered: bool| {

@@ -123,7 +123,7 @@ fn a_recording_replayed_timed_on_its_system_is_the_same_to_the_nanosecond() {
 }
 
 #[test]
-fn a_closed_loop_comes_out_the_same_in_every_mode_that_keeps_its_waiting() {
+fn closed_loop_replays_agree_in_every_dependent_mode() {
     // The drive without overheads completes a flush and the write before it at the same moment, and a trace does not
     // record which was first.
     for (name, system) in systems().into_iter().skip(1) {
@@ -313,8 +313,8 @@ fn unplayable_traces_are_refused_with_the_message_of_the_player() {
     let outside = Recorded { request: read(399_999, 2), ..numbered(1, 15, None) };
     assert_eq!(
         refused(TIMED, outside),
-        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: fold moves such requests into it, \
-         drop leaves them out"
+        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: use fold to move such requests into it, \
+         drop to omit them"
     );
     let none = refused(ReplayMode::Asap { depth: 0 }, outside);
     assert_eq!(none, "replay: depth must be at least 1, not 0");
@@ -404,7 +404,7 @@ fn dependent_requests_keep_the_depth_of_a_closed_loop() {
 }
 
 #[test]
-fn a_replay_names_what_was_replayed_and_repeats_itself() {
+fn a_replay_names_its_trace_and_is_deterministic() {
     let (_, observed) = recording(&mixed(&turning(10_000.0), closed(4), 200));
     let mut spec = replay_spec(&turning(7_200.0), ReplayMode::DEPENDENT);
     (spec.replay.name, spec.seed, spec.interval_ns) = ("day.parquet".to_owned(), 9, Some(100 * MS));
@@ -420,7 +420,7 @@ fn a_replay_names_what_was_replayed_and_repeats_itself() {
 }
 
 #[test]
-fn a_recording_ends_with_what_was_under_way() {
+fn a_recorded_trace_includes_pending_requests() {
     let mut load = workload(line(4096, 100.0, 100.0), closed(6), 1);
     load.run_length = RunLength::TimeNs(500 * MS);
     let (result, observed) = recording(&spec(&bare_drive(), load));

@@ -54,7 +54,7 @@ fn a_run_of_a_time_lasts_that_time() {
 
 /// Runs until the mean is known within 2 %: the interval must nearly always cover the long-run mean.
 #[test]
-fn a_run_for_confidence_knows_its_mean() {
+fn a_confidence_run_reaches_its_interval() {
     let long = run_closed(&queueing_drive(Policy::Sptf, 8), random_reads(), 8, 400_000).mean_response_ns();
     let mut covered = 0;
     for seed in 100..120 {
@@ -188,7 +188,7 @@ fn an_overloaded_run_ends_when_as_many_requests_wait_as_are_measured() {
 }
 
 #[test]
-fn late_arrivals_are_those_that_found_no_tag() {
+fn late_arrivals_waited_for_a_tag() {
     let with = |depth| {
         let workload = workload(random_reads(), open(100.0, ArrivalProcess::Poisson), 5_000);
         run_spec(&spec(&queueing_drive(Policy::Fcfs, depth), workload))

@@ -58,7 +58,7 @@ fn recalibration_takes_its_share() {
 }
 
 #[test]
-fn a_scan_leaves_a_busy_drive_alone() {
+fn a_background_scan_pauses_on_a_busy_drive() {
     let mut description = bare_drive();
     let line = line(512, 100.0, 100.0);
     let bare = run_closed(&description, line.clone(), 1, 5_000);

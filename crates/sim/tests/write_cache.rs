@@ -104,7 +104,7 @@ fn sustained_random_writes_run_at_the_mechanical_rate() {
 }
 
 #[test]
-fn a_full_cache_or_a_flush_each_time_gains_nothing() {
+fn a_full_cache_or_a_flush_per_write_has_no_speedup() {
     let line = line(4096, 0.0, 100.0);
     let mut through = caching_drive(1);
     through.buffer.write_cache = WriteCache::Off;
@@ -126,7 +126,7 @@ fn a_full_cache_or_a_flush_each_time_gains_nothing() {
 }
 
 #[test]
-fn a_flush_waits_for_what_was_written_before_it() {
+fn a_flush_waits_for_earlier_writes() {
     let mut drive = Drive::new(&caching_drive(64), 0).unwrap();
     let writes = scattered(10);
     let mut now_ns = 0;

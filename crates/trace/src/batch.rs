@@ -49,8 +49,8 @@ impl Batch {
 fn not_replayable(record: &Record, meta: &Meta) -> TraceError {
     let operation = record.operation.name();
     let message = format!(
-        "it has requests whose operation is `{operation}`: leave them out by the step \
-         kind=read,write,trim,flush, or say what unknown ones are by unknown=read"
+        "it has requests whose operation is `{operation}`: drop them with the step \
+         kind=read,write,trim,flush, or treat unknown ones as reads with unknown=read"
     );
     TraceError::of_file(&meta.origin[0].file, message)
 }

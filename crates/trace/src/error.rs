@@ -43,7 +43,7 @@ impl TraceError {
 
     /// An error of writing `path`.
     #[cfg(feature = "files")]
-    pub(crate) fn of_output(path: &Path, error: &io::Error) -> TraceError {
+    pub(crate) fn for_output(path: &Path, error: &io::Error) -> TraceError {
         FileError::of(path, error).into()
     }
 }

@@ -114,14 +114,14 @@ impl<'a> Writer<'a> {
 /// represent. `progress` receives the number of requests written so far and returns whether to continue.
 ///
 /// # Errors
-/// Those of the trace or the disk; a stop, as an error that says so.
+/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
 pub fn export(
     reader: &mut TraceReader,
     path: &Path,
     format: ExportFormat,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Losses, TraceError> {
-    let failed = |error: io::Error| TraceError::of_output(path, &error);
+    let failed = |error: io::Error| TraceError::for_output(path, &error);
     let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(path)?);
     let mut writer = Writer::new(format, &mut out);
     let (mut batch, mut written) = (Vec::new(), 0);

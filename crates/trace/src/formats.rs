@@ -345,7 +345,7 @@ impl Format {
     /// Refuses options that do not apply to the format.
     fn check(self, file: &str, options: &ReadOptions) -> Result<(), TraceError> {
         let useless = |option: &str, why: &str| {
-            Err(TraceError::of_file(file, format!("the format {} takes no {option}: {why}", self.name())))
+            Err(TraceError::of_file(file, format!("the format {} has no option {option}: {why}", self.name())))
         };
         let has_open_sector = match self {
             Format::DiskSim
@@ -375,13 +375,13 @@ impl Format {
             | Format::Vscsi => false,
         };
         if options.sector_bytes.is_some() && !has_open_sector {
-            return useless("sector size", "the format or its columns say it");
+            return useless("sector size", "the format or its columns define it");
         }
         if options.time_unit.is_some() && !matches!(self, Format::MqSim | Format::Mooncake) {
-            return useless("time unit", "the format or its columns say it");
+            return useless("time unit", "the format or its columns define it");
         }
         if options.csv.is_some() && self != Format::Csv {
-            return useless("columns", "they are its own");
+            return useless("columns", "they are fixed");
         }
         Ok(())
     }
@@ -418,7 +418,7 @@ impl Parser {
         let binary = |inputs, format| Parser::Binary(Binary::new(inputs, format));
         let serial = |inputs, format| Parser::Serial(Serial::new(inputs, format));
         if options.window.is_some() && format != Format::Parquet {
-            let message = "is read as a whole or not at all; headstack trace import writes what is read in parts";
+            let message = "cannot be read in parts; use headstack trace import first";
             return Err(TraceError::of_file(&inputs[0].name, message));
         }
         Ok(match format {
@@ -426,7 +426,7 @@ impl Parser {
             Format::Parquet => Parser::Stored(Stored::open(&inputs[0], options.window, out)?),
             #[cfg(not(feature = "files"))]
             Format::Parquet => {
-                let message = "the stored form is not read here; headstack trace export writes it as text";
+                let message = "the stored form is not supported here; use headstack trace export to convert it to text";
                 return Err(TraceError::of_file(&inputs[0].name, message));
             }
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),

@@ -19,7 +19,7 @@ const FAN_IN: usize = 16;
 /// is left behind unless the import succeeds.
 ///
 /// # Errors
-/// Those of the trace or the disk; a stop, as an error that says so.
+/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
 pub fn import(
     reader: &mut TraceReader,
     path: &Path,

@@ -124,7 +124,7 @@ impl BufRead for Input {
 fn io_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
         io::ErrorKind::UnexpectedEof => "the compressed file is cut off".to_owned(),
         _ => error.to_string(),

@@ -41,7 +41,7 @@ impl Merge {
         for part in &parts {
             let other = part.meta().clock;
             if other != clock {
-                let message = format!("its times count from {other:?}, those of the files before it from {clock:?}");
+                let message = format!("its times count from {other:?}, but those of earlier files from {clock:?}");
                 return Err(TraceError::of_file(&part.name, message.to_lowercase()));
             }
         }
@@ -112,7 +112,7 @@ impl Merge {
             // Also for a part that yields nothing: numbers of names do not depend on the selection of requests.
             Next::Batch | Next::End => {}
             Next::NewRun => {
-                let message = "is far from the order of arrival; import it alone first, which sorts it";
+                let message = "is far from the order of arrival; import it separately first to sort it";
                 return Err(TraceError::of_file(&stream.part.name, message));
             }
         }

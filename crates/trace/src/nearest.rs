@@ -30,7 +30,7 @@ pub(crate) fn nearest(input: &Input) -> Option<String> {
     let (_, format, error) = compared.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     let looks = format!("it looks most like {} ({})", format.name(), format.title());
     let Some(error) = error else {
-        return Some(format!("{looks}: say so with --format {}", format.name()));
+        return Some(format!("{looks}; to read it so, add --format {}", format.name()));
     };
     let Place::Line(line) = error.place else { return Some(format!("{looks}: {}", error.message)) };
     let place = field_of(&error, &fields(lines[line as usize - 1]));
@@ -98,8 +98,8 @@ fn fields(line: &[u8]) -> Vec<&[u8]> {
 /// Index of the field that an error quotes.
 fn field_of(error: &TraceError, fields: &[&[u8]]) -> Option<usize> {
     let (_, quoted) = error.message.split_once("not `")?;
-    let found = quoted.split('`').next().filter(|found| !found.is_empty())?;
-    fields.iter().position(|field| *field == found.as_bytes())
+    let quoted_text = quoted.split('`').next().filter(|quoted_text| !quoted_text.is_empty())?;
+    fields.iter().position(|field| *field == quoted_text.as_bytes())
 }
 
 /// Whether its files are lines of text that need no declaration.
@@ -136,12 +136,12 @@ fn is_text(format: Format) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Option<String> {
+    fn nearest_format(text: &str) -> Option<String> {
         nearest(&Input::from_bytes("t", text.as_bytes().to_vec()).unwrap())
     }
 
     #[test]
-    fn the_nearest_format_is_named_with_what_is_wrong() {
+    fn the_nearest_format_is_named_with_its_error() {
         for (text, expected) in [
             (
                 "128166385295514663,hm,0,X,9056014336,2048,2833\n",
@@ -162,12 +162,12 @@ mod tests {
             ),
             (
                 "aa\nbb\ncc\n",
-                "looks most like keys (keys, one a line, without times (libCacheSim txt)): say so with --format keys",
+                "looks most like keys (keys, one a line, without times (libCacheSim txt)); to read it so, add --format keys",
             ),
         ] {
-            let told = told(text).unwrap_or_else(|| panic!("{text} looks like nothing"));
-            assert!(told.contains(expected) && told.lines().count() == 1, "{told}");
+            let hint = nearest_format(text).unwrap_or_else(|| panic!("{text} looks like nothing"));
+            assert!(hint.contains(expected) && hint.lines().count() == 1, "{hint}");
         }
-        assert_eq!(told("a b c d e f g h i j k l\n"), None);
+        assert_eq!(nearest_format("a b c d e f g h i j k l\n"), None);
     }
 }

@@ -31,12 +31,12 @@ impl Parts {
     /// When files are not in the stored form, or too many; when steps depend on earlier requests.
     pub fn of(paths: &[&Path], options: &ReadOptions, requests: u64) -> Result<Parts, TraceError> {
         if let Some(step) = options.steps.iter().find(|step| !step.is_of_each_request()) {
-            let message = format!("the step {step} depends on the requests before: import the trace with it first");
+            let message = format!("the step {step} depends on earlier requests; import the trace with this step first");
             return Err(TraceError::of_file(name(paths), message));
         }
         let files = files_of(paths)?;
         if files.len() > SIDE_BY_SIDE {
-            let message = format!("more than {SIDE_BY_SIDE} files are not read in parts: import them into one first");
+            let message = format!("more than {SIDE_BY_SIDE} files cannot be read in parts; import them into one first");
             return Err(TraceError::of_file(name(paths), message));
         }
         let mut groups = Vec::new();
@@ -60,7 +60,7 @@ fn name(paths: &[&Path]) -> String {
 fn groups_of(path: &Path) -> Result<Vec<Group>, TraceError> {
     let input = Input::open(path)?;
     if !Format::Parquet.fits(input.head()) {
-        let message = "is not of the stored form, which alone is read in parts: import it first";
+        let message = "is not in the stored form and cannot be read in parts; import it first";
         return Err(TraceError::of_file(path.display().to_string(), message));
     }
     Ok(Stored::open(&input, None, &mut Collector::new(false))?.groups())

@@ -87,7 +87,7 @@ impl TraceReader {
         let parts = groups.into_iter().map(|(format, inputs)| Recording::open(format, inputs, options));
         let mut parts: Vec<Recording> = parts.collect::<Result<_, _>>()?;
         let source = match parts.len() {
-            0 => return Err(TraceError::of_file("trace", "there is no file")),
+            0 => return Err(TraceError::of_file("trace", "no file is named")),
             1 => Source::One(parts.remove(0)),
             _ => Source::Several(Merge::new(parts)?),
         };
@@ -98,7 +98,7 @@ impl TraceReader {
             #[cfg(feature = "files")]
             gathered: Vec::new(),
             #[cfg(feature = "files")]
-            inputs: Outputs::of_reader(),
+            inputs: Outputs::for_reader(),
         };
         reader.refresh();
         Ok(reader)
@@ -115,7 +115,7 @@ impl TraceReader {
             Next::End => Ok(false),
             Next::NewRun => Err(TraceError::of_file(
                 self.source.name(),
-                "is far from the order of arrival; import it first, which sorts a trace of any size",
+                "is far from the order of arrival; import it first to sort it",
             )),
         }
     }
@@ -213,7 +213,7 @@ fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let mut paths: Vec<PathBuf> = paths.map_err(failed)?.into_iter().filter(is_stored).collect();
     paths.sort();
     if paths.is_empty() {
-        let message = "is a folder without a stored trace: a split writes its *.parquet";
+        let message = "is a directory without *.parquet files of a stored trace";
         return Err(TraceError::of_file(folder.display().to_string(), message));
     }
     Ok(paths)
@@ -226,7 +226,7 @@ pub(crate) const SIDE_BY_SIDE: usize = 32;
 /// Protects the files from being replaced while they are read, and registers them with the current command.
 #[cfg(feature = "files")]
 pub(crate) fn hold_inputs(files: &[PathBuf]) -> Result<Outputs, TraceError> {
-    let inputs = Outputs::of_reader();
+    let inputs = Outputs::for_reader();
     for path in files {
         note_input(path)?;
         inputs.measure(path, &[])?;
@@ -296,11 +296,11 @@ fn detect(input: &Input) -> Result<Format, TraceError> {
         [] => match fitting(input.head().first(FIRST_LINES))[..] {
             [format] => Ok(format),
             _ => {
-                let none = "is in none of the formats that `headstack trace formats` lists";
+                let none = "is in no known format (see `headstack trace formats`)";
                 let hint = nearest(input).unwrap_or_else(|| "a CSV needs its columns declared".to_owned());
                 Err(TraceError::of_file(&input.name, format!("{none}; {hint}")))
             }
         },
-        _ => Err(TraceError::of_file(&input.name, format!("fits {} alike; say which one it is", names(&all)))),
+        _ => Err(TraceError::of_file(&input.name, format!("fits {}; add --format to select one", names(&all)))),
     }
 }

@@ -93,7 +93,7 @@ impl Requests {
         if meta.clock != Clock::Order {
             return Ok(());
         }
-        let message = "times are not recorded, by which its requests could be replayed: use --mode asap with --depth";
+        let message = "times are not recorded, so a timed replay is not possible; use --mode asap with --depth";
         Err(TraceError::of_file(meta.origin.first().map_or("trace", |origin| &origin.file), message))
     }
 
@@ -101,7 +101,7 @@ impl Requests {
     pub fn notes(&self, is_timed: bool) -> Vec<String> {
         let meta = &self.batch.meta;
         let coarse = self.stamps.note(meta).filter(|_| is_timed);
-        let coarse = coarse.map(|note| format!("{note}; --mode asap does not use times"));
+        let coarse = coarse.map(|note| format!("{note}; --mode asap ignores times"));
         coarse.into_iter().chain(note_of_places(meta)).collect()
     }
 
@@ -154,7 +154,7 @@ impl Requests {
 
 /// A note if offsets name objects, so that seeks and runs of a replay differ from those of the recorded system.
 pub(crate) fn note_of_places(meta: &Meta) -> Option<String> {
-    let text = "offsets name objects: seeks and runs are not those of the recorded system";
+    let text = "offsets name objects, so seeks and runs differ from the recorded system";
     (!meta.address_space.has_distances()).then(|| text.to_owned())
 }
 
@@ -162,8 +162,8 @@ pub(crate) fn note_of_places(meta: &Meta) -> Option<String> {
 fn several_devices(one: u32, other: u32, meta: &Meta) -> TraceError {
     let name = |device: u32| &meta.devices[device as usize].name;
     let message = format!(
-        "its requests went to several devices, `{}` and `{}` among them: choose one by the step device=NAME, put \
-         them one after the other by stack=SIZE, or give each a place by map",
+        "its requests went to several devices, such as `{}` and `{}`: choose one with the step device=NAME, \
+         concatenate them with stack=SIZE, or place each with map",
         name(one),
         name(other)
     );

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_too_late_begins_a_new_run() {
+    fn a_late_record_starts_a_new_sort_run() {
         let half = 2 * WINDOW as u64;
         let arrivals: Vec<u64> = (half..2 * half).chain(0..half).collect();
         let (runs, moved) = sorted(&arrivals, 4_096);

@@ -43,7 +43,7 @@ pub struct Piece {
 /// complete: nothing is left behind unless the split succeeds.
 ///
 /// # Errors
-/// Those of the trace or the disk; a stop, as an error that says so.
+/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
 pub fn split(
     reader: &mut TraceReader,
     folder: &Path,
@@ -59,7 +59,7 @@ fn split_holding(
     held_max: usize,
 ) -> Result<(Meta, Vec<Piece>), TraceError> {
     let is_new = !folder.exists();
-    fs::create_dir_all(folder).map_err(|error| TraceError::of_output(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| TraceError::for_output(folder, &error))?;
     let parted = Parts::of(reader, folder, progress, held_max).and_then(|(parts, read)| {
         let meta = reader.meta().clone();
         let mut goes_on = || progress(read);
@@ -83,7 +83,7 @@ type Part<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
 /// The requests read, in consecutive parts of time.
 struct Parts {
     /// All parts except the last.
-    aside: Option<Aside>,
+    aside: Option<TemporaryParts>,
     held: Vec<Record>,
 }
 
@@ -114,7 +114,7 @@ impl Parts {
         by_device(&mut self.held);
         let aside = match &mut self.aside {
             Some(aside) => aside,
-            empty => empty.insert(Aside::begin(folder)?),
+            empty => empty.insert(TemporaryParts::begin(folder)?),
         };
         aside.add(&self.held)?;
         self.held.clear();
@@ -123,7 +123,7 @@ impl Parts {
 
     /// The parts, each to be read from its start.
     fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
-        let mut parts = self.aside.as_ref().map_or_else(|| Ok(Vec::new()), Aside::read)?;
+        let mut parts = self.aside.as_ref().map_or_else(|| Ok(Vec::new()), TemporaryParts::read)?;
         parts.push(Box::new(self.held.iter().map(|record| Ok(*record))));
         Ok(parts)
     }
@@ -153,7 +153,7 @@ fn by_device(records: &mut Vec<Record>) {
 }
 
 /// Parts in a temporary file.
-struct Aside {
+struct TemporaryParts {
     path: PathBuf,
     file: AtomicFile,
     written: u64,
@@ -161,11 +161,11 @@ struct Aside {
     parts: Vec<(u64, u64)>,
 }
 
-impl Aside {
-    fn begin(folder: &Path) -> Result<Aside, TraceError> {
+impl TemporaryParts {
+    fn begin(folder: &Path) -> Result<TemporaryParts, TraceError> {
         let path = folder.join("aside");
         let file = AtomicFile::create(&path)?;
-        Ok(Aside { path, file, written: 0, parts: Vec::new() })
+        Ok(TemporaryParts { path, file, written: 0, parts: Vec::new() })
     }
 
     fn add(&mut self, records: &[Record]) -> Result<(), TraceError> {
@@ -175,7 +175,7 @@ impl Aside {
             records.iter().try_for_each(|record| out.write_all(&packed(record)))?;
             out.into_inner().map_err(io::IntoInnerError::into_error)?.finish().map(drop)
         });
-        packed.map_err(|error| TraceError::of_output(&self.path, &error))?;
+        packed.map_err(|error| TraceError::for_output(&self.path, &error))?;
         self.parts.push((self.written, records.len() as u64));
         self.written += counted.bytes;
         Ok(())
@@ -183,7 +183,7 @@ impl Aside {
 
     fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
         let failed = |error: &dyn std::fmt::Display| TraceError::of_file(self.path.display().to_string(), error);
-        let draft = self.file.draft().expect("a file beside others is a regular one");
+        let draft = self.file.draft().expect("a file next to others is a regular one");
         let data = File::open(draft).and_then(Data::new).map_err(|error| failed(&error))?;
         let part = |&(start, requests): &(u64, u64)| -> Result<Part<'_>, TraceError> {
             let bytes = BufReader::new(data.get_read(start).map_err(|error| failed(&error))?);
@@ -285,7 +285,7 @@ impl Pieces<'_> {
                     if records.len() == ROW_GROUP {
                         let (writer, who) = match &mut writer {
                             Some(writer) => writer,
-                            empty => empty.insert((self.begin(device)?, Who::default())),
+                            empty => empty.insert((self.begin(device)?, DeviceProcesses::default())),
                         };
                         let processes = self.meta.processes.len();
                         who.rename(&mut records, processes);
@@ -334,7 +334,7 @@ impl Pieces<'_> {
         let one = |(device, records): (usize, Vec<Record>)| {
             let is_short = records.len() < SHORT;
             let writer = if is_short { self.begin_short(device)? } else { self.begin(device)? };
-            self.end(device, writer, Who::default(), records)
+            self.end(device, writer, DeviceProcesses::default(), records)
         };
         let written = few.into_par_iter().map(one).collect::<Result<Vec<_>, TraceError>>()?;
         self.written.extend(written);
@@ -345,7 +345,7 @@ impl Pieces<'_> {
         &self,
         device: usize,
         mut writer: StoreWriter,
-        mut who: Who,
+        mut who: DeviceProcesses,
         mut records: Vec<Record>,
     ) -> Result<(usize, Piece, Draft), TraceError> {
         who.rename(&mut records, self.meta.processes.len());
@@ -359,13 +359,13 @@ impl Pieces<'_> {
 
 /// Processes of a device, so that its file only names these.
 #[derive(Default)]
-struct Who {
+struct DeviceProcesses {
     /// Their indices in the trace, in order of appearance.
     processes: Vec<u32>,
     numbers: FxHashMap<u32, u32>,
 }
 
-impl Who {
+impl DeviceProcesses {
     fn rename(&mut self, records: &mut [Record], of: usize) {
         if of == 0 {
             return;
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_that_is_stopped_leaves_nothing() {
+    fn a_stopped_split_leaves_no_files() {
         let folder = folder("stopped");
         for calls in 0..4 {
             let mut left = calls;

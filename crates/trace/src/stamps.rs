@@ -32,8 +32,8 @@ impl Stamps {
         is_coarse.then(|| {
             let (step, arrive) = (exact_time(meta.resolution_ns), if together == 1 { "arrives" } else { "arrive" });
             format!(
-                "{together} of {requests} requests {arrive} with the request before, as times are recorded in steps of {step}: \
-                 they are issued at once, and latency and queue depth are those of such bursts"
+                "{together} of {requests} requests {arrive} at the time of the previous one, since times have a resolution of {step}; \
+                 they are issued as bursts, which latency and queue depth include"
             )
         })
     }

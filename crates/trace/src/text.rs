@@ -83,10 +83,10 @@ pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
 /// Returns the first `N` fields between `separator`s, each without surrounding blanks, and the total number of fields.
 #[inline]
 pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N], usize) {
-    let mut found: [&[u8]; N] = [&[]; N];
+    let mut fields: [&[u8]; N] = [&[]; N];
     let (mut count, mut start) = (0, 0);
     let mut end_at = |end: usize| {
-        if let Some(slot) = found.get_mut(count) {
+        if let Some(slot) = fields.get_mut(count) {
             *slot = line[start..end].trim_ascii();
         }
         count += 1;
@@ -106,7 +106,7 @@ pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N],
         }
     }
     end_at(line.len());
-    (found, count)
+    (fields, count)
 }
 
 /// The top bit of each byte that is `wanted`, the first byte lowest. Fields are too short for a search in each to pay.
@@ -119,15 +119,15 @@ fn equal_bytes(eight: [u8; 8], wanted: u8) -> u64 {
 
 /// Returns the first `N` words between blanks, and the total number of words.
 pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
-    let mut found: [&[u8]; N] = [&[]; N];
+    let mut fields: [&[u8]; N] = [&[]; N];
     let mut count = 0;
     for word in line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
-        if let Some(slot) = found.get_mut(count) {
+        if let Some(slot) = fields.get_mut(count) {
             *slot = word;
         }
         count += 1;
     }
-    (found, count)
+    (fields, count)
 }
 
 /// Parses an address in units of `unit_bytes`; returns bytes.
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_wherever_they_end() {
+    fn fields_are_split_at_any_position() {
         for length in 0..40 {
             for (place, also) in (0..length).flat_map(|place| (0..length).map(move |also| (place, also))) {
                 let mut line = vec![b'-'; length];
                 (line[place], line[also]) = (b',', b',');
-                let (found, count) = fields::<3>(&line, b',');
+                let (fields, count) = fields::<3>(&line, b',');
                 let expected: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
-                assert_eq!((&found[..count], count), (&expected[..], expected.len()));
+                assert_eq!((&fields[..count], count), (&expected[..], expected.len()));
             }
         }
         assert_eq!(fields::<1>(b"\xac\xad,\x2d", b','), ([&b"\xac\xad"[..]], 2));
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn fields_are_counted_beyond_those_kept() {
-        let (found, count) = fields::<2>(b"a, b ,c", b',');
-        assert_eq!((found, count), ([&b"a"[..], b"b"], 3));
-        let (found, count) = words::<3>(b"  a\t b ");
-        assert_eq!((found, count), ([&b"a"[..], b"b", b""], 2));
+        let (fields, count) = fields::<2>(b"a, b ,c", b',');
+        assert_eq!((fields, count), ([&b"a"[..], b"b"], 3));
+        let (fields, count) = words::<3>(b"  a\t b ");
+        assert_eq!((fields, count), ([&b"a"[..], b"b", b""], 2));
     }
 }

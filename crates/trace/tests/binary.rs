@@ -165,7 +165,7 @@ fn samples() -> [(&'static str, Vec<u8>); 7] {
 }
 
 #[test]
-fn sample_files_are_what_the_encoders_say() {
+fn sample_files_match_the_encoders() {
     for (name, bytes) in samples() {
         reading::assert_is_sample(name, &bytes);
     }
@@ -184,7 +184,7 @@ fn vscsi_commands_of_both_layouts() {
         assert_eq!(records, expected);
         assert_eq!(meta.devices[0].name, "trace");
         assert_eq!(meta.counts["write same"], 2);
-        let says_unit = meta.notes.iter().any(|note| note.starts_with("response times are left out"));
+        let says_unit = meta.notes.iter().any(|note| note.starts_with("response times are omitted"));
         assert_eq!(says_unit, version == 2);
         // Two records are enough.
         let two = &vscsi(version, &COMMANDS[..2]);
@@ -225,7 +225,7 @@ fn vscsi_that_cannot_be_is_refused() {
     let cut = &vscsi(2, &COMMANDS)[..40 * 9 + 1];
     assert_eq!(refused(cut, Format::Vscsi, 9), "trace: record 10: the file ends after 1 bytes of it");
     let error = read(&[0; 640], Some(Format::Vscsi), true).unwrap_err();
-    assert_eq!(error.to_string(), "trace: no record says version 1 or 2 of vscsi where it should");
+    assert_eq!(error.to_string(), "trace: no record has the version 1 or 2 of vscsi");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn streams() -> Vec<Access> {
 }
 
 #[test]
-fn objects_never_lie_over_each_other() {
+fn objects_never_overlap() {
     let accesses = popular();
     for bytes in [oracle(&accesses, false), lcs(1, 8_192, &accesses)] {
         let (records, meta) = read(&bytes, None, false).unwrap();
@@ -307,7 +307,7 @@ fn requests_that_follow_each_other_prove_addresses() {
 }
 
 #[test]
-fn an_analysis_says_nothing_of_the_places_of_objects() {
+fn an_analysis_omits_offsets_of_objects() {
     let report_of = |accesses: &[Access]| {
         let (records, meta) = read(&oracle(accesses, false), None, false).unwrap();
         let mut analysis = Analysis::new(Options::default()).unwrap();
@@ -391,7 +391,7 @@ fn lcs_of_every_version_and_either_header() {
 fn lcs_that_cannot_be_is_refused() {
     let file = |version| lcs(version, 8_192, &ACCESSES);
     let error = read(&file(1), None, false).map(|_| ()).and(read(&patched(file(1), 8, 9), None, false).map(|_| ()));
-    assert_eq!(error.unwrap_err().to_string(), "trace: version 9 of lcs is not known, but 1 to 8");
+    assert_eq!(error.unwrap_err().to_string(), "trace: lcs version 9 is unknown; allowed: 1 to 8");
     assert!(read(&patched(file(1), 0, 1), None, false).is_err());
     assert!(read(&patched(file(1), 8_191, 1), None, false).is_err());
     let back = patched(file(2), 8_192 + 28 * 3, 1);
@@ -441,8 +441,8 @@ fn srt_records_of_all_versions() {
     assert_eq!(devices, [("disk3", Some("TOY 256"), Some(256)), ("disk4", Some("TOY 512"), Some(512))]);
     assert!(meta.header.unwrap().contains("ncyl = 1449"));
     let counts: Vec<(&str, u64)> = meta.counts.iter().map(|(what, number)| (what.as_str(), *number)).collect();
-    let none = "records of type 2, which is no I/O";
-    let text = "records of type 3, which is no I/O";
+    let none = "records of type 2, which is not I/O";
+    let text = "records of type 3, which is not I/O";
     assert_eq!(counts, [("found in the cache", 1), (none, 1), (text, 1), ("suspect I/Os", 2)]);
 }
 
@@ -453,7 +453,10 @@ fn srt_files_follow_each_other_by_their_dates() {
     let (records, _) = read_files(&[("1", &first), ("2", &second)], None, false).unwrap();
     assert_eq!(records[5].arrival_ns, records[0].arrival_ns + 86_400_000_000_000);
     let error = read_files(&[("2", &second), ("1", &first)], None, true).unwrap_err();
-    assert_eq!(error.to_string(), "1: tracedate: is before that of the first file; give the files in their order");
+    assert_eq!(
+        error.to_string(),
+        "1: tracedate: is before that of the first file; name the files in chronological order"
+    );
 }
 
 #[test]
@@ -467,7 +470,7 @@ fn srt_that_cannot_be_is_refused() {
     assert_eq!(broken(|r| r.2.push(0)), "trace: record 1: size: must be 56 for version 4, type 1, not 60");
     assert_eq!(broken(|r| r.2[1] = 1_000_000), "trace: record 1: usec: must be below 1000000, not 1000000");
     assert!(broken(|r| r.2[3] = 99).starts_with("trace: record 1: stop: must not be before start at 100 us"));
-    assert!(broken(|r| r.2[6] = 9 << 8).starts_with("trace: record 1: device: must be a disk whose sectorsize"));
+    assert!(broken(|r| r.2[6] = 9 << 8).starts_with("trace: record 1: device: must be a disk with a sectorsize"));
     let whole = srt(SRT_HEADER, &srt_records());
     let at = SRT_HEADER.len();
     let cut = &whole[..at + 56 + 7];
@@ -487,7 +490,7 @@ fn srt_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn what_a_format_does_not_say_is_not_zero() {
+fn missing_fields_are_null_not_zero() {
     for (name, bytes) in samples().iter().filter(|(name, _)| !name.starts_with("srt")) {
         let (records, meta) = read(bytes, None, false).unwrap();
         assert!(records.iter().all(|r| r.response_ns == NOT_RECORDED && r.wait_ns == NOT_RECORDED), "{name}");

@@ -97,7 +97,7 @@ fn the_sample_is_written_as_it_was_read() {
 }
 
 #[test]
-fn what_the_text_cannot_hold_is_said() {
+fn blkparse_text_reports_lost_fields() {
     let mut out = Collector::new(false);
     (out.meta.clock, out.meta.response) = (Clock::Unix, Some(ResponseSpan::AtTheHost));
     let device = out.device("hm.0");

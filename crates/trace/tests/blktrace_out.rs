@@ -49,7 +49,7 @@ fn exported(folder: &Folder, records: &[Record], meta: &Meta) -> (std::path::Pat
 }
 
 #[test]
-fn what_blktrace_can_hold_comes_back() {
+fn blktrace_export_round_trips() {
     let (records, meta) = requests();
     let folder = Folder::new("blktrace-out");
     let (path, losses) = exported(&folder, &records, &meta);

@@ -105,7 +105,7 @@ fn figures(report: &CacheReport) -> (f64, Option<u64>, Option<u64>, f64, f64) {
 
 /// LRU at all sizes from one count says what a cache of each size by itself does, of reads, writes and the back end.
 #[test]
-fn one_pass_says_what_each_cache_does() {
+fn one_pass_simulates_every_cache() {
     let records = mixed(3_000, 600, 5);
     let sizes: Vec<u64> = (1..60).chain([100, 200, 500, 1_000, 5_000]).collect();
     // Admission of all, by chance, is not known to be that of all.
@@ -193,7 +193,7 @@ proptest! {
 
     /// Each way of writing moves what a cache that searches lists moves.
     #[test]
-    fn writes_go_where_they_are_said_to(seed in any::<u64>(), size in 1u64..80, dirty_tenths in 1u64..11) {
+    fn writes_follow_the_write_policy(seed in any::<u64>(), size in 1u64..80, dirty_tenths in 1u64..11) {
         let records = mixed(400, 60, seed);
         for writes in [Writes::Through, Writes::Back, Writes::Around, Writes::ReadOnly] {
             let dirty_share = dirty_tenths as f64 / 10.0;
@@ -233,7 +233,7 @@ fn what_is_not_admitted_misses_again() {
 
 /// Objects are known by where they begin, and take what they weigh: two of 8 KiB fit into 16 KiB, and one of 12 KiB alone.
 #[test]
-fn objects_weigh_what_they_hold() {
+fn objects_count_with_their_size() {
     let read = |offset: u64, length: u32| Record::new(0, Operation::Read, offset, length);
     let records =
         [read(0, 8_192), read(4_096, 8_192), read(0, 8_192), read(65_536, 12_288), read(0, 8_192), read(0, 512)];
@@ -271,7 +271,7 @@ fn caches_in_bytes_count_objects_and_not_bytes() {
 
 /// Belady's policy never misses more than another.
 #[test]
-fn nobody_misses_less_than_who_knows_the_future() {
+fn belady_has_the_lowest_miss_rate() {
     let records = mixed(5_000, 800, 9);
     let asked = LabOptions { policies: vec![LabPolicy::Belady], ..options(&[], &[10, 50, 200, 700]) };
     let best = lab(&records, asked);
@@ -283,7 +283,7 @@ fn nobody_misses_less_than_who_knows_the_future() {
 }
 
 #[test]
-fn memory_is_bounded_and_said() {
+fn memory_is_bounded_and_reported() {
     let records = mixed(20_000, 50_000, 3);
     let mut lab = Lab::new(LabOptions { memory_bytes: 1 << 20, ..options(&CachePolicy::ALL, &[10, 20]) }).unwrap();
     let error = records.chunks(1_000).find_map(|batch| lab.add(batch).err()).expect("1 MiB is too little");
@@ -315,7 +315,7 @@ fn coverage(records: &[Record], policies: &[CachePolicy], sizes: &[u64], rate: f
 
 /// Bands of 95 % hold at least so often, on generated traces and on a real one.
 #[test]
-fn bands_hold_what_is_so() {
+fn confidence_bands_cover_the_true_value() {
     use CachePolicy::{Arc, Clock, Lirs, Lru, S3Fifo, WTinyLfu};
     let policies = [Lru, Clock, Arc, S3Fifo, Lirs, WTinyLfu];
     let mut traces = vec![("mixed", mixed(60_000, 20_000, 1)), ("other", mixed(40_000, 60_000, 2))];

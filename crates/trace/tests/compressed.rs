@@ -49,7 +49,7 @@ fn error(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn compressed_files_are_what_they_hold() {
+fn compressed_files_read_as_their_contents() {
     let text = text();
     let plain = records(&text);
     assert_eq!(plain.len(), 40_000);
@@ -156,7 +156,7 @@ fn an_archive_that_is_cut_off_or_broken_is_one_line() {
 }
 
 #[test]
-fn what_is_empty_says_so() {
+fn empty_files_are_refused() {
     let empty = |bytes: Vec<u8>| Input::from_bytes("trace", bytes).err().map(|error| error.to_string());
     let says = Some("trace: the file is empty".to_owned());
     assert_eq!(empty(Vec::new()), says);
@@ -168,7 +168,7 @@ fn what_is_empty_says_so() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_a_folder_says_so() {
+fn a_missing_file_or_directory_is_refused() {
     let open = |path: &str| Input::open(path.as_ref()).err().unwrap().to_string();
     assert_eq!(open("/nowhere/trace"), "/nowhere/trace: there is no such file");
     assert_eq!(open("/tmp"), "/tmp: is a folder, not a file");

@@ -35,7 +35,7 @@ fn all(mut requests: Requests) -> Vec<Recorded> {
 }
 
 #[test]
-fn all_who_follow_a_trace_are_given_the_whole_of_it() {
+fn every_follower_receives_the_whole_trace() {
     let folder = Folder::new("following");
     let path = folder.file("t.parquet");
     store(&path);
@@ -65,7 +65,7 @@ fn an_error_at_the_end_is_reported_to_all_followers() {
         let mut batch = Vec::new();
         loop {
             match follower.next(&mut batch) {
-                Ok(more) => assert!(more, "the end was told as one that is whole"),
+                Ok(more) => assert!(more, "the end was reported as complete"),
                 Err(error) => break error.to_string(),
             }
         }

@@ -42,7 +42,7 @@ fn requests_are_paired() {
 
 /// perf script prints the same events otherwise.
 #[test]
-fn perf_says_the_same() {
+fn perf_script_text_agrees() {
     let perf: String = FTRACE
         .lines()
         .filter(|line| line.contains(": block_"))
@@ -60,7 +60,7 @@ fn perf_says_the_same() {
 }
 
 #[test]
-fn issues_alone_are_requests_too() {
+fn issue_events_without_queue_events_are_requests() {
     let text: String =
         FTRACE.lines().filter(|line| !line.contains("bio_queue")).map(|line| format!("{line}\n")).collect();
     let (records, meta) = read(text.as_bytes(), None, false).unwrap();

@@ -95,7 +95,7 @@ fn bailian_counts_seconds_and_blocks_of_16_tokens() {
 }
 
 #[test]
-fn blocks_of_tokens_are_proved_or_asked_for() {
+fn token_block_sizes_are_inferred_or_requested() {
     for tokens in [16, 64, 100, 512] {
         let (records, _) = open(&rows(tokens, ""), &ReadOptions::default()).unwrap();
         assert_eq!(u64::from(records[0].length_bytes), tokens);
@@ -106,11 +106,11 @@ fn blocks_of_tokens_are_proved_or_asked_for() {
         let said = ReadOptions { sector_bytes: Some(4_096), ..ReadOptions::default() };
         assert!(open(text, &said).is_ok());
     };
-    refused("{\"timestamp\": 5, \"hash_ids\": [1, 2]}\n", "no row says how many tokens");
+    refused("{\"timestamp\": 5, \"hash_ids\": [1, 2]}\n", "no row determines the number of tokens");
     refused("{\"timestamp\": 5, \"input_length\": 1000, \"hash_ids\": [1]}\n", "add --sector");
     refused(
         "{\"timestamp\": 5, \"input_length\": 90, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 6, \"input_length\": 90, \"hash_ids\": [1]}\n",
-        "agree on no size",
+        "agree on no block size",
     );
     let error = open(&rows(16, ", \"model\": \"a\""), &ReadOptions::default()).unwrap_err();
     assert!(error.contains("--unit"), "{error}");

@@ -115,7 +115,7 @@ fn parts_of_many_sizes_are_the_whole() {
 
 /// Beyond the memory, estimates depend on where parts end: they say so, and stay within their error.
 #[test]
-fn parts_of_a_sample_say_so() {
+fn parts_of_a_sample_are_marked() {
     let mut random = Random::new(3, Purpose::Addresses);
     let record = |index: u64| {
         let most = 1 + random.below(60_000);

@@ -182,7 +182,7 @@ fn a_sister_read_as_the_other_is_refused() {
 }
 
 #[test]
-fn logs_that_fio_writes_hold_what_it_says() {
+fn fio_logs_match_fios_report() {
     let folder = std::env::temp_dir().join(format!("headstack-fio-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let output = Command::new("fio")

@@ -125,7 +125,7 @@ fn samples_are_close(name: &str, records: &[Record]) {
 }
 
 #[test]
-fn samples_tell_the_curve_of_generated_traces() {
+fn samples_estimate_the_curve_of_generated_traces() {
     samples_are_close("zipf", &zipf(1_000_000, 1_000_000, false));
     samples_are_close("zipf and scans", &zipf(1_000_000, 400_000, true));
 }

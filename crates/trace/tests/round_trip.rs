@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_format_can_hold_comes_back((format, records) in prop::sample::select(&ExportFormat::ALL[..]).prop_flat_map(requests)) {
+    fn every_format_round_trips_its_fields((format, records) in prop::sample::select(&ExportFormat::ALL[..]).prop_flat_map(requests)) {
         let holds = holds(format);
         let devices = holds.devices.map(|name| DeviceMeta { name: name.to_owned(), ..DeviceMeta::default() });
         let response = holds.has_responses.then_some(ResponseSpan::QueueToCompletion);
@@ -165,13 +165,13 @@ const LEFT_OUT: [&str; 7] = [
     "flushes",
     "requests of unknown kind",
     "requests other than read, write, trim and flush",
-    "requests of which it is not known whether they read or write",
+    "requests of unknown operation",
     "requests without length",
-    "requests that are not of 1980 to 2099",
+    "requests before 1980 or after 2099",
 ];
 
 #[test]
-fn every_sample_loses_no_more_in_any_format_than_is_said() {
+fn conversion_losses_are_all_reported() {
     let folder = Folder::new("exported");
     for sample in samples() {
         let records = open(&sample).read_all().unwrap();

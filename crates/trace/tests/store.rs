@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_goes_in_comes_out(mut records in prop::collection::vec(any_record(), 0..300)) {
+    fn stored_records_are_read_back(mut records in prop::collection::vec(any_record(), 0..300)) {
         records.sort_by_key(|record| record.arrival_ns);
         let folder = Folder::new("round-trip");
         let path = folder.file("t.parquet");
@@ -178,7 +178,7 @@ fn a_trace_far_from_its_order_is_sorted_by_import_alone() {
 }
 
 #[test]
-fn an_import_that_ends_early_leaves_nothing() {
+fn an_aborted_import_leaves_no_file() {
     let folder = Folder::new("stopped");
     let (csv, path) = (folder.file("t.csv"), folder.file("t.parquet"));
     backwards(&csv, 20, 30_000);
@@ -195,7 +195,7 @@ fn an_import_that_ends_early_leaves_nothing() {
 }
 
 #[test]
-fn steps_stand_in_the_metadata() {
+fn steps_are_stored_in_the_metadata() {
     let folder = Folder::new("steps");
     let path = folder.file("t.parquet");
     store(&path, &spread(10, |i| i * 10), &meta(&["a"]));
@@ -218,7 +218,7 @@ fn damaged_and_foreign_files_are_refused() {
 }
 
 #[test]
-fn what_parts_do_not_agree_on_is_not_said_of_the_whole() {
+fn merged_metadata_keeps_only_common_values() {
     let folder = Folder::new("disagree");
     let (one, two) = (folder.file("1.parquet"), folder.file("2.parquet"));
     let first = Meta { zero_unix_ns: Some(7), ..meta(&["a"]) };

@@ -17,7 +17,7 @@ pub const DEL_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x05);
 pub const START_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x06);
 pub const STOP_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x07);
 pub const SET_PARAMS: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x08);
-/// Deletes the device without waiting until nobody uses it any more (Linux 6.9).
+/// Deletes the device without waiting for its last user (Linux 6.9).
 pub const DEL_DEV_ASYNC: u32 = command(READ, CONTROL_BYTES as u32, 0x14);
 pub const GET_FEATURES: u32 = command(READ, CONTROL_BYTES as u32, 0x13);
 pub const FETCH: u32 = command(READ_WRITE, IO_BYTES, 0x20);
@@ -134,7 +134,7 @@ pub enum Operation {
     Flush,
     /// Discards data that are no longer needed.
     Discard,
-    /// Zeros; they stay allocated if the flag says so.
+    /// Zeros; they stay allocated if the flag is set.
     WriteZeroes {
         /// They keep their place.
         keeps_place: bool,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_the_header_has_them() {
+    fn field_offsets_match_the_kernel_header() {
         let info = info(128, 1 << 20);
         assert_eq!(info[INFO_ID..INFO_ID + 4], ANY_DEVICE.to_ne_bytes());
         assert_eq!(info[24..32], (IOCTL_ENCODE | USER_COPY).to_ne_bytes());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_what_its_description_says() {
+    fn a_request_decodes_its_descriptor() {
         let of = |flags: u32, sectors: u32, start: u64| {
             let bytes = Bytes(Vec::new()).u32(flags).u32(sectors).u64(start).u64(0);
             described(&bytes.whole())

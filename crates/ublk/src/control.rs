@@ -11,7 +11,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::UblkError;
 use crate::abi;
-use crate::queue::{Queue, Way};
+use crate::queue::{Completer, Queue};
 use crate::shape::Shape;
 
 const CONTROL: &str = "/dev/ublk-control";
@@ -21,7 +21,7 @@ const CONTROL: &str = "/dev/ublk-control";
 pub struct Disk {
     control: Control,
     id: u32,
-    way: Way,
+    way: Completer,
     is_started: bool,
     /// [`stop`](Self::stop) has taken it away.
     is_gone: bool,
@@ -120,21 +120,21 @@ impl Control {
     fn open() -> Result<Control, UblkError> {
         let file = OpenOptions::new().read(true).write(true).open(CONTROL).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => UblkError::Lacking(format!(
-                "no {CONTROL}: load the module (`modprobe ublk_drv`, Linux 6.5 or newer), or give the container this device"
+                "{CONTROL} not found; load the module (`modprobe ublk_drv`, Linux 6.5 or newer), or add the device to the container"
             )),
-            io::ErrorKind::PermissionDenied => UblkError::Lacking(format!("{CONTROL}: ublk devices are for root")),
+            io::ErrorKind::PermissionDenied => UblkError::Lacking(format!("{CONTROL}: ublk devices require root")),
             _ => UblkError::io(CONTROL)(error),
         })?;
         let ring = IoUring::<squeue::Entry128, cqueue::Entry>::builder().build(4);
         let ring = ring.map_err(UblkError::io("io_uring, which ublk needs"))?;
         let mut control = Control { file, ring };
         let mut features = [0; 8];
-        let asked = control.order("its features", abi::GET_FEATURES, 0, &mut features, 0);
-        let has_copies = asked.is_ok() && u64::from_ne_bytes(features) & abi::USER_COPY != 0;
+        let queried = control.order("its features", abi::GET_FEATURES, 0, &mut features, 0);
+        let has_copies = queried.is_ok() && u64::from_ne_bytes(features) & abi::USER_COPY != 0;
         if has_copies {
             Ok(control)
         } else {
-            Err(UblkError::Lacking(format!("{CONTROL}: Linux 6.5 or newer is needed")))
+            Err(UblkError::Lacking(format!("{CONTROL}: Linux 6.5 or newer is required")))
         }
     }
 

@@ -1,7 +1,7 @@
 //! Linux block devices served by this process: ublk, whose requests are passed over io_uring.
 //!
 //! [`Disk`] creates, starts and removes the device; [`Queue`] receives its requests, on a thread of its own, and with
-//! [`Way`] any other thread moves their data and completes them. Data are copied by reads and writes of the device's
+//! [`Completer`] any other thread moves their data and completes them. Data are copied by reads and writes of the device's
 //! character file (`UBLK_F_USER_COPY`, Linux 6.5), so that no memory is shared with the kernel except its descriptions
 //! of requests.
 //!
@@ -15,7 +15,7 @@ mod shape;
 
 pub use abi::Operation;
 pub use control::Disk;
-pub use queue::{Asked, Queue, Ticket, Way};
+pub use queue::{Completer, KernelRequest, Queue, Ticket};
 pub use shape::Shape;
 
 use std::io;

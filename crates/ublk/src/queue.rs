@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// A request.
 #[derive(Debug)]
-pub struct Asked {
+pub struct KernelRequest {
     /// Completes it.
     pub ticket: Ticket,
     /// When it was received.
@@ -50,7 +50,7 @@ pub struct Ticket {
 /// Completes requests and moves their data, from any thread. Clones refer to the same queue. It stops working with its
 /// queue: the kernel releases a device only when its file is closed, and a request that hangs would keep it open.
 #[derive(Clone, Debug)]
-pub struct Way(Weak<Shared>);
+pub struct Completer(Weak<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -70,7 +70,7 @@ struct State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
     fn wake(&self) {
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-impl Way {
+impl Completer {
     /// Fills `into` with the data to be written.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ struct Descriptions {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to whoever has this, on whatever thread.
+// SAFETY: the mapping belongs to the owner of this value, on any thread.
 unsafe impl Send for Descriptions {}
 
 impl Descriptions {
@@ -154,7 +154,7 @@ impl Descriptions {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Descriptions { memory: NonNull::new(memory).expect("no mapping is at 0"), bytes })
+        Ok(Descriptions { memory: NonNull::new(memory).expect("a mapping is never at address 0"), bytes })
     }
 
     /// The kernel's description of the request with a tag. The request has arrived and is not complete, so the kernel does
@@ -169,7 +169,7 @@ impl Descriptions {
 
 impl Drop for Descriptions {
     fn drop(&mut self) {
-        // SAFETY: mapped so, and nobody has a reference into it.
+        // SAFETY: mapped with this length, and no reference into it exists.
         unsafe { libc::munmap(self.memory.as_ptr(), self.bytes) };
     }
 }
@@ -209,8 +209,8 @@ impl Queue {
     }
 
     /// How its requests are completed.
-    pub fn way(&self) -> Way {
-        Way(Arc::downgrade(&self.shared))
+    pub fn way(&self) -> Completer {
+        Completer(Arc::downgrade(&self.shared))
     }
 
     /// Passes each request to `each`, which must not block, until the device is removed. `ready` is called once the
@@ -218,7 +218,7 @@ impl Queue {
     ///
     /// # Errors
     /// Errors of the ring.
-    pub fn serve(mut self, ready: impl FnOnce(), mut each: impl FnMut(Asked)) -> io::Result<()> {
+    pub fn serve(mut self, ready: impl FnOnce(), mut each: impl FnMut(KernelRequest)) -> io::Result<()> {
         (0..self.depth).for_each(|tag| self.push(tag, abi::FETCH, 0));
         self.await_wake();
         self.ring.submit()?;
@@ -250,12 +250,12 @@ impl Queue {
         Ok(())
     }
 
-    fn receive(&self, tag: u16, at: Instant, each: &mut impl FnMut(Asked)) {
+    fn receive(&self, tag: u16, at: Instant, each: &mut impl FnMut(KernelRequest)) {
         let turn = self.shared.turns[usize::from(tag)].fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         let ticket = Ticket { tag, turn };
         match abi::described(&self.descriptions.of(tag)) {
             Some((operation, is_forced, offset_bytes, length_bytes)) => {
-                each(Asked { ticket, at, operation, is_forced, offset_bytes, length_bytes });
+                each(KernelRequest { ticket, at, operation, is_forced, offset_bytes, length_bytes });
             }
             None => self.shared.complete(ticket, Err(libc::EOPNOTSUPP)),
         }
@@ -315,6 +315,6 @@ impl Queue {
 
     fn hand_over(&mut self, entry: &squeue::Entry) {
         // SAFETY: the entry names no memory, and its file is open for as long as the ring.
-        unsafe { self.ring.submission().push(entry) }.expect("one entry a tag, and one more");
+        unsafe { self.ring.submission().push(entry) }.expect("one entry per tag, and one more");
     }
 }

@@ -6,7 +6,7 @@
 mod machine;
 mod questions;
 mod replays;
-mod told;
+mod run_outcome;
 
 use std::cell::RefCell;
 

@@ -77,7 +77,7 @@ enum Device {
 pub fn chronicled(points: &Points, events_max: usize, spare: bool) -> Result<Watched, String> {
     let described = points.describe().map_err(|error| error.to_string())?;
     if points.len() != 1 {
-        return Err(format!("{} points; one is looked into at a time", points.len()));
+        return Err(format!("{} points; one is allowed", points.len()));
     }
     let point = described.point(0);
     let draft = point.draft.map_err(|refused| match refused {

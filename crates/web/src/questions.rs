@@ -5,14 +5,14 @@ use std::path::Path;
 use headstack_catalogue::options::scenario_with_clients;
 use headstack_catalogue::{Blueprint, Described, Drafter, Entry, Point, Points, Refused, faults_of_text};
 use headstack_result::RunResult;
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 use headstack_sim::{Demand, SystemDescription, run_contained};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::machine;
 use crate::replays::{Replays, Text};
-use crate::told::{Told, done};
+use crate::run_outcome::{RunOutcome, done};
 
 /// A question.
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ enum Question {
     /// Description of a blueprint with some of its values changed: the size of a system, and the reasons for the load
     /// of a scenario.
     Describe { blueprint: Blueprint, values: Vec<(String, String)> },
-    /// A sentence that tells which stated figures of the system of this name the values drop.
+    /// A sentence that names the stated figures of the system that the values drop.
     Dropped { name: String, blueprint: Blueprint, values: Vec<(String, String)> },
     /// The TOML of that.
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },
@@ -61,7 +61,7 @@ fn answer(question: Question) -> Result<Value, String> {
             let is_demand = [headstack_catalogue::workloads(), headstack_catalogue::scenarios()]
                 .iter()
                 .any(|entries| entries.iter().any(|entry| entry.id == name));
-            let found = if is_demand { Blueprint::of_demand(&name) } else { Blueprint::of_system(&name, &[]) };
+            let found = if is_demand { Blueprint::for_demand(&name) } else { Blueprint::for_system(&name, &[]) };
             stated(&found.map_err(|error| error.to_string())?)?
         }
         Question::Text { file, text } => {
@@ -128,33 +128,33 @@ fn fixed(demand: &Demand) -> Option<String> {
     }
 }
 
-fn run(points: &Points) -> Result<Vec<Told>, String> {
+fn run(points: &Points) -> Result<Vec<RunOutcome>, String> {
     let described = points.describe().map_err(|error| error.to_string())?;
-    Ok((0..points.len()).map(|number| told(described.point(number))).collect())
+    Ok((0..points.len()).map(|number| run_outcome(described.point(number))).collect())
 }
 
-fn told(point: Point) -> Told {
+fn run_outcome(point: Point) -> RunOutcome {
     let draft = match point.draft {
         Ok(draft) => draft,
-        Err(Refused::Impossible(why)) => return Told::Impossible(why),
-        Err(Refused::Failed(why)) => return Told::Failed(why),
+        Err(Refused::Impossible(why)) => return RunOutcome::Impossible(why),
+        Err(Refused::Failed(why)) => return RunOutcome::Failed(why),
     };
     if let Err(why) = draft.fault() {
-        return Told::Impossible(why.to_string());
+        return RunOutcome::Impossible(why.to_string());
     }
     let (asked, spec) = draft.split(point.labels);
     match run_contained(&spec, &|_| true) {
-        Ok(result) => done(asked, result),
-        Err(error) => Told::Impossible(error.to_string()),
+        Ok(result) => from_result(asked, result),
+        Err(error) => RunOutcome::Impossible(error.to_string()),
     }
 }
 
-fn results(text: &str) -> Result<Vec<Told>, String> {
+fn results(text: &str) -> Result<Vec<RunOutcome>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let texts = match value {
         Value::Array(results) => results.iter().map(Value::to_string).collect(),
         _ => vec![text.to_owned()],
     };
     let read = |text: &String| RunResult::from_json(text).map_err(|error| error.to_string());
-    texts.iter().map(|text| Ok(done(Asked::default(), read(text)?))).collect()
+    texts.iter().map(|text| Ok(from_result(RunSettings::default(), read(text)?))).collect()
 }

@@ -3,7 +3,7 @@
 use headstack_catalogue::options::Draft;
 use headstack_catalogue::{Blueprint, Described, Drafter};
 use headstack_replay::{Outside, Replay, ReplayError, ReplayMode};
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 use headstack_sim::faults::Schedule;
 use headstack_sim::replay::{ReplaySpec, replay};
 use headstack_sim::{SimError, contained};
@@ -12,7 +12,7 @@ use headstack_workload::Recorded;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::told::{Told, done};
+use crate::run_outcome::{RunOutcome, done};
 
 /// A recording as text: a file whose format is detected from its content.
 #[derive(Deserialize)]
@@ -100,16 +100,16 @@ impl Replays {
     ///
     /// # Errors
     /// If a blueprint is invalid.
-    pub fn carry_out(&self) -> Result<Vec<Told>, String> {
+    pub fn carry_out(&self) -> Result<Vec<RunOutcome>, String> {
         let drafter = Drafter::new(self.blueprint.clone()).map_err(|error| error.to_string())?;
         let draft = match contained(|| self.draft(&drafter)) {
             Ok(draft) => draft,
-            Err(panic) => return Ok(self.modes.iter().map(|_| Told::Failed(panic.clone())).collect()),
+            Err(panic) => return Ok(self.modes.iter().map(|_| RunOutcome::Failed(panic.clone())).collect()),
         };
         Ok(self
             .modes
             .iter()
-            .map(|mode| draft.clone().map_or_else(Told::Impossible, |draft| self.told(draft, *mode)))
+            .map(|mode| draft.clone().map_or_else(RunOutcome::Impossible, |draft| self.run_outcome(draft, *mode)))
             .collect())
     }
 
@@ -118,15 +118,15 @@ impl Replays {
             Described::System(system) => system,
             Described::Demand(_) => return Err("a replay needs a system".to_owned()),
         };
-        let mut draft = Draft::of_system(self.name.clone(), system);
+        let mut draft = Draft::for_system(self.name.clone(), system);
         draft.apply(&self.options).map_err(|error| error.to_string())?;
         Ok(draft)
     }
 
-    fn told(&self, draft: Draft, mode: ReplayMode) -> Told {
+    fn run_outcome(&self, draft: Draft, mode: ReplayMode) -> RunOutcome {
         let system = draft.system.expect("it was given one");
         if let Err(fault) = system.check() {
-            return Told::Impossible(fault.to_string());
+            return RunOutcome::Impossible(fault.to_string());
         }
         let mut settings = ReplaySpec {
             system_name: draft.system_name,
@@ -147,13 +147,13 @@ impl Replays {
             replay::<Failure>(&settings, &mut source, &|_| true, None)
         };
         match contained(played) {
-            Ok(Ok(result)) => done(Asked::default(), result),
+            Ok(Ok(result)) => from_result(RunSettings::default(), result),
             Ok(Err(Failure::Sim(error @ SimError::Replay(ReplayError::Request { .. })))) => {
-                Told::Impossible(format!("{}: {error}", self.trace.file))
+                RunOutcome::Impossible(format!("{}: {error}", self.trace.file))
             }
-            Ok(Err(Failure::Sim(error))) => Told::Impossible(error.to_string()),
-            Ok(Err(Failure::Trace(error))) => Told::Impossible(error.to_string()),
-            Err(panic) => Told::Failed(panic),
+            Ok(Err(Failure::Sim(error))) => RunOutcome::Impossible(error.to_string()),
+            Ok(Err(Failure::Trace(error))) => RunOutcome::Impossible(error.to_string()),
+            Err(panic) => RunOutcome::Failed(panic),
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct AccessLine {
     #[serde(default, rename = "delay", with = "duration_u64")]
     pub delay_ns: u64,
     /// Consecutive requests in a burst of the line, 1 or more.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub burst: u32,
     /// Offsets are multiples of this; if `None`, of the sector.
     #[serde(default, rename = "align", with = "bytes_u32_option", skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ fn all() -> f64 {
     100.0
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
@@ -90,7 +90,7 @@ impl AccessSpecification {
     /// Checks everything that does not depend on the system.
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         if self.lines.is_empty() {
-            let message = "there are no lines; at least one is needed".to_owned();
+            let message = "no lines; at least one is required".to_owned();
             return Err(("lines".to_owned(), message));
         }
         for (index, line) in self.lines.iter().enumerate() {
@@ -117,7 +117,7 @@ impl AccessLine {
             return zero("burst", "a burst has at least one request");
         }
         if self.align_bytes == Some(0) {
-            return zero("align", "leave the key out to align to the sector");
+            return zero("align", "omit the key to align to the sector");
         }
         Ok(())
     }

@@ -109,7 +109,7 @@ fn validate_open(rate_per_s: f64, process: ArrivalProcess) -> Result<(), Complai
         return Ok(());
     };
     if on_ns == 0 {
-        let message = "0ns is not allowed; an on phase takes time".to_owned();
+        let message = "0ns is not allowed; an on phase has a length".to_owned();
         return Err(("arrivals.open.process.bursty.on".to_owned(), message));
     }
     // The clock steps through every phase.
@@ -177,7 +177,7 @@ impl Default for RunLength {
 impl RunLength {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         let too_small = |key: &str, value: String| {
-            let message = format!("{value} is not allowed; a run measures something");
+            let message = format!("{value} is not allowed; 1 or more is allowed");
             Err((key.to_owned(), message))
         };
         match *self {

@@ -157,10 +157,10 @@ impl Document {
     pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         let mut path = key_path;
         let entry = loop {
-            let found = self.entries.iter().find(|entry| entry.path == path);
+            let matching = self.entries.iter().find(|entry| entry.path == path);
             match path.rfind(['.', '[']) {
-                Some(end) if found.is_none() => path = &path[..end],
-                _ => break found,
+                Some(end) if matching.is_none() => path = &path[..end],
+                _ => break matching,
             }
         };
         InputError {
@@ -230,8 +230,8 @@ impl Document {
             let written = self.text.get(entry.span.clone()).unwrap_or_default();
             written == text || written.trim_matches(['"', '\'']) == text && written.len() == text.len() + 2
         };
-        let mut found = self.entries.iter().filter(is_within).filter(is_it);
-        match (found.next(), found.next()) {
+        let mut matching = self.entries.iter().filter(is_within).filter(is_it);
+        match (matching.next(), matching.next()) {
             (Some(entry), None) => &entry.path,
             _ => path,
         }
@@ -268,7 +268,7 @@ fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
 
 /// Returns the tables at `path` without a key `name`, with their paths: several if it leads through lists.
 fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec<(String, &'t mut toml::Table)> {
-    let mut found = vec![(String::new(), table)];
+    let mut matching = vec![(String::new(), table)];
     // A key that one item of a list lacks may be missing in others too.
     for part in path.split('.').map(|part| part.split('[').next().unwrap_or(part)).filter(|part| !part.is_empty()) {
         let below = |(place, table): (String, &'t mut toml::Table)| -> Vec<(String, &'t mut toml::Table)> {
@@ -284,10 +284,10 @@ fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec
                 _ => Vec::new(),
             }
         };
-        found = found.into_iter().flat_map(below).collect();
+        matching = matching.into_iter().flat_map(below).collect();
     }
-    found.retain(|(_, table)| !table.contains_key(name));
-    found
+    matching.retain(|(_, table)| !table.contains_key(name));
+    matching
 }
 
 /// Sets a missing key to some value of the right type, so that other missing keys are found; returns whether it could.
@@ -384,7 +384,7 @@ fn unexpected(message: &str) -> Option<(&str, Vec<&str>)> {
 /// Formats "did you mean `size`? allowed: size, share_percent".
 fn allowed(name: &str, expected: Vec<&str>) -> String {
     if expected.is_empty() {
-        return "nothing is allowed here".to_owned();
+        return "no key is allowed here".to_owned();
     }
     let close = nearest(name, expected.iter().copied(), 1);
     let hint = close.first().map_or(String::new(), |candidate| format!("did you mean `{candidate}`? "));

@@ -145,7 +145,7 @@ fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadEr
     for line in lines {
         let align_bytes = line.places.step_bytes;
         if align_bytes != lines[0].places.step_bytes {
-            let message = "lines of several alignments have no zones in common; leave align out".to_owned();
+            let message = "lines of several alignments share no zones; omit align".to_owned();
             return Err(WorkloadError { key: "addresses.strided".to_owned(), message });
         }
         for (key, bytes) in [("zone", *zone_bytes), ("step", *step_bytes), ("size", line.length_bytes.into())] {

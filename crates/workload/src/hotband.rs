@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_lie_a_hundredth_of_the_blocks_behind_reads() {
+    fn writes_follow_reads_at_1_percent_of_the_blocks() {
         let (reads, writes) =
             (offsets(1_000_000_000, 8_192, Kind::Read, 1_000), offsets(1_000_000_000, 8_192, Kind::Write, 1_000));
         let blocks = 1_000_000_000 / 8_192;

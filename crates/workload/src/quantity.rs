@@ -493,7 +493,7 @@ pub(crate) mod bytes_u32 {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
         let bytes = Bytes::deserialize(deserializer)?;
         u32::try_from(bytes.0)
-            .map_err(|_| de::Error::custom(format!("{bytes} is too large; a request is less than 4GiB")))
+            .map_err(|_| de::Error::custom(format!("{bytes} is too large; less than 4GiB is allowed")))
     }
 }
 
@@ -528,8 +528,9 @@ pub(crate) mod duration_u64 {
     use super::{Deserialize, Deserializer, DurationNs, Serialize, Serializer, de};
 
     pub fn serialize<S: Serializer>(duration_ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-        let signed = i64::try_from(*duration_ns)
-            .map_err(|_| serde::ser::Error::custom(format!("{duration_ns} ns is longer than 292 years")))?;
+        let signed = i64::try_from(*duration_ns).map_err(|_| {
+            serde::ser::Error::custom(format!("{duration_ns} ns is too long; up to 292 years is allowed"))
+        })?;
         DurationNs(signed).serialize(serializer)
     }
 

@@ -136,31 +136,28 @@ impl Scenario {
             return error("cpus", format!("{} is out of range; 1 to {CPUS_MAX} is allowed", self.cpus));
         }
         if self.network.is_some_and(|rate| rate.0 <= 0.0) {
-            return error("network", "a rate of 0 is not allowed; leave the key out for no limit".to_owned());
+            return error("network", "a rate of 0 is not allowed; omit the key for no limit".to_owned());
         }
         if self.streams.is_empty() {
-            return error("streams", "there are no streams; at least one is needed".to_owned());
+            return error("streams", "no streams; at least one is required".to_owned());
         }
         let mut names = HashSet::new();
         for (index, stream) in self.streams.iter().enumerate() {
             stream.validate().map_err(|(key, message)| (format!("streams[{index}].{key}"), message))?;
             if !names.insert(&stream.name) {
-                let message = format!("{:?} is the name of another stream; each has its own", stream.name);
+                let message = format!("{:?} is already the name of a stream; names must differ", stream.name);
                 return error(&format!("streams[{index}].name"), message);
             }
         }
         self.check_pool()?;
         match self.run_length {
             ScenarioLength::Requests(0) => {
-                error("run_length.requests", "0 is not allowed; a run measures something".to_owned())
+                error("run_length.requests", "0 is not allowed; 1 or more is allowed".to_owned())
             }
-            ScenarioLength::TimeNs(0) => {
-                error("run_length.time", "0ns is not allowed; a run measures something".to_owned())
-            }
+            ScenarioLength::TimeNs(0) => error("run_length.time", "0ns is not allowed; a run has a length".to_owned()),
             ScenarioLength::AllDone if !self.streams.iter().any(|stream| stream.kind.is_finite()) => error(
                 "run_length",
-                "no stream is ever done; requests or time is allowed, or a boot, a prefill, or video with frames"
-                    .to_owned(),
+                "no stream ends; add requests or time, or a boot, a prefill, or video with frames".to_owned(),
             ),
             ScenarioLength::Requests(_) | ScenarioLength::TimeNs(_) | ScenarioLength::AllDone => Ok(()),
         }
@@ -170,11 +167,9 @@ impl Scenario {
         let shares: Vec<f64> = self.streams.iter().filter_map(|stream| stream.kind.share_percent()).collect();
         match self.pool {
             None if shares.is_empty() => Ok(()),
-            None => {
-                Err(("pool".to_owned(), "streams have a share, but there is no pool; give its arrivals".to_owned()))
-            }
+            None => Err(("pool".to_owned(), "streams have a share, but there is no pool; add its arrivals".to_owned())),
             Some(_) if shares.is_empty() => {
-                Err(("pool".to_owned(), "no stream has a share of it; one with share_percent is needed".to_owned()))
+                Err(("pool".to_owned(), "no stream has a share of the pool; add share_percent to a stream".to_owned()))
             }
             Some(pool) => {
                 let in_pool = |(key, message): Complaint| (key.replacen("arrivals", "pool", 1), message);

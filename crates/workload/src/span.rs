@@ -42,7 +42,7 @@ impl Span {
         let (start, end) = start.zip(end).filter(|(start, end)| start < end).ok_or_else(empty)?;
         if end > capacity_bytes {
             let holds = quantity::format_bytes(capacity_bytes);
-            return Err(format!("{text}: the range ends beyond the system, which holds {holds}"));
+            return Err(format!("{text}: the range ends after the system's capacity, {holds}"));
         }
         Ok(Span { start_bytes: start, length_bytes: end - start })
     }
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn what_is_no_range_is_refused() {
-        let said = |text| Span::parse(text, 1_000_000, 512).unwrap_err();
+        let error_of = |text| Span::parse(text, 1_000_000, 512).unwrap_err();
         for empty in ["20KB..10KB", "0%", "-5%..50%", "0B..511B", "5%..5%"] {
-            assert_eq!(said(empty), format!("{empty}: the range is empty; write 36.7GB, 10GB..20GB or 0%..50%"));
+            assert_eq!(error_of(empty), format!("{empty}: the range is empty; write 36.7GB, 10GB..20GB or 0%..50%"));
         }
-        assert_eq!(said("2MB"), "2MB: the range ends beyond the system, which holds 1MB");
-        assert_eq!(said("half%"), "half%: 'half' is not a number");
-        assert!(said("10KB..much").starts_with("10KB..much: "), "{}", said("10KB..much"));
+        assert_eq!(error_of("2MB"), "2MB: the range ends after the system's capacity, 1MB");
+        assert_eq!(error_of("half%"), "half%: 'half' is not a number");
+        assert!(error_of("10KB..much").starts_with("10KB..much: "), "{}", error_of("10KB..much"));
     }
 }

@@ -240,8 +240,8 @@ impl Workload {
         let [size, step, sector] = [line.size_bytes, line.align_bytes.unwrap_or(logical_bytes), physical_bytes]
             .map(|bytes| format_bytes(bytes.into()));
         Some(format!(
-            "{}: requests of {size} begin at multiples of {step}, and the sectors of the medium are of {sector}: most begin \
-             and end within one, which writes have read first; align = \"{sector}\" puts them on sectors",
+            "{}: requests of {size} start at multiples of {step}, but physical sectors have {sector}: most start \
+             or end within a sector, and such writes are read-modify-write; use align = \"{sector}\"",
             self.name
         ))
     }

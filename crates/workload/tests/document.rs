@@ -130,7 +130,7 @@ fn a_refused_value_is_named_with_its_line() {
 }
 
 #[test]
-fn a_syntax_error_knows_its_line() {
+fn a_syntax_error_names_its_line() {
     let error = error_with("segments = 4", "segments = = 4");
     assert_eq!(error.line, Some(15));
     let text = error.to_string();
@@ -210,7 +210,7 @@ fn workloads_are_checked_line_by_line() {
         (
             "source",
             "run_length.requests = 0\nsource",
-            "w.toml:2: run_length.requests: 0 is not allowed; a run measures something",
+            "w.toml:2: run_length.requests: 0 is not allowed; 1 or more is allowed",
         ),
         (
             "random_percent = 0",

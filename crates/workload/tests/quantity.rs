@@ -109,7 +109,7 @@ fn durations_are_signed_and_exact() {
 }
 
 #[test]
-fn rates_tell_bits_from_bytes() {
+fn rates_distinguish_bits_and_bytes() {
     for (text, bytes_per_s) in
         [("69MB/s", 69e6), ("560Mb/s", 70e6), ("1.1MiB/s", 1.1 * 1_048_576.0), ("1Gb/s", 125e6), ("8b/s", 1.0)]
     {

@@ -25,7 +25,7 @@ fn data_and_log() -> Vec<(String, Span)> {
 }
 
 #[test]
-fn every_kind_keeps_its_place_and_its_number_and_loses_nothing() {
+fn every_kind_keeps_range_and_count() {
     let everything = scenario(EVERYTHING);
     let luns = data_and_log();
     let outcome = Fake { limit_ns: 20 * S, limit_requests: usize::MAX, ..Fake::default() }.run(&everything, &luns);
@@ -57,7 +57,7 @@ fn every_kind_keeps_its_place_and_its_number_and_loses_nothing() {
 }
 
 #[test]
-fn runs_are_the_same_whatever_client_is_asked_first() {
+fn runs_do_not_depend_on_the_polling_order() {
     let everything = scenario(EVERYTHING);
     let run = |seed, reversed| {
         let fake = Fake { limit_ns: 5 * S, limit_requests: usize::MAX, seed, reversed, ..Fake::default() };
@@ -305,7 +305,7 @@ fn video_without_a_rate_goes_as_fast_as_it_can() {
 }
 
 #[test]
-fn video_of_so_many_frames_ends() {
+fn video_with_a_frame_limit_ends() {
     let mut scenario = video("reads = 1\nframes_per_s = 25\nbuffer_frames = 3\nframes = 100");
     scenario.run_length = headstack_workload::scenario::ScenarioLength::AllDone;
     let outcome = Fake::default().run(&scenario, &luns(&[("data", 10 * GB)]));
@@ -387,7 +387,7 @@ fn a_prefill_writes_every_byte_once() {
 }
 
 #[test]
-fn the_measured_part_forgets_what_was_before() {
+fn the_measured_part_excludes_the_warm_up() {
     let scenario = timed(
         "[streams.transactions]\nclients = 1\nlines = [{ size = \"4KiB\", read_percent = 67, random_percent = 100 }]",
     );

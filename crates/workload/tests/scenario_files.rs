@@ -77,7 +77,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "pool = { closed = { outstanding = 5, think = { exponential = \"1ms\" } } }",
             "",
-            "s.toml: pool: streams have a share, but there is no pool; give its arrivals",
+            "s.toml: pool: streams have a share, but there is no pool; add its arrivals",
         ),
         ("outstanding = 5", "outstanding = 0", &format!("s.toml:4: pool.closed.outstanding: {out_of_range}")),
         (
@@ -86,11 +86,11 @@ fn what_is_refused_is_one_line_with_the_key() {
             "s.toml:20: streams[1].access.arrivals.open.rate_per_s: 0 is out of range; above 0 and up to 1e9 is allowed",
         ),
         ("cpus = 2", "cpus = 0", "s.toml:2: cpus: 0 is out of range; 1 to 4096 is allowed"),
-        ("100MB/s", "0MB/s", "s.toml:3: network: a rate of 0 is not allowed; leave the key out for no limit"),
+        ("100MB/s", "0MB/s", "s.toml:3: network: a rate of 0 is not allowed; omit the key for no limit"),
         (
             "{ time = \"20s\" }",
             "{ time = \"0s\" }",
-            "s.toml:5: run_length.time: 0ns is not allowed; a run measures something",
+            "s.toml:5: run_length.time: 0ns is not allowed; a run has a length",
         ),
         (
             "[\"0%\", \"10%\"]",
@@ -100,12 +100,12 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "[\"0%\", \"10%\"]",
             "[\"0%\", \"110%\"]",
-            "s.toml:10: streams[0].range[1]: \"110%\" is not a place in a LUN; \"0%\" to \"100%\" or a size is allowed",
+            "s.toml:10: streams[0].range[1]: \"110%\" is not an offset in a LUN; \"0%\" to \"100%\" or a size is allowed",
         ),
         (
             "name = \"rate\"",
             "name = \"processes\"",
-            "s.toml:16: streams[1].name: \"processes\" is the name of another stream; each has its own",
+            "s.toml:16: streams[1].name: \"processes\" is already the name of a stream; names must differ",
         ),
         (
             "[streams.access]",
@@ -116,7 +116,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "mean_file = \"2MiB\"",
             "mean_file = \"5MiB\"",
-            "s.toml:48: streams[4].web.mean_file: 5242880 bytes is not between the smallest file and the largest; it must be, or all equal",
+            "s.toml:48: streams[4].web.mean_file: 5242880 bytes is not between the smallest and the largest file",
         ),
         (
             "hot_pages_percent = 80",
@@ -137,7 +137,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "reads = 2\nwrites = 1",
             "reads = 0",
-            "s.toml:74: streams[6].video.reads: there is no track; reads or writes must be above 0",
+            "s.toml:74: streams[6].video.reads: no tracks; reads or writes must be above 0",
         ),
         ("clients = 6", "clients = 0", &format!("s.toml:88: streams[7].transactions.clients: {out_of_range}")),
         (
@@ -158,7 +158,7 @@ fn what_is_refused_is_one_line_with_the_key() {
     assert_eq!(Scenario::from_toml("s.toml", text).unwrap_err().to_string(), format!("s.toml:7: streams[1]: {kinds}"));
     let text = "name = \"x\"\nrun_length = \"all_done\"\n[[streams]]\nname = \"a\"\n[streams.sequential]\nstreams = 1\ndirection = \"read\"\nblock = \"4KiB\"";
     let error = Scenario::from_toml("s.toml", text).unwrap_err().to_string();
-    assert!(error.starts_with("s.toml:2: run_length: no stream is ever done; "), "{error}");
+    assert!(error.starts_with("s.toml:2: run_length: no stream ends; "), "{error}");
 }
 
 #[test]
@@ -169,10 +169,10 @@ fn requests_that_do_not_fit_the_system_are_refused() {
     };
     assert_eq!(
         error(&[("data", 512 << 20), ("logs", 1 << 20)], 512),
-        "streams[2].lun: the system has no LUN \"log\"; allowed: data, logs, or no key for the whole system"
+        "streams[2].lun: the system has no LUN \"log\"; allowed: data, logs, or omit the key for the whole system"
     );
-    assert_eq!(error(&[], 512), "luns: the system has no LUN or no sectors; it must have both");
-    assert_eq!(error(&[("data", 1_000)], 512), "luns: data: LUNs are whole sectors and lie one after another");
+    assert_eq!(error(&[], 512), "luns: the system has no LUN or no sectors");
+    assert_eq!(error(&[("data", 1_000)], 512), "luns: data: LUNs must be whole sectors, one after another");
     // 10 % of 1 MiB for three tracks.
     assert_eq!(
         error(&[("data", 1 << 20), ("log", 1 << 20)], 512),

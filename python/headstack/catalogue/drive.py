@@ -10,7 +10,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.catalogue.price_list import Price, known, newest, price_class
+from headstack.catalogue.price_list import Price, newest, price_class, shipped_prices
 
 
 def _rate(text: str | None) -> float | None:
@@ -83,21 +83,21 @@ class Drive:
             usd, date = (stated[f"price.{key}"]["value"] for key in ("usd", "date"))
             own = (Price(name, float(usd), date, confidence, source),)
         # A file with the name of a catalogue entry is another drive.
-        shipped = () if self.path.endswith(".toml") else known()
-        for some in (prices, own, shipped):
-            if (found := newest(name, some, on)) is not None:
-                return found
+        shipped = () if self.path.endswith(".toml") else shipped_prices()
+        for source_prices in (prices, own, shipped):
+            if (price := newest(name, source_prices, on)) is not None:
+                return price
         return None
 
     @property
     def summary(self) -> dict[str, Any]:
         """The main properties, which distinguish drives in a list."""
-        return self.told()
+        return self.summary_with()
 
-    def told(self, prices: Sequence[Price] = ()) -> dict[str, Any]:
+    def summary_with(self, prices: Sequence[Price] = ()) -> dict[str, Any]:
         """Returns the main properties with the price, for which ``prices`` take precedence.
 
-        >>> hs.Drive.load("re4-2tb").told()["price_usd"]
+        >>> hs.Drive.load("re4-2tb").summary_with()["price_usd"]
         246.0
         """
         stated = {value["key"]: value["value"] for value in self.stated}

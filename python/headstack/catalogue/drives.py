@@ -69,7 +69,7 @@ def list(
         ("price_class", "price", price, PRICES),
     ):
         if text is not None:
-            wanted.append((key, {choice(name, one.strip(), allowed) for one in text.lower().split(",")}.__contains__))
+            wanted.append((key, {choice(name, item.strip(), allowed) for item in text.lower().split(",")}.__contains__))
     for key, name, span, parse, about in (
         ("year", "year", year, whole, 0.0),
         ("rpm", "rpm", rpm, _rpm, 0.01),
@@ -91,14 +91,16 @@ def list(
         choice("sort", sort, tuple(SORTS))
     if not wanted and vendor is None and sort is None:
         return listings.Listing.of(ids[::-1], table) if reverse else ids
-    told = {one: Drive.load(one).told(prices) for one in ids}
+    summaries = {drive_id: Drive.load(drive_id).summary_with(prices) for drive_id in ids}
     if vendor is not None:
-        vendors = {one["vendor"] for one in told.values()}
-        wanted.append(("vendor", {_vendor(one.strip(), vendors) for one in vendor.split(",")}.__contains__))
+        vendors = {summary["vendor"] for summary in summaries.values()}
+        wanted.append(("vendor", {_vendor(part.strip(), vendors) for part in vendor.split(",")}.__contains__))
     fitting = [
-        one for one in ids if all(told[one].get(key) is not None and fits(told[one][key]) for key, fits in wanted)
+        drive_id
+        for drive_id in ids
+        if all(summaries[drive_id].get(key) is not None and fits(summaries[drive_id][key]) for key, fits in wanted)
     ]
-    return listings.Listing.of(_sorted(fitting, told, SORTS[sort or "name"], reverse), table)
+    return listings.Listing.of(_sorted(fitting, summaries, SORTS[sort or "name"], reverse), table)
 
 
 def vendors() -> tuple[str, ...]:
@@ -107,11 +109,13 @@ def vendors() -> tuple[str, ...]:
     >>> "Seagate" in hs.drives.vendors()
     True
     """
-    return tuple(sorted({vendor for one in _native.drive_ids() if (vendor := Drive.load(one).summary["vendor"])}))
+    return tuple(
+        sorted({vendor for drive_id in _native.drive_ids() if (vendor := Drive.load(drive_id).summary["vendor"])})
+    )
 
 
-def _beyond(fits: Callable[[float, float], bool], end: float, found: float) -> bool:
-    return fits(found, end)
+def _beyond(fits: Callable[[float, float], bool], end: float, value: float) -> bool:
+    return fits(value, end)
 
 
 def _vendor(text: str, vendors: Iterable[str]) -> str:
@@ -123,10 +127,12 @@ def _vendor(text: str, vendors: Iterable[str]) -> str:
     return choice("vendor", text, tuple(sorted(vendors)))
 
 
-def _sorted(ids: Sequence[str], told: Mapping[str, Mapping[str, Any]], key: str, reverse: bool) -> builtins.list[str]:
-    known = [one for one in ids if told[one].get(key) is not None]
-    known.sort(key=lambda one: told[one][key], reverse=reverse)
-    return [*known, *(one for one in ids if told[one].get(key) is None)]
+def _sorted(
+    ids: Sequence[str], summaries: Mapping[str, Mapping[str, Any]], key: str, reverse: bool
+) -> builtins.list[str]:
+    ranked = [drive_id for drive_id in ids if summaries[drive_id].get(key) is not None]
+    ranked.sort(key=lambda drive_id: summaries[drive_id][key], reverse=reverse)
+    return [*ranked, *(drive_id for drive_id in ids if summaries[drive_id].get(key) is None)]
 
 
 def _capacity(name: str, text: str) -> float:

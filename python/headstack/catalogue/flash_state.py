@@ -8,9 +8,9 @@ from typing import Any
 NOT_STEADY = "not steady"
 """Start of the reason why a run that used up its erased flash has no interval (crates/result/src/sampling.rs)."""
 
-STEADY = "steady: preconditioned until its write amplification stays"
+STEADY = "steady: preconditioned until write amplification is stable"
 FILLED = "filled, not preconditioned: writes find erased flash; add --preconditioned yes for the steady state"
-FRESH = "fresh: nothing is written yet; add --preconditioned yes for the steady state"
+FRESH = "fresh: nothing written yet; add --preconditioned yes for the steady state"
 
 
 def flash_states(description: Mapping[str, Any]) -> list[str]:

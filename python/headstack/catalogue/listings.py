@@ -9,7 +9,7 @@ from headstack import _native
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.workload import Workload
-from headstack.io.columns import Column, Figures, Names, Prose, Words, told
+from headstack.io.columns import Column, Figures, Names, Prose, Words, format_repr
 
 if TYPE_CHECKING:
     from headstack.catalogue.price_list import Price
@@ -32,7 +32,7 @@ class Listing(tuple[str, ...]):
     def __repr__(self) -> str:
         if not self:
             return "()"
-        return told(*self._table(self), f"names: {len(self)}", "a wider terminal shows them")
+        return format_repr(*self._table(self), f"names: {len(self)}", "a wider terminal shows them")
 
 
 def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
@@ -66,7 +66,7 @@ def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
             f"{price:,.0f}" if (price := entry["price_usd"]) else "",
             f"{per_gb:.3g}" if (per_gb := entry["usd_per_gb"]) else "",
         ]
-        for entry in (Drive.load(name).told(prices) for name in names)
+        for entry in (Drive.load(name).summary_with(prices) for name in names)
     ]
     return columns, rows
 

@@ -80,10 +80,10 @@ def _check(rows: Rows, on: str, old_days: int, before: dict[tuple[str, str], tup
         if key in before and before[key][2].usd != price.usd:
             other_path, other_line, other = before[key]
             place = f"line {other_line}" if other_path == path else f"{other_path}:{other_line}"
-            text = f"{place} has ${other.usd:,.6g} of {price.date}; this one, ${price.usd:,.6g}, counts"
+            text = f"{place} has ${other.usd:,.6g} for {price.date}; this row, ${price.usd:,.6g}, is used"
             findings.append(Finding(path, line, price.item, "twice", text))
         before[key] = (path, line, price)
-    findings += _of_the_day(rows, on, old_days)
+    findings += _findings_on_day(rows, on, old_days)
     dates = sorted(rows.prices, key=lambda price: price.until)
     return Check(
         path,
@@ -96,21 +96,21 @@ def _check(rows: Rows, on: str, old_days: int, before: dict[tuple[str, str], tup
     )
 
 
-def _of_the_day(rows: Rows, on: str, old_days: int) -> list[Finding]:
+def _findings_on_day(rows: Rows, on: str, old_days: int) -> list[Finding]:
     """Returns findings about the prices valid on a day; those of samples are checked on their own days."""
     prices = tuple(price for price in rows.prices if not price.is_sample)
     book = PriceBook(prices, on=on)
-    found = []
+    findings = []
     for item in dict.fromkeys(price.item for price in prices):
-        counting = book.price(item)
-        told = [text.removeprefix(f"{item}: ") for text in book.warnings([item], old_days=old_days)]
-        newest = counting or max((price for price in prices if price.item == item), key=lambda price: price.until)
+        valid = book.price(item)
+        warnings = [text.removeprefix(f"{item}: ") for text in book.warnings([item], old_days=old_days)]
+        newest = valid or max((price for price in prices if price.item == item), key=lambda price: price.until)
         line = next(line for price, line in zip(rows.prices, rows.lines, strict=True) if price is newest)
-        for text in told:
-            is_estimate = text.startswith("its price is an estimate")
+        for text in warnings:
+            is_estimate = text.startswith("the price is an estimate")
             about = "estimate" if is_estimate else "old" if text.endswith(f"days old on {on}") else "later"
-            found.append(Finding(rows.path, line, item, about, text))
-    return found
+            findings.append(Finding(rows.path, line, item, about, text))
+    return findings
 
 
 def _unknown(item: str, prices: Sequence[Price], folder: Path) -> str | None:
@@ -123,13 +123,13 @@ def _unknown(item: str, prices: Sequence[Price], folder: Path) -> str | None:
     if separator:
         units = _native.VOLUME_UNITS
         if unit.partition("-over-")[0] not in units:
-            return f"nothing is billed by {unit!r}; allowed: {', '.join(units)}"
+            return f"unknown billing unit {unit!r}; allowed: {', '.join(units)}"
         types = [*(sold.name for sold in _native.volume_types()), *UNMODELLED_TYPES]
-        return None if name in types or _is_size(name) else f"no type of volume is called {name}{_like(name, types)}"
-    known = [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids(), *OTHERS]
-    if item in known or (folder / f"{item}.toml").is_file() or Path(f"{item}.toml").is_file():
+        return None if name in types or _is_size(name) else f"unknown volume type {name}{_like(name, types)}"
+    names = [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids(), *OTHERS]
+    if item in names or (folder / f"{item}.toml").is_file() or Path(f"{item}.toml").is_file():
         return None
-    return f"nothing is called so, in the catalogue or in a file {item}.toml{_like(item, known)}"
+    return f"not in the catalogue, and there is no file {item}.toml{_like(item, names)}"
 
 
 def _is_size(name: str) -> bool:
@@ -139,6 +139,6 @@ def _is_size(name: str) -> bool:
     return series != name and series in {size.rstrip(string.digits) for size in sizes}
 
 
-def _like(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1, 0.5)
-    return f"; {close[0]} is the closest" if close else ""
+def _like(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, 1, 0.5)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -123,10 +123,10 @@ class Rows:
 
 
 @cache
-def known() -> tuple[Price, ...]:
+def shipped_prices() -> tuple[Price, ...]:
     """Returns the prices shipped with headstack, all of them read for the item itself.
 
-    >>> len(hs.prices.known()) > 15
+    >>> len(hs.prices.shipped_prices()) > 15
     True
     """
     return read(SHIPPED)
@@ -135,7 +135,7 @@ def known() -> tuple[Price, ...]:
 def read(path: str | os.PathLike[str]) -> tuple[Price, ...]:
     """Reads the prices of a file. Raises ``InputError`` with the line of an invalid one.
 
-    >>> hs.prices.read(hs.prices.SHIPPED) == hs.prices.known()
+    >>> hs.prices.read(hs.prices.SHIPPED) == hs.prices.shipped_prices()
     True
     """
     rows = read_rows(path)
@@ -148,11 +148,11 @@ def without_rate(currency: str, date: str) -> str:
     """Returns the message for a currency without an exchange rate in its file.
 
     >>> hs.prices.without_rate("EUR", "2024-05")
-    "currency: 'EUR' has no rate within a year of 2024-05; a row of the item EUR with its price in USD gives it"
+    "currency: 'EUR' has no exchange rate within a year of 2024-05; add a row with item EUR and its price in USD"
     """
     return (
-        f"currency: {currency!r} has no rate within a year of {date}; "
-        f"a row of the item {currency} with its price in USD gives it"
+        f"currency: {currency!r} has no exchange rate within a year of {date}; "
+        f"add a row with item {currency} and its price in USD"
     )
 
 
@@ -170,10 +170,10 @@ def read_rows(path: str | os.PathLike[str]) -> Rows:
             head = [cell.strip() for cell in next(rows, [])]
             if set(head) - {*OPTIONAL} != {*COLUMNS} or len(set(head)) < len(head):
                 raise InputError(
-                    f"{name}:1: the columns are {','.join(head)}; {','.join(COLUMNS)} are needed, "
-                    f"{','.join(OPTIONAL)} are allowed"
+                    f"{name}:1: has the columns {','.join(head)}; required: {','.join(COLUMNS)}; "
+                    f"optional: {','.join(OPTIONAL)}"
                 )
-            found = [
+            parsed = [
                 (rows.line_num, *_price(f"{name}:{rows.line_num}", head, row))
                 for row in rows
                 if any(map(str.strip, row))
@@ -181,10 +181,10 @@ def read_rows(path: str | os.PathLike[str]) -> Rows:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=name) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"is no CSV: {error}", file=name) from None
-    rates = [price for _, price, _ in found if _is_currency(price.item)]
+        raise InputError(f"not a CSV file: {error}", file=name) from None
+    rates = [price for _, price, _ in parsed if _is_currency(price.item)]
     prices, lines, unrated = [], [], []
-    for line, price, stated in found:
+    for line, price, stated in parsed:
         rate = 1.0 if price.currency == "USD" else _rate(price, rates)
         if rate is None:
             unrated.append((line, price.currency, price.date))
@@ -198,13 +198,13 @@ def newest(item: str, prices: Iterable[Price], on: str | None = None) -> Price |
     """Returns the newest price of an item, or the newest as of a day; ``None`` if there is none. For equal days the
     later row is used. If the month or year of a date has not ended by the day, its first day counts.
 
-    >>> hs.prices.newest("exos-x16-16tb", hs.prices.known(), on="2019-07").usd
+    >>> hs.prices.newest("exos-x16-16tb", hs.prices.shipped_prices(), on="2019-07").usd
     610.0
     """
-    return counting((price for price in prices if price.item == item), on).get(item)
+    return newest_by_item((price for price in prices if price.item == item), on).get(item)
 
 
-def counting(prices: Iterable[Price], on: str | None) -> dict[str, Price]:
+def newest_by_item(prices: Iterable[Price], on: str | None) -> dict[str, Price]:
     """Returns the newest price of each item that is not after a day."""
     last = "9999-12-31" if on is None else last_day(on)
     newest: dict[str, tuple[str, Price]] = {}
@@ -235,7 +235,7 @@ def last_day(date: str, name: str = "on") -> str:
 def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, float]:
     """Parses a row, in its own currency."""
     if len(row) > len(head):
-        raise InputError(f"{place}: {len(row)} cells for {len(head)} columns; a text with a comma is put in quotes")
+        raise InputError(f"{place}: {len(row)} cells for {len(head)} columns; quote text that contains a comma")
     cells = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {key: cell.strip() for key, cell in zip(head, row, strict=False)}
     for key in ("item", "source"):
         if not cells[key]:
@@ -245,11 +245,11 @@ def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, 
     except ValueError:
         stated = math.nan
     if not (math.isfinite(stated) and stated > 0):
-        raise InputError(f"{place}: price: {cells['price']!r}; a figure above 0 is allowed")
+        raise InputError(f"{place}: price: {cells['price']!r} is not a number above 0")
     if not _is_currency(cells["currency"]):
-        raise InputError(f"{place}: currency: {cells['currency']!r}; three capitals are allowed, such as USD")
+        raise InputError(f"{place}: currency: {cells['currency']!r} is not a currency code, for example USD")
     if _is_currency(cells["item"]) and (cells["currency"] != "USD" or cells["item"] == "USD"):
-        raise InputError(f"{place}: currency: a rate is the price of another currency in USD")
+        raise InputError(f"{place}: currency: an exchange rate is the price of another currency in USD")
     if cells["confidence"] not in CONFIDENCES:
         raise InputError(f"{place}: confidence: {cells['confidence']!r}; allowed: {', '.join(CONFIDENCES)}")
     last_day(cells["date"], f"{place}: date")
@@ -260,7 +260,7 @@ def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, 
         except InputError as error:
             raise InputError(f"{place}: capacity: {error}") from None
         if not cells["kind"] or capacity <= 0:
-            raise InputError(f"{place}: capacity: it is above 0, of a sample of a kind, which is stated too")
+            raise InputError(f"{place}: capacity: must be above 0, and needs a kind")
     price = Price(
         cells["item"],
         stated,

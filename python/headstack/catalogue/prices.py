@@ -27,13 +27,13 @@ from headstack.catalogue.drive import Drive
 from headstack.catalogue.price_list import (
     SHIPPED,
     Price,
-    counting,
-    known,
     last_day,
     newest,
+    newest_by_item,
     price_class,
     read,
     read_rows,
+    shipped_prices,
     without_rate,
 )
 
@@ -42,13 +42,13 @@ __all__ = [
     "Price",
     "PriceBook",
     "kind_of_drive",
-    "known",
     "last_day",
     "newest",
     "price_class",
     "read",
     "read_rows",
     "samples",
+    "shipped_prices",
     "without_rate",
 ]
 
@@ -164,11 +164,11 @@ class PriceBook:
         """
         some = [] if paths is None else [paths] if isinstance(paths, str | os.PathLike) else [*paths]
         if not some and not shipped:
-            raise InputError("a file is needed where those that headstack knows are not taken", key="prices")
+            raise InputError("needs a file if headstack's own prices are excluded", key="prices")
         if on is not None:
             last_day(on)
         ours = tuple(price for path in some for price in read(path))
-        return cls(ours, known(), samples(), on) if shipped else cls(ours, on=on)
+        return cls(ours, shipped_prices(), samples(), on) if shipped else cls(ours, on=on)
 
     def at(self, on: str) -> PriceBook:
         """Returns the same prices on another day.
@@ -180,9 +180,9 @@ class PriceBook:
         return replace(self, on=on)
 
     @cached_property
-    def _of_items(self) -> dict[str, Price]:
+    def _valid_prices(self) -> dict[str, Price]:
         """The price of each item."""
-        return counting(self.shipped, self.on) | counting(self.ours, self.on)
+        return newest_by_item(self.shipped, self.on) | newest_by_item(self.ours, self.on)
 
     @cached_property
     def _sampled(self) -> dict[str, str]:
@@ -191,7 +191,7 @@ class PriceBook:
 
     def __iter__(self) -> Iterator[Price]:
         """Yields the valid prices, by item."""
-        return iter(sorted(self._of_items.values(), key=lambda price: price.item))
+        return iter(sorted(self._valid_prices.values(), key=lambda price: price.item))
 
     def price(self, item: str) -> Price | None:
         """Returns the price of an item, or ``None`` if it is unknown on the day.
@@ -199,7 +199,7 @@ class PriceBook:
         >>> PriceBook.load(on="2026-06").price("kWh").confidence
         'M'
         """
-        return self._of_items.get(item)
+        return self._valid_prices.get(item)
 
     def usd(self, item: str) -> float:
         """Returns the price of an item in dollars. Raises ``InputError`` if it is unknown on the day.
@@ -207,10 +207,10 @@ class PriceBook:
         >>> PriceBook.load(on="2026-06").usd("gp3:GiB-month")
         0.08
         """
-        found = self.price(item)
-        if found is None:
+        price = self.price(item)
+        if price is None:
             raise InputError(f"{self._missing(item)}", key="prices")
-        return found.usd
+        return price.usd
 
     def age_days(self, item: str, on: str | None = None) -> int:
         """Returns the minimum age of an item's price in days, on the book's day unless another is given.
@@ -220,35 +220,35 @@ class PriceBook:
         """
         day = self._day(on)
         book = self if on is None else self.at(on)
-        found = book.price(item)
-        if found is None:
+        price = book.price(item)
+        if price is None:
             raise InputError(f"{book._missing(item)}", key="prices")
-        return found.age_days(day)
+        return price.age_days(day)
 
     def warnings(self, items: Iterable[str], on: str | None = None, old_days: int = OLD_DAYS) -> list[str]:
         """Returns a warning line for each of these items whose price is old (half a year for flash, otherwise a year),
         is an estimate, or is missing on the day.
 
         >>> PriceBook.load(on="2026-03").warnings(["exos-x16-16tb"])
-        ['exos-x16-16tb: its price is of 2019, at least 2,282 days old on 2026-03']
+        ['exos-x16-16tb: the price is from 2019, at least 2,282 days old on 2026-03']
         """
         day = self._day(on)
         book = self if on is None else self.at(on)
-        told = []
+        lines = []
         for item in dict.fromkeys(items):
-            found = book.price(item)
-            if found is None:
-                told.append(book._missing(item))
+            price = book.price(item)
+            if price is None:
+                lines.append(book._missing(item))
                 continue
             limit = min(old_days, OLD_FLASH_DAYS) if book.kind_of(item).startswith("ssd") else old_days
-            age = found.age_days(day)
+            age = price.age_days(day)
             if age > limit:
-                told.append(f"{item}: its price is of {found.date}, at least {age:,} days old on {day}")
-            if "-" not in found.date and found.until > last_day(day):
-                told.append(f"{item}: its price is of {found.date}, which may be after {day}")
-            if found.is_estimate:
-                told.append(f"{item}: its price is an estimate ({found.confidence}): {found.source}")
-        return told
+                lines.append(f"{item}: the price is from {price.date}, at least {age:,} days old on {day}")
+            if "-" not in price.date and price.until > last_day(day):
+                lines.append(f"{item}: the price is from {price.date}, which may be after {day}")
+            if price.is_estimate:
+                lines.append(f"{item}: the price is an estimate ({price.confidence}): {price.source}")
+        return lines
 
     def kind_of(self, item: str) -> str:
         """Returns the kind of a drive, from a price file or else from the catalogue; empty for an unknown drive.
@@ -271,13 +271,13 @@ class PriceBook:
         270.6
         """
         if not (math.isfinite(factor) and factor > 0):
-            raise InputError(f"a change by {factor:g}; a factor above 0 is allowed", key="prices")
+            raise InputError(f"factor {factor:g} is out of range; a factor above 0 is allowed", key="prices")
         names = [items] if isinstance(items, str) else [*items]
         chosen = {name: self.items_of(name) for name in names}
         for name, some in chosen.items():
             if not some:
                 raise InputError(
-                    f"{name!r} has none that could change; allowed: an item, a kind, {', '.join(GROUPS)}", key="prices"
+                    f"no price matches {name!r}; allowed: an item, a kind, {', '.join(GROUPS)}", key="prices"
                 )
         scaled = set[str]().union(*chosen.values())
 
@@ -292,7 +292,7 @@ class PriceBook:
 
     def estimate(self, kind: str, capacity_bytes: int, item: str = "") -> Price | None:
         """Estimates the price of a drive of a kind and capacity on the book's day from dated samples of its kind;
-        ``None`` if there are none near that day and capacity. Use it only on request, and say so.
+        ``None`` if there are none near that day and capacity. Use it only on request, and mark it as an estimate.
 
         Of the samples within a year and a half the nearest by day are used for each capacity; if several are equally
         near, their geometric mean. Dollars per byte are interpolated in the logarithm of capacity, and are constant
@@ -303,7 +303,7 @@ class PriceBook:
         """
         day = self._day(None)
         if capacity_bytes <= 0:
-            raise InputError(f"a capacity of {capacity_bytes} bytes; above 0 is allowed", key="prices")
+            raise InputError(f"capacity of {capacity_bytes} bytes is out of range; above 0 is allowed", key="prices")
         for taken in (kind, *RELATED.get(kind, ())):
             some = self._near(taken, capacity_bytes, day)
             if some:
@@ -354,13 +354,13 @@ class PriceBook:
         later = [price for price in (*self.shipped, *self.ours) if price.item == item]
         if later:
             first = min(later, key=lambda price: price.since).date
-            return f"{item}: no price by {self.on} is known; the first is of {first}"
-        return f"{item}: no price is known"
+            return f"{item}: no price on or before {self.on}; the first is from {first}"
+        return f"{item}: no price"
 
     def _day(self, on: str | None) -> str:
         day = self.on if on is None else on
         if day is None:
-            raise InputError("a day is needed, such as 2026-11-23", key="on")
+            raise InputError("needs a day, for example 2026-11-23", key="on")
         last_day(day)
         return day
 
@@ -387,12 +387,14 @@ def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes
     """Describes the samples of an estimate."""
     dates = sorted({price.date for price in some})
     sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
-    of = taken if taken == kind else f"{taken} (of {kind} none are near)"
-    told = f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {of}, {_span(dates)}, "
-    told += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
+    sampled_kind = taken if taken == kind else f"{taken} ({kind} has none near)"
+    source = (
+        f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {sampled_kind}, {_span(dates)}, "
+    )
+    source += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
     # Drives of the same nominal size differ by this much.
     is_within = 0.97 * sizes[0] <= capacity_bytes <= 1.03 * sizes[-1]
-    return told if is_within else f"{told}, beyond which a byte costs the same"
+    return source if is_within else f"{source}, extrapolated at a constant price per byte"
 
 
 def _span(ends: Sequence[str]) -> str:

@@ -24,19 +24,19 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
     except InputError:
         path = os.fspath(system)
         if path.startswith(("/dev/", "nbd:", "nbd+unix:")) or (os.path.isfile(path) and not name.endswith(".toml")):
-            message = f"{path}: this is a real file or device; headstack measure {path} measures it"
+            message = f"{path}: this is a real file or device; use headstack measure {path}"
             raise InputError(message) from None
         raise
     called = os.path.basename(name).removesuffix(".toml")
-    found: Drive | Array = (
+    loaded: Drive | Array = (
         Array(called, path=name, **resolved["array"])
         if "array" in resolved
         else Drive(called, path=name, **resolved["drive"])
     )
-    return found.part(part) if separator else found
+    return loaded.part(part) if separator else loaded
 
 
-def of_text(text: str) -> Drive | Array:
+def parse_system(text: str) -> Drive | Array:
     """Parses the drive or array from the text of a file.
 
     Raises ``InputError`` if it is neither.

@@ -6,20 +6,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
-    from headstack.report.figures import Asked
+    from headstack.report.figures import RunInputs
 
-Says = Literal["meets", "does not", "cannot tell"]
-"""The verdict on a limit, or on all limits of a system."""
+Decision = Literal["meets", "does not", "undecided"]
+"""The decision on a limit, or on all limits of a system."""
 
 
-def is_decided(says: Says) -> bool:
-    """Whether a verdict is decided, either way."""
-    match says:
+SSD_STATE = "SSDs start with erased flash"
+"""Beginning of the warning that sustained writes are optimistic."""
+
+
+def is_decided(decision: Decision) -> bool:
+    """Whether a limit is met or missed, not undecided."""
+    match decision:
         case "meets" | "does not":
             return True
-        case "cannot tell":
+        case "undecided":
             return False
-    assert_never(says)
+    assert_never(decision)
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Verdict:
     limit: str
     """The limit as requested: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``; degraded: ``p99=20ms while
     rebuilding``."""
-    says: Says
+    says: Decision
     unit: str
     """The unit of the following figures: ``ms``, ``1/s`` or ``MB/s``."""
     limit_value: float
@@ -44,7 +48,7 @@ class Verdict:
     """
     model_high: float | None = None
     why: str = ""
-    """The reason of an undecided verdict; otherwise empty."""
+    """The reason for an undecided verdict; otherwise empty."""
     requests: int = 0
     """Number of requests simulated for it."""
 
@@ -66,10 +70,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Durability:
-    """Expected losses at the given failure rates, which determine their accuracy."""
+    """Expected losses at the stated failure rates, which determine their accuracy."""
 
     afr_percent: float
-    """Annualized failure rate of the drives, as given."""
+    """Annualized failure rate of the drives in percent, as stated."""
     afr_source: str
     rebuild_h: float
     rebuild_source: str
@@ -109,7 +113,7 @@ class Choice:
     survives: int
     """Number of arbitrary drives that may fail."""
     verdicts: tuple[Verdict, ...]
-    says: Says
+    says: Decision
     """The verdict on all limits together."""
     bottleneck: str = ""
     """The part whose speedup shortens the response time most; if parts were not tried, the busiest."""
@@ -129,8 +133,13 @@ class Choice:
     """The array's file, for ``run``, ``serve`` and ``sweep``."""
     costs: tuple[float, ...] = ()
     """Values of all objectives, in their order; empty for a single objective."""
-    asked: Asked | None = field(default=None, compare=False, repr=False)
+    inputs: RunInputs | None = field(default=None, compare=False, repr=False)
     """Inputs of its long run, from which a page can recompute it; ``None`` if it had none."""
+
+    @property
+    def name_without_host(self) -> str:
+        """Its name without the host."""
+        return self.name.replace(f", {self.host}", "", 1) if self.host else self.name
 
     @property
     def headroom(self) -> float | None:
@@ -161,7 +170,7 @@ class Sensitivity:
     """The winner at other prices."""
 
     change: str
-    """The change: ``exos-x18-18tb 10 % dearer``, ``flash at half its price``."""
+    """The change: ``exos-x18-18tb 10 % more expensive``, ``flash at half its price``."""
     best: str
     usd: float
     is_changed: bool
@@ -220,4 +229,4 @@ class Answer:
     warnings: tuple[str, ...]
     """Warnings about old prices, estimates, and drives without a price."""
     objectives: tuple[tuple[str, str], ...] = ()
-    """If there are several, all objectives with their units, the first of them ``objective``."""
+    """All objectives with their units if there are several; the first is ``objective``."""

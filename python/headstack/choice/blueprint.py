@@ -21,13 +21,13 @@ class Blueprint(TypedDict):
 def system_blueprint(name: str, drives: Sequence[str] = ()) -> Blueprint:
     """Returns the blueprint of a drive or an array; ``drives`` are files that may be put into the array. Raises
     ``InputError`` if there is no such name, or a file cannot be read."""
-    return _stated(_native.system_blueprint(name, list(drives)))
+    return _checked_blueprint(_native.system_blueprint(name, list(drives)))
 
 
 def demand_blueprint(name: str) -> Blueprint:
     """Returns the blueprint of a workload or a scenario. Raises ``InputError`` if there is no such name."""
-    return _stated(_native.demand_blueprint(name))
+    return _checked_blueprint(_native.demand_blueprint(name))
 
 
-def _stated(found: Any) -> Blueprint:
-    return {"kind": found["kind"], "text": found["text"], "drives": found["drives"]}
+def _checked_blueprint(native: Any) -> Blueprint:
+    return {"kind": native["kind"], "text": native["text"], "drives": native["drives"]}

@@ -1,5 +1,5 @@
-"""Finds the bottleneck of a system by making each part 10 % faster, not by utilization: a busy part that delays no
-request, since requests pass it while others wait for drives, is no bottleneck."""
+"""Finds the bottleneck of a system by making each part 10 % faster instead of by utilization: a part can be busy
+without delaying any request, while other requests wait for drives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from headstack._native import parse_duration_ns
 from headstack.choice.job import Job
 from headstack.choice.run_rows import RunRow
-from headstack.choice.simulated import Ask, Simulated
+from headstack.choice.simulations import Simulations, Trial
 from headstack.choice.space import Candidate
 from headstack.io.values import rate_bytes_per_s
 
@@ -36,28 +36,28 @@ class Bottleneck:
     """Reduction of the response time if this part takes 10 % less time; ``None`` if parts were not tried."""
 
 
-def bottlenecks(runs: Simulated, job: Job, some: Sequence[Candidate]) -> list[Bottleneck]:
+def bottlenecks(runs: Simulations, job: Job, systems: Sequence[Candidate]) -> list[Bottleneck]:
     """Returns the bottleneck of each candidate; the busiest part if a file states no times of a controller, for cloud
     volumes, and for clients that think, which a faster system does not speed up."""
     requests = max(RELIEF_REQUESTS, *(limit.requests_min for limit in job.limits))
-    rows = runs.rows([Ask(one, requests) for one in some])
+    rows = runs.rows([Trial(candidate, requests) for candidate in systems])
     is_closed = job.demand.rate_per_s is None
     thinks = is_closed and job.demand.is_scenario
-    eased = [None if thinks else with_eased_controller(one) for one in some]
-    tried = [number for number, one in enumerate(eased) if one is not None]
-    asks = [Ask(one, requests) for one in eased if one is not None]
+    eased = [None if thinks else with_eased_controller(candidate) for candidate in systems]
+    tried = [number for number, candidate in enumerate(eased) if candidate is not None]
+    trials = [Trial(candidate, requests) for candidate in eased if candidate is not None]
     if not is_closed:
-        asks += [Ask(some[number], requests, RELIEF) for number in tried]
-    others = runs.rows(asks)
-    found = [Bottleneck(row.bottleneck, row.figures["utilisation_percent"], row.figures["iops"]) for row in rows]
+        trials += [Trial(systems[number], requests, RELIEF) for number in tried]
+    others = runs.rows(trials)
+    results = [Bottleneck(row.bottleneck, row.figures["utilisation_percent"], row.figures["iops"]) for row in rows]
     column = next((limit.column for limit in job.limits if limit.is_most and not limit.kind), "mean_ms")
     for place, number in enumerate(tried):
         row = rows[number]
         under_less = row if is_closed else others[len(tried) + place]
-        now, by_controller, at_less = (one.figures[column] for one in (row, others[place], under_less))
+        now, by_controller, at_less = (result.figures[column] for result in (row, others[place], under_less))
         if now is not None and by_controller is not None and at_less is not None and now > 0:
-            found[number] = _slowest(row, now, now - by_controller, now - RELIEF * at_less)
-    return found
+            results[number] = _slowest(row, now, now - by_controller, now - RELIEF * at_less)
+    return results
 
 
 def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bottleneck:

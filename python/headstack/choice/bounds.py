@@ -12,9 +12,9 @@ from headstack import _native
 from headstack._native import Level
 from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.job import Job
-from headstack.choice.simulated import Carried, Points
+from headstack.choice.simulations import OverloadRates, Points
 from headstack.choice.space import Candidate, Model
-from headstack.prediction.composed import Controller, Layout
+from headstack.prediction.composition import Controller, Layout
 from headstack.prediction.request_class import RequestClass
 from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows
@@ -40,10 +40,10 @@ class Bounds:
     job: Job
     store: Any = None
     executor: str = "local"
-    carried: Carried = field(default_factory=Carried)
+    overload_rates: OverloadRates = field(default_factory=OverloadRates)
     progress: Callable[[float], object] | None = None
     """Called with the share of the tests that is done."""
-    _rates: dict[tuple[str, float, bool], float] = field(default_factory=dict)
+    _iops_by_test: dict[tuple[str, float, bool], float] = field(default_factory=dict)
 
     @property
     def rate_per_s(self) -> float | None:
@@ -55,7 +55,7 @@ class Bounds:
     @property
     def classes(self) -> tuple[RequestClass, ...]:
         """The requests that cannot be merged: the random ones."""
-        return tuple(one for one in self.job.demand.classes if one.is_random)
+        return tuple(request_class for request_class in self.job.demand.classes if request_class.is_random)
 
     def test(self, models: Sequence[Model]) -> None:
         """Tests all drives together: reads and writes of the job at its queue depth, over parts of the drive."""
@@ -65,25 +65,26 @@ class Bounds:
         keys: list[tuple[Any, ...]] = []
         for model in models:
             system = system_blueprint(model.drive.path or model.name)
-            for is_read in sorted({one.is_read for one in self.classes}):
+            for is_read in sorted({request_class.is_read for request_class in self.classes}):
                 points = Points(model.name, system, self._mix(is_read), (), OPTIONS)
                 values = [
                     [f"0%..{100 * share:g}%", str(DEPTH), str(REQUESTS), str(REQUESTS // 4), "1"] for share in SHARES
                 ]
-                chunks.append(Chunk.of(points.asked(values), len(keys)))
+                chunks.append(Chunk.of(points.chunk_content(values), len(keys)))
                 keys += [(model.name, share, is_read) for share in SHARES]
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor, progress=self.progress)
-        found = [row[0] for row in rows(paths, ("iops",))]
-        self._rates |= {key: iops for key, iops in zip(keys, found, strict=True) if iops}
+        iops_by_test = [row[0] for row in rows(paths, ("iops",))]
+        self._iops_by_test |= {key: iops for key, iops in zip(keys, iops_by_test, strict=True) if iops}
 
     def _mix(self, is_read: bool) -> Blueprint:
         """Returns a workload with the reads or the writes of the job, all of them random."""
-        own = [one for one in self.classes if one.is_read == is_read]
-        total = sum(one.share for one in own)
+        classes = [request_class for request_class in self.classes if request_class.is_read == is_read]
+        total = sum(request_class.share for request_class in classes)
         lines = "\n".join(
-            f'[[lines]]\nsize = "{one.size_bytes}B"\nshare_percent = {100 * one.share / total:.6f}\n'
+            f'[[lines]]\nsize = "{request_class.size_bytes}B"\n'
+            f"share_percent = {100 * request_class.share / total:.6f}\n"
             f"read_percent = {100 * is_read}\nrandom_percent = 100"
-            for one in own
+            for request_class in classes
         )
         return {"kind": "workload", "text": f'name = "low-level test"\n{lines}\n', "drives": {}}
 
@@ -94,21 +95,23 @@ class Bounds:
             return None
         layout = self._layout(candidate)
         used = min(1.0, self.job.stored_bytes / candidate.usable_bytes) if not self.job.spread else 1.0
-        share = max((one for one in SHARES if one <= used), default=SHARES[0])
-        spent = 0.0
-        for one in self.classes:
+        share = max((request_class for request_class in SHARES if request_class <= used), default=SHARES[0])
+        drive_seconds = 0.0
+        for request_class in self.classes:
             if layout is not None:
-                reads, writes, _ = layout.commands(one.size_bytes, one.is_read, 4096.0)
+                reads, writes, _ = layout.commands(request_class.size_bytes, request_class.is_read, 4096.0)
             else:
                 # A read of a record needs at least one drive; writes are aggregated.
-                reads, writes = float(one.is_read), 0.0
+                reads, writes = float(request_class.is_read), 0.0
             for count, is_read in ((reads, True), (writes, False)):
                 # A write that starts with a read does so even if only writes were tested.
-                at = self._rates.get((model.name, share, is_read)) or self._rates.get((model.name, share, one.is_read))
-                if at is None:
+                drive_iops = self._iops_by_test.get((model.name, share, is_read)) or self._iops_by_test.get(
+                    (model.name, share, request_class.is_read)
+                )
+                if drive_iops is None:
                     return None
-                spent += rate * one.share * count / at
-        return spent / candidate.drives
+                drive_seconds += rate * request_class.share * count / drive_iops
+        return drive_seconds / candidate.drives
 
     def _layout(self, candidate: Candidate) -> Layout | None:
         """Returns the layout that maps requests to commands of drives; ``None`` for a level that stores records."""
@@ -126,6 +129,8 @@ class Bounds:
         """Returns the first of a family, by number of drives, that the bounds do not exclude."""
         for place, candidate in enumerate(members):
             busy = self.busy(candidate)
-            if (busy is None or busy <= SLACK) and (self.rate_per_s or 0) <= CARRIES * self.carried.most(candidate):
+            if (busy is None or busy <= SLACK) and (self.rate_per_s or 0) <= CARRIES * self.overload_rates.max_rate(
+                candidate
+            ):
                 return place
         return len(members)

@@ -71,15 +71,17 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
     every = [host_of(name, files, book) for name in space.hosts]
     hosts = [host for host in every if not _is_out(space, host.name)]
     _check(space, every)
-    found = Candidates([], Counter(), 0, no_price, job, book)
+    result = Candidates([], Counter(), 0, no_price, job, book)
     for family in _families(space, job, models, hosts):
-        _add(found, family, space)
+        _add(result, family, space)
     for offer in _offers(space, job):
-        _add_offer(found, offer)
-    if not found.total:
-        raise InputError(f"no system is to be chosen among: {_empty(space, job, models, hosts, no_price)}")
-    found.families.sort(key=lambda one: (cost_of(one[1][0], job), one[0].name))
-    return found
+        _add_offer(result, offer)
+    if not result.total:
+        raise InputError(f"no candidates: {_empty(space, job, models, hosts, no_price)}")
+    result.families.sort(
+        key=lambda family_candidates: (cost_of(family_candidates[1][0], job), family_candidates[0].name)
+    )
+    return result
 
 
 @cache
@@ -92,12 +94,12 @@ def _check(space: Space, hosts: Sequence[Host]) -> None:
     """Raises ``InputError`` if the space has unknown names, or values that none of its hosts supports."""
     names = ", ".join(host.name for host in hosts)
     if not hosts and not space.volumes:
-        raise InputError("none is named, and volumes neither; there is nothing to choose among", key="hosts")
+        raise InputError("no candidates: name hosts, or cloud volumes", key="hosts")
     for level in space.levels:
         chosen = Level.for_choice(level)
         if hosts and all(host.has_records != chosen.has_records for host in hosts):
             which = "OpenZFS's raidz and draid" if hosts[0].has_records else "all but raidz and draid"
-            raise InputError(f"{level}: none of the hosts has it: {names}; allowed of them: {which}", key="levels")
+            raise InputError(f"{level}: no host supports it ({names}); allowed: {which}", key="levels")
     for name, values, are_had in (
         ("stripe-units", space.stripe_units, any(not host.has_records for host in hosts)),
         ("caches", space.caches, any(host.cache_bytes for host in hosts)),
@@ -105,42 +107,44 @@ def _check(space: Space, hosts: Sequence[Host]) -> None:
         for value in values:
             size_bytes(name, value)
         if values and not are_had:
-            raise InputError(f"none of the hosts has one that can be set: {names or 'there is none'}", key=name)
+            raise InputError(f"no host has one that can be set ({names or 'there are no hosts'})", key=name)
     drives = _native.drive_ids()
     levels = {*_listed_levels(), *space.levels}
     own = [_called(name) for name in space.among if name.endswith(".toml")]
     classes = _classes() if space.without else frozenset[str]()
-    known = [*drives, *own, *levels, *classes, *(host.name for host in hosts), *_native.array_ids()]
+    names_known = [*drives, *own, *levels, *classes, *(host.name for host in hosts), *_native.array_ids()]
     for pattern in space.without:
-        if not fnmatch.filter(known, pattern):
-            raise InputError(f"{pattern!r} is no drive, class, level or host; {_closest(pattern, known)}", key="not")
+        if not fnmatch.filter(names_known, pattern):
+            raise InputError(
+                f"{pattern!r} is not a drive, class, level or host; {_closest(pattern, names_known)}", key="not"
+            )
     rated = [*CLASSES, *drives, *own]
     for name, _ in space.afr:
         if name not in rated:
             allowed = f"{', '.join(CLASSES)} and names of drives are allowed"
-            raise InputError(f"{name!r} is no class and no drive; {allowed}; {_closest(name, rated)}", key="afr")
+            raise InputError(f"{name!r} is neither a class nor a drive; {allowed}; {_closest(name, rated)}", key="afr")
 
 
 def _empty(space: Space, job: Job, models: Sequence[Model], hosts: Sequence[Host], no_price: Sequence[str]) -> str:
     """Returns the reason why a space is empty."""
     if not models:
-        among = f"no drive with a price goes by {', '.join(space.among)}" if space.among else "no drive has a price"
-        left = f" and is not left out by {', '.join(space.without)}" if space.without else ""
-        return among + left + (f"; without one: {', '.join(no_price[:5])}" if no_price else "")
+        among = f"no drive with a price matches {', '.join(space.among)}" if space.among else "no drive has a price"
+        left = f" and is not excluded by {', '.join(space.without)}" if space.without else ""
+        return among + left + (f"; without a price: {', '.join(no_price[:5])}" if no_price else "")
     if not hosts:
-        return f"every host is left out by {', '.join(space.without)}"
+        return f"every host is excluded by {', '.join(space.without)}"
     taken = sorted({interface for host in hosts for interface in host.takes})
     offered = sorted({model.interface for model in models})
     if not set(taken).intersection(offered):
-        return f"the hosts take drives of {', '.join(taken)}, and these are of {', '.join(offered)}"
+        return f"the hosts take {', '.join(taken)} drives, and these are {', '.join(offered)}"
     least, most = space.drives
-    bays = f"{job.bays} bays" if job.bays is not None else f"{BAYS} bays, as nobody says how many there are (--bays)"
-    return f"no level has {least} to {most} drives in {bays}"
+    bays = f"{job.bays} bays" if job.bays is not None else f"{BAYS} bays, the default (set --bays)"
+    return f"no RAID level fits {least} to {most} drives in {bays}"
 
 
-def _closest(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, sorted(set(known)), 1, 0.0)
-    return f"the closest is {found[0]}" if found else "there is none"
+def _closest(name: str, candidates_known: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(name, sorted(set(candidates_known)), 1, 0.0)
+    return f"the closest is {matches[0]}" if matches else "there is none"
 
 
 def _called(name: str) -> str:
@@ -175,52 +179,63 @@ def _is_out(space: Space, name: str) -> bool:
 
 def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model], list[str]]:
     """Returns the drives of the space, and the names of those without a price."""
-    known = dict.fromkeys(_native.drive_ids())
+    catalogue_ids = dict.fromkeys(_native.drive_ids())
     files = [name for name in space.among if name.endswith(".toml")]
     patterns = [name for name in space.among if name not in files]
     for pattern in patterns:
-        every = [*known, *_classes()]
-        if not fnmatch.filter(every, pattern):
-            raise InputError(f"{pattern!r} is no drive and no class of drives; {_closest(pattern, every)}", key="among")
-    found, missing = [], []
-    for name in [*known, *files]:
-        called = _called(name)
-        if _is_out(space, called):
+        names_allowed = [*catalogue_ids, *_classes()]
+        if not fnmatch.filter(names_allowed, pattern):
+            raise InputError(
+                f"{pattern!r} is neither a drive nor a class of drives; {_closest(pattern, names_allowed)}", key="among"
+            )
+    models, without_price = [], []
+    for name in [*catalogue_ids, *files]:
+        model_name = _called(name)
+        if _is_out(space, model_name):
             continue
-        named = name in files or any(fnmatch.fnmatch(called, pattern) for pattern in patterns)
-        price = book.price(called)
-        if not named and patterns == [] and files:
+        is_named = name in files or any(fnmatch.fnmatch(model_name, pattern) for pattern in patterns)
+        price = book.price(model_name)
+        if not is_named and patterns == [] and files:
             continue
-        if price is None and not named and not estimate and not patterns:
-            missing.append(called)
+        if price is None and not is_named and not estimate and not patterns:
+            without_price.append(model_name)
             continue
         drive = loaded(name)
         classes = classes_of(drive)
-        if not named and patterns and not classes.intersection(patterns):
+        if not is_named and patterns and not classes.intersection(patterns):
             continue
         if drive.kind == "volume" or classes.intersection(space.without):
             continue
         if price is None and estimate:
-            price = book.estimate(kind_of_drive(drive), drive.capacity_bytes, called)
+            price = book.estimate(kind_of_drive(drive), drive.capacity_bytes, model_name)
         if price is None:
-            missing.append(called)
+            without_price.append(model_name)
             continue
         failing, source = afr_percent(drive, dict(space.afr))
         interface = drive.summary["interface"]
         stated = _active_w(drive)
         watts = ASSUMED_W.get(interface, max(ASSUMED_W.values())) if stated is None else stated
-        found.append(
+        models.append(
             Model(
-                called, drive, drive.capacity_bytes, interface, classes, watts, stated is None, price, failing, source
+                model_name,
+                drive,
+                drive.capacity_bytes,
+                interface,
+                classes,
+                watts,
+                stated is None,
+                price,
+                failing,
+                source,
             )
         )
-    return found, missing
+    return models, without_price
 
 
 def _active_w(drive: Drive) -> float | None:
     """Returns the active power of a drive, stated or derived from its file."""
     values = (*drive.stated, *drive.derived)
-    return next((float(one["value"]) for one in values if one["key"] == "power.active_w"), None)
+    return next((float(fact["value"]) for fact in values if fact["key"] == "power.active_w"), None)
 
 
 def _families(space: Space, job: Job, models: list[Model], hosts: list[Host]) -> Iterator[Family]:
@@ -253,41 +268,41 @@ def _settings(space: Space, host: Host) -> Iterator[tuple[tuple[tuple[str, str],
             yield tuple(settings), tuple(fields)
 
 
-def _add(found: Candidates, family: Family, space: Space) -> None:
+def _add(result: Candidates, family: Family, space: Space) -> None:
     """Adds the members of a family that satisfy the stated requirements."""
-    job, model, host = found.job, family.model, family.host
+    job, model, host = result.job, family.model, family.host
     assert model is not None
     assert host is not None
     least, most = space.drives
     others = sum(count for _, count in host.others)
     most = min(most, (job.bays or BAYS + others + job.spares) - job.spares - others)
-    kept = []
+    members = []
     for drives, level, spans in Level.for_choice(family.level).usual_layouts(most):
         if drives < least or _is_out(space, level):
             continue
-        found.total += 1
+        result.total += 1
         laid_out = Level(level)
         survives = laid_out.redundancy(drives, spans).survives
         if survives < job.survive:
-            found.left_out["survives too few failures"] += 1
+            result.left_out["survives too few failures"] += 1
             continue
         usable = laid_out.usable_bytes(drives, spans, model.capacity_bytes)
         if usable < job.usable_bytes:
-            found.left_out["too small"] += 1
+            result.left_out["too small"] += 1
             continue
         bays = drives + job.spares + others
         watts = (drives + job.spares) * model.active_w
-        usd = sum(part.quantity * part.usd for part in _parts(family, drives, watts, job, found.book))
+        usd = sum(part.quantity * part.usd for part in _parts(family, drives, watts, job, result.book))
         if job.watts is not None and watts > job.watts:
-            found.left_out["draws too much"] += 1
+            result.left_out["draws too much"] += 1
             continue
         if job.usd is not None and usd > job.usd:
-            found.left_out["costs too much"] += 1
+            result.left_out["costs too much"] += 1
             continue
-        kept.append(Candidate(family, drives, level, spans, usable, bays, watts, usd, survives))
-    if kept:
-        kept.sort(key=lambda one: (cost_of(one, job), one.drives))
-        found.families.append((family, kept))
+        members.append(Candidate(family, drives, level, spans, usable, bays, watts, usd, survives))
+    if members:
+        members.sort(key=lambda candidate: (cost_of(candidate, job), candidate.drives))
+        result.families.append((family, members))
 
 
 def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook) -> Iterator[Part]:
@@ -311,18 +326,18 @@ def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook)
     elif (bay := book.price("bay")) is not None:
         bays = drives + job.spares + sum(count for _, count in host.others)
         yield Part("bay", bays, bay.usd, bay.date, bay.source)
-    given = dict(family.settings).get("cache")
-    held_bytes = host.cache_bytes if given is None else _native.parse_bytes(given)
-    if held_bytes and host.price is None and (memory := book.price("cache-GiB")) is not None:
-        yield Part("cache-GiB", held_bytes / (1 << 30), memory.usd, memory.date, memory.source)
+    cache_setting = dict(family.settings).get("cache")
+    cache_bytes = host.cache_bytes if cache_setting is None else _native.parse_bytes(cache_setting)
+    if cache_bytes and host.price is None and (memory := book.price("cache-GiB")) is not None:
+        yield Part("cache-GiB", cache_bytes / (1 << 30), memory.usd, memory.date, memory.source)
     if job.years:
         kwh = book.price("kWh")
         if kwh is not None:
             used = watts / 1000 * HOURS_A_YEAR * job.pue * job.years
-            source = f"{kwh.source}; {job.pue:g} W drawn for each watt, assumed"
+            source = f"{kwh.source}; {job.pue:g} W of facility power per watt (PUE), assumed"
             yield Part("kWh", used, kwh.usd, kwh.date, source, "kWh")
         replaced = drives * model.afr_percent / 100 * job.years
-        source = f"{model.afr_percent:g} % a year fail: {model.afr_source}"
+        source = f"{model.afr_percent:g} % fail per year: {model.afr_source}"
         yield Part(f"{model.name} replaced", replaced, price.usd, price.date, source)
 
 
@@ -330,31 +345,33 @@ def _offers(space: Space, job: Job) -> Iterable[Offer]:
     if not space.volumes:
         return []
     if not job.years:
-        raise InputError("cloud volumes cost by the month; give --years", key="volumes")
+        raise InputError("cloud volumes are billed monthly; add --years", key="volumes")
     return offers(job.usable_bytes, space.volumes)
 
 
-def _add_offer(found: Candidates, offer: Offer) -> None:
-    job = found.job
-    found.total += 1
-    missing = [item for item, _ in offer.items if found.book.price(item) is None]
+def _add_offer(result: Candidates, offer: Offer) -> None:
+    job = result.job
+    result.total += 1
+    missing = [item for item, _ in offer.items if result.book.price(item) is None]
     if missing:
-        if missing[0] not in found.no_price:
-            found.no_price.append(missing[0])
-        found.left_out["no price"] += 1
+        if missing[0] not in result.no_price:
+            result.no_price.append(missing[0])
+        result.left_out["no price"] += 1
         return
     family = Family(None, None, "", offer=offer, base=offer.base)
-    usd = sum(part.quantity * part.usd for part in _parts(family, 1, 0.0, job, found.book))
+    usd = sum(part.quantity * part.usd for part in _parts(family, 1, 0.0, job, result.book))
     if job.usd is not None and usd > job.usd:
-        found.left_out["costs too much"] += 1
+        result.left_out["costs too much"] += 1
         return
     usable = _native.parse_bytes(offer.values["capacity.size"])
-    found.families.append((family, [Candidate(family, 1, "", 1, usable, 0, 0.0, usd, job.survive)]))
+    result.families.append((family, [Candidate(family, 1, "", 1, usable, 0, 0.0, usd, job.survive)]))
 
 
-def in_words(space: Space, found: Candidates) -> str:
+def describe_space(space: Space, candidates_found: Candidates) -> str:
     """Describes the space in a line."""
-    models = {family.model.name for family, _ in found.families if family.model is not None}
-    most = max((one.usable_bytes for _, members in found.families for one in members), default=0)
-    hosts = {family.host.name for family, _ in found.families if family.host is not None}
-    return f"{found.total:,} systems of {len(models)} drives on {len(hosts)} hosts, up to {format_bytes(most)}"
+    models = {family.model.name for family, _ in candidates_found.families if family.model is not None}
+    most = max((candidate.usable_bytes for _, members in candidates_found.families for candidate in members), default=0)
+    hosts = {family.host.name for family, _ in candidates_found.families if family.host is not None}
+    return (
+        f"{candidates_found.total:,} systems of {len(models)} drives on {len(hosts)} hosts, up to {format_bytes(most)}"
+    )

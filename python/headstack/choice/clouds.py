@@ -68,42 +68,42 @@ def offers(
     """
     if capacity_bytes < 1:
         raise InputError(f"{capacity_bytes} bytes; 1 or more", key="capacity")
-    asked_gib = -(-capacity_bytes // GIB)
-    found: list[Offer] = []
-    for sold in _named(types):
+    capacity_gib = -(-capacity_bytes // GIB)
+    all_offers: list[Offer] = []
+    for sold in _types_named(types):
         if sold.sizes:
-            found += _of_sizes(sold, asked_gib)
+            all_offers += _offers_by_size(sold, capacity_gib)
         elif sold.iops:
-            found += _provisioned(sold, asked_gib, sold.iops, iops, throughput)
+            all_offers += _offers_provisioned(sold, capacity_gib, sold.iops, iops, throughput)
         else:
-            found += _growing(sold, asked_gib)
-    return found
+            all_offers += _offers_that_grow(sold, capacity_gib)
+    return all_offers
 
 
-def _named(types: Iterable[str]) -> list[VolumeType]:
-    named: dict[str, None] = {}
-    for asked in types:
-        if asked in PROVIDERS:
-            named |= dict.fromkeys(name for name, sold in TYPES.items() if sold.provider == PROVIDERS[asked])
-        elif asked in TYPES:
-            named[asked] = None
+def _types_named(types: Iterable[str]) -> list[VolumeType]:
+    chosen: dict[str, None] = {}
+    for requested in types:
+        if requested in PROVIDERS:
+            chosen |= dict.fromkeys(name for name, sold in TYPES.items() if sold.provider == PROVIDERS[requested])
+        elif requested in TYPES:
+            chosen[requested] = None
         else:
-            raise InputError(f"{asked!r} is unknown; allowed: {', '.join((*PROVIDERS, *TYPES))}", key="volumes")
-    return [TYPES[name] for name in named]
+            raise InputError(f"{requested!r} is unknown; allowed: {', '.join((*PROVIDERS, *TYPES))}", key="volumes")
+    return [TYPES[name] for name in chosen]
 
 
-def _of_sizes(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
+def _offers_by_size(sold: VolumeType, capacity_gib: int) -> Iterator[Offer]:
     """Yields named sizes with a price."""
-    fitting = [size for size in sold.sizes if size[0] >= asked_gib]
+    fitting = [size for size in sold.sizes if size[0] >= capacity_gib]
     for number, (gib, _, is_faster) in enumerate(fitting):
         if is_faster or not number:
             yield _offer(sold, gib)
 
 
-def _growing(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
+def _offers_that_grow(sold: VolumeType, capacity_gib: int) -> Iterator[Offer]:
     """Yields the requested size, and larger ones as long as a limit grows with them."""
     least, most = sold.gib
-    first = max(least, asked_gib)
+    first = max(least, capacity_gib)
     if first > most:
         return
     growing = sold.grows_to_gib
@@ -116,17 +116,17 @@ def _growing(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
         yield _offer(sold, gib)
 
 
-def _provisioned(
-    sold: VolumeType, asked_gib: int, sold_iops: tuple[int, int], steps: Sequence[int], throughput: Sequence[int]
+def _offers_provisioned(
+    sold: VolumeType, capacity_gib: int, sold_iops: tuple[int, int], steps: Sequence[int], throughput: Sequence[int]
 ) -> Iterator[Offer]:
     """Yields provisioned IOPS and, if sold separately, throughput."""
     least, most = sold.gib
     lowest, highest = sold_iops
-    wanted = {step for step in steps if lowest <= step <= highest} | ({lowest} if steps[0] < lowest else set())
-    for iops in sorted(wanted):
+    iops_steps = {step for step in steps if lowest <= step <= highest} | ({lowest} if steps[0] < lowest else set())
+    for iops in sorted(iops_steps):
         needed = -(-iops // sold.iops_a_gib) if sold.iops_a_gib else 0
         # Free IOPS come with any size. A larger paid size provides its capacity as well.
-        gib = sold.billed_gib(max(least, asked_gib, 0 if iops == sold.free_iops else needed))
+        gib = sold.billed_gib(max(least, capacity_gib, 0 if iops == sold.free_iops else needed))
         if gib > most:
             continue
         rate_most = sold.throughput_max(iops)

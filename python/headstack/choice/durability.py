@@ -1,7 +1,7 @@
 """``durability_of``: expected data loss of arrays by a birth-death chain, and of sectors by the data sheet's bound.
 
 No result is more accurate than the given failure rates: rates of models differ by a factor of fifty within one fleet
-and year. Results are exact for their inputs; ``told`` prints one significant digit.
+and year. Results are exact for their inputs; ``format_durability`` prints one significant digit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLASSES = ("disk", "flash", "volume")
 """Classes of drives for which rates can be given, as for names of drives."""
 
 DISK_AFR_PERCENT = 1.57
-"""Measured: 4,372 failures of 298,054 disks of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
+"""Measured: 4,372 failures of 298,054 HDDs of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
 FLASH_AFR_PERCENT = 1.0
 """Measured: about 1 of Backblaze's boot drives in the middle of 2023, below 1 in 2022. Others: 0.2 to 1."""
 OTHER_VOLUME_AFR_PERCENT = 0.2
@@ -42,13 +42,13 @@ def afr_percent(drive: Drive, overrides: Mapping[str, float] | None = None) -> t
     >>> afr_percent(Drive.load("exos-x18-18tb"), {"disk": 0.9})
     (0.9, 'stated by the caller for disk')
     """
-    given = dict(overrides or {})
-    for name, percent in given.items():
+    rates = dict(overrides or {})
+    for name, percent in rates.items():
         _checked_afr(percent, f"afr: {name}")
     of_class = _class_of(drive)
     for key in (drive.name, of_class):
-        if key in given:
-            return given[key], f"stated by the caller for {key}"
+        if key in rates:
+            return rates[key], f"stated by the caller for {key}"
     percent, source = _field_rate(drive, of_class)
     sheet = _sheet_rate(drive)
     return percent, f"{source}; {sheet}" if sheet else source
@@ -62,13 +62,15 @@ def bits_per_error(drive: Drive) -> tuple[float, str]:
     """
     for value in drive.stated:
         if value["key"] == "reliability.bits_per_error":
-            return float(value["value"]), f"a data sheet's worst, by its file ({value['source'] or 'of the user'})"
+            return float(
+                value["value"]
+            ), f"worst case of the data sheet, from the drive's file ({value['source'] or 'yours'})"
     match _class_of(drive):
         case "volume":
-            return math.inf, "assumed: the provider repairs what it cannot read"
+            return math.inf, "assumed: the provider repairs unreadable sectors"
         case "flash":
-            return FLASH_BITS_PER_ERROR, "assumed, as sheets of data-centre flash state it"
-    return DISK_BITS_PER_ERROR, "assumed, as sheets of nearline disks state it"
+            return FLASH_BITS_PER_ERROR, "assumed, typical of data sheets of data-centre SSDs"
+    return DISK_BITS_PER_ERROR, "assumed, typical of data sheets of nearline HDDs"
 
 
 def mean_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
@@ -163,19 +165,19 @@ def durability_of(
     """
     percent, source = afr_percent(drive, overrides)
     rebuild_h, rebuild_source = rebuild
-    found = Level(level).redundancy(drives, spans)
+    redundancy = Level(level).redundancy(drives, spans)
     bits, bits_source = bits_per_error(drive)
-    group = (found.members, found.survives, percent, rebuild_h)
-    unreadable = unreadable_a_year(*group, drive.capacity_bytes, bits, found.groups, found.width)
-    loss = loss_a_year(*group, found.groups)
-    read = bits_source if math.isinf(bits) else f"a sector in {bits:.0e} bits is unreadable, {bits_source}"
+    group = (redundancy.members, redundancy.survives, percent, rebuild_h)
+    unreadable = unreadable_a_year(*group, drive.capacity_bytes, bits, redundancy.groups, redundancy.width)
+    loss = loss_a_year(*group, redundancy.groups)
+    read = bits_source if math.isinf(bits) else f"one unreadable sector per {bits:.0e} bits, {bits_source}"
     return Durability(percent, source, rebuild_h, f"{rebuild_source}; {read}", loss, unreadable)
 
 
-def told(durability: Durability) -> str:
+def format_durability(durability: Durability) -> str:
     """Formats it with one significant digit and its inputs.
 
-    >>> told(Durability(1.5, "stated", 24, "stated", 3.5e-5, 0.0))
+    >>> format_durability(Durability(1.5, "stated", 24, "stated", 3.5e-5, 0.0))
     'about 1 in 30,000 a year at 1.5 % a drive'
     """
     loss = f"{_one_in(durability.loss_a_year)} a year at {durability.afr_percent:g} % a drive"
@@ -183,7 +185,7 @@ def told(durability: Durability) -> str:
     if unreadable <= 0:
         return loss
     often = f"{_digit(unreadable)} times a year" if unreadable >= 1 else f"once in {_digit(1 / unreadable)} years"
-    return f"{loss}; a rebuild loses sectors about {often} by the data sheets' worst"
+    return f"{loss}; a rebuild loses sectors about {often} at the data sheets' worst case"
 
 
 def _one_in(probability: float) -> str:
@@ -213,9 +215,9 @@ def _failing_h(drives: int, survives: int, afr_percent: float, rebuild_h: float)
     return -math.log1p(-_checked_afr(afr_percent, "afr_percent") / 100) / YEAR_H
 
 
-def _checked_afr(percent: float, what: str) -> float:
+def _checked_afr(percent: float, parameter: str) -> float:
     if not 0 < percent < 100:
-        raise InputError(f"{what}: {percent:g} %; above 0 and below 100")
+        raise InputError(f"{parameter}: {percent:g} %; above 0 and below 100")
     return percent
 
 
@@ -226,13 +228,13 @@ def _class_of(drive: Drive) -> str:
 def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
     match of_class:
         case "disk":
-            return DISK_AFR_PERCENT, "measured of all disks of Backblaze in 2024; models are 0.2 to 11 %"
+            return DISK_AFR_PERCENT, "measured: all HDDs of Backblaze in 2024; models are 0.2 to 11 %"
         case "flash":
-            return FLASH_AFR_PERCENT, "measured of Backblaze's flash in 2023, about"
+            return FLASH_AFR_PERCENT, "measured, rounded: SSDs of Backblaze in 2023"
     stated = {value["key"]: value["value"] for value in drive.stated}
     if (kind := stated.get("volume.type")) and (published := VolumeType(kind).afr_percent):
         return published
-    return OTHER_VOLUME_AFR_PERCENT, "assumed, as Amazon states it of gp3: this provider's figure was not read"
+    return OTHER_VOLUME_AFR_PERCENT, "assumed: Amazon's figure for gp3, since none of this provider is known"
 
 
 def _sheet_rate(drive: Drive) -> str:
@@ -241,9 +243,9 @@ def _sheet_rate(drive: Drive) -> str:
     for key in ("reliability.afr_percent", "reliability.mtbf_h"):
         if key not in stated:
             continue
-        figure, from_whom = float(stated[key]["value"]), f"by its file ({stated[key]['source'] or 'of the user'})"
+        figure, from_whom = float(stated[key]["value"]), f"from the drive's file ({stated[key]['source'] or 'yours'})"
         if key == "reliability.afr_percent":
             return f"its data sheet states {figure:g} %, {from_whom}"
         percent = -100 * math.expm1(-YEAR_H / figure)
-        return f"its data sheet states {figure:,.0f} h between failures, {percent:.2f} % a year, {from_whom}"
+        return f"its data sheet states {figure:,.0f} h between failures, {percent:.2f} % per year, {from_whom}"
     return ""

@@ -53,7 +53,7 @@ class Demand:
             return replace(self, rate_per_s=self.rate_per_s * factor)
         if self.depth is not None:
             return replace(self, depth=max(1, round(self.depth * factor)))
-        raise InputError(f"{self.name}: it states its own load; give --rate or --depth to scale it")
+        raise InputError(f"{self.name}: it has its own load; add --rate or --depth to scale it")
 
 
 def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = (), depth: int | None = None) -> Demand:
@@ -66,26 +66,26 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
     400
     """
     if not names:
-        raise InputError("nothing to be carried is named; give a workload, a scenario or a trace")
+        raise InputError("no load: name a workload, a scenario or a trace")
     if rates and depth is not None:
         raise InputError("rate, depth: only one of them can be given")
     if len(rates) > 1 and len(rates) != len(names):
-        raise InputError(f"{len(rates)} for {len(names)} workloads; give one for all, or one each", key="rate")
+        raise InputError(f"{len(rates)} for {len(names)} workloads; state one for all, or one each", key="rate")
     if len(names) > 1:
-        return _together([os.fspath(name) for name in names], rates)
+        return _combine_workloads([os.fspath(name) for name in names], rates)
     name, rate = os.fspath(names[0]), rates[0] if rates else None
     if rate is not None and rate <= 0:
         raise InputError(f"{rate:g} is out of range; above 0 is allowed", key="rate")
     path = Path(name)
     if path.is_file() and path.suffix != ".toml":
         if depth is not None:
-            raise InputError("depth: a recording has its own; give --scale", file=name)
+            raise InputError("depth: a trace has its own; use --scale", file=name)
         trace = Trace(path)
         return Demand(path.stem, None, trace, rate or recorded_rate(trace), None, name, ())
     blueprint = demand_blueprint(name)
     if blueprint["kind"] == "scenario":
         if rate is not None:
-            raise InputError("rate: a scenario states its own load; give --scale", file=name)
+            raise InputError("rate: a scenario has its own load; use --scale", file=name)
         stated = _native.load_demand(name)["scenario"]
         clients = depth or stated.get("clients")
         return Demand(stated["name"], blueprint, None, None, clients, name, ())
@@ -100,32 +100,32 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
     return Demand(called, blueprint, None, rate, depth, name, classes_of(called, workload["lines"]))
 
 
-def _together(names: list[str], rates: Sequence[float]) -> Demand:
+def _combine_workloads(names: list[str], rates: Sequence[float]) -> Demand:
     """Returns several concurrent workloads as the streams of a scenario."""
     if len(rates) != len(names):
-        raise InputError(f"{', '.join(names)}: at once each needs a rate of its own; give --rate {len(names)} times")
+        raise InputError(f"{', '.join(names)}: concurrent workloads need a rate each; repeat --rate {len(names)} times")
     streams = []
     for name, rate in zip(names, rates, strict=True):
         blueprint = demand_blueprint(name)
         if blueprint["kind"] != "workload":
-            raise InputError(f"at once with others a workload is allowed, and this is a {blueprint['kind']}", file=name)
-        told = tomllib.loads(blueprint["text"])
+            raise InputError(f"only workloads can run concurrently; this is a {blueprint['kind']}", file=name)
+        workload = tomllib.loads(blueprint["text"])
         access: dict[str, object] = {
-            key: told[key] for key in ("lines", "addresses", "streams", "stream_turn") if key in told
+            key: workload[key] for key in ("lines", "addresses", "streams", "stream_turn") if key in workload
         }
         access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}
-        streams.append({"name": told["name"], "access": access})
+        streams.append({"name": workload["name"], "access": access})
     name = " and ".join(stream["name"] for stream in streams)
     # The length is replaced in each run.
-    told = {"name": name, "run_length": {"requests": 1000}, "streams": streams}
-    text = "\n".join(f"{key} = {_toml(value)}" for key, value in told.items())
+    workload = {"name": name, "run_length": {"requests": 1000}, "streams": streams}
+    text = "\n".join(f"{key} = {_toml(value)}" for key, value in workload.items())
     return Demand(name, {"kind": "scenario", "text": text, "drives": {}}, None, None, None, "", ())
 
 
 def _toml(value: Any) -> str:
     """Formats a value as TOML in one line, whose strings and numbers are as in JSON."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return quoted(value)
@@ -136,7 +136,9 @@ def recorded_rate(trace: Trace) -> float:
     """Returns the requests per second of a trace."""
     first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"] or (0, 0)
     if last_ns <= first_ns:
-        raise InputError(f"{', '.join(trace.paths)}: all requests come at once, so that there is no rate; give --rate")
+        raise InputError(
+            f"{', '.join(trace.paths)}: all requests arrive at the same time, so there is no rate; add --rate"
+        )
     return float(recorded_requests(trace) / (last_ns - first_ns) * 1e9)
 
 
@@ -178,34 +180,36 @@ class Job:
 
     def __post_init__(self) -> None:
         if not self.limits:
-            raise InputError("no limit is given, and without one the cheapest is the smallest; give --limit p99=20ms")
+            raise InputError(
+                "no limit: without one, the smallest system is the answer; add for example --limit p99=20ms"
+            )
         for name, value in (("reserve", self.reserve_share), ("survive", self.survive), ("spares", self.spares)):
             if value < 0:
                 raise InputError(f"{value:g} is negative; 0 or more is allowed", key=name)
-        for name, of in (("watts", self.watts), ("budget", self.usd), ("bays", self.bays)):
-            if of is not None and of <= 0:
-                raise InputError(f"{of:g} is out of range; above 0 is allowed", key=name)
+        for name, maximum in (("watts", self.watts), ("budget", self.usd), ("bays", self.bays)):
+            if maximum is not None and maximum <= 0:
+                raise InputError(f"{maximum:g} is out of range; above 0 is allowed", key=name)
         if self.loss_a_year is not None and not 0 < self.loss_a_year < 1:
             raise InputError(
-                f"{self.loss_a_year:g} is no probability of losing data; above 0 and below 1 is allowed", key="loss"
+                f"{self.loss_a_year:g} is not a probability of data loss; above 0 and below 1 is allowed", key="loss"
             )
         if self.pue < 1:
-            raise InputError(f"{self.pue:g} is less than the drives draw; 1 or more is allowed", key="pue")
+            raise InputError(f"{self.pue:g} is less than the power of the drives; 1 or more is allowed", key="pue")
         if self.reserve_share >= 1:
             raise InputError(f"{100 * self.reserve_share:g}% leaves nothing; below 100% is allowed", key="reserve")
         if self.compression <= 0:
             raise InputError(f"{self.compression:g} is out of range; above 0 is allowed", key="compression")
         if not 1 <= len(self.objectives) <= 2 or len(set(self.objectives)) < len(self.objectives):
-            told = ",".join(self.objectives)
+            objectives = ",".join(self.objectives)
             raise InputError(
-                f"{told!r}; one of {', '.join(OBJECTIVES)}, or two of them for a frontier", key="objective"
+                f"{objectives!r}; one of {', '.join(OBJECTIVES)}, or two of them for a frontier", key="objective"
             )
         for objective in self.objectives:
             if objective not in OBJECTIVES:
                 raise InputError(f"{objective!r} is unknown; allowed: {', '.join(OBJECTIVES)}", key="objective")
         for objective in self.objectives:
             if objective == "latency" and not any(limit.is_most for limit in self.limits):
-                raise InputError("latency: no response time has a limit; give one, such as mean=50ms", key="objective")
+                raise InputError("latency: needs a limit on latency, for example mean=50ms", key="objective")
 
     @property
     def latency_place(self) -> int:
@@ -228,20 +232,22 @@ class Job:
         load = (
             f" at {demand.rate_per_s:,.4g} requests a second"
             if demand.rate_per_s is not None
-            else f" with {demand.depth} outstanding"
+            else f" at queue depth {demand.depth}"
             if demand.depth is not None
             else ""
         )
         limits = ", ".join(limit.text + (" while rebuilding" if limit.rebuilding else "") for limit in self.limits)
-        asked = [f"{demand.name}{load}; {limits}"]
+        lines = [f"{demand.name}{load}; {limits}"]
         parts = [f"{format_bytes(self.capacity_bytes)} of data"] if self.capacity_bytes else []
         parts += [f"compressed {self.compression:g} to 1"] if self.compression != 1 else []
         parts += [f"{100 * self.reserve_share:g} % kept free"] if self.reserve_share else []
         parts += [f"survives {self.survive} failure{'s' * (self.survive > 1)}"] if self.survive else []
-        parts += [f"loses data in {self.loss_a_year:g} of years at most"] if self.loss_a_year is not None else []
+        parts += (
+            [f"probability of data loss per year {self.loss_a_year:g} at most"] if self.loss_a_year is not None else []
+        )
         parts += [f"{self.spares} spare{'s' * (self.spares > 1)}"] if self.spares else []
         parts += [f"{self.bays} bays at most"] if self.bays is not None else []
         parts += [f"{self.watts:g} W at most"] if self.watts is not None else []
         parts += [f"${self.usd:,.0f} at most"] if self.usd is not None else []
-        parts += [f"costs of {self.years:g} years"] if self.years else []
-        return [*asked, *([", ".join(parts)] if parts else [])]
+        parts += [f"costs over {self.years:g} years"] if self.years else []
+        return [*lines, *([", ".join(parts)] if parts else [])]

@@ -1,4 +1,4 @@
-"""``Limit``: the limits of a job on response times and rates, and verdicts on them."""
+"""``Limit``: the limits of a job on latency and throughput, and verdicts on them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import assert_never
 
 from headstack._native import InputError, parse_duration_ns
 from headstack.catalogue.flash_state import NOT_STEADY
-from headstack.choice.answer import Says, Verdict
+from headstack.choice.answer import Decision, Verdict
 from headstack.choice.run_rows import RunRow
 from headstack.io.values import number, rate_bytes_per_s
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
 """Percentiles with confidence intervals in runs, with the names of their columns."""
-FORM = "p99=20ms, mean=5ms, read.p99=10ms, iops=4000 and mb_per_s=400 are such"
+EXAMPLES = "write for example p99=20ms, mean=5ms, read.p99=10ms, iops=4000 or mb_per_s=400"
 FEW_BEYOND = "too few requests beyond it"
 """Text of results for a percentile without an interval since few requests were slower (crates/result)."""
 WRITE_CACHE = "data in write caches still changed"
@@ -49,7 +49,7 @@ class Limit:
 
     @property
     def name(self) -> str:
-        """Which figure it is of, for people: ``p99``, ``mean of reads``, ``p99 while rebuilding``."""
+        """The name of its figure for people: ``p99``, ``mean of reads``, ``p99 while rebuilding``."""
         shown = {"p999": "p99.9", "iops": "IOPS", "mb_per_s": "MB/s"}.get(self.figure, self.figure)
         return shown + (f" of {self.kind}s" if self.kind else "") + (" while rebuilding" if self.rebuilding else "")
 
@@ -78,7 +78,7 @@ class Limit:
 def limit_of(text: str) -> Limit:
     """Parses a limit: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``, ``mb_per_s=400``.
 
-    Raises ``InputError`` for what is none.
+    Raises ``InputError`` for other text.
 
     >>> from headstack.choice.limits import limit_of
     >>> limit_of("read.p99=20ms").name
@@ -86,11 +86,11 @@ def limit_of(text: str) -> Limit:
     """
     match = re.fullmatch(r"(?:(read|write)\.)?([a-z0-9_.]+)=(.+)", text.strip())
     if match is None:
-        raise InputError(f"{text}: is not a limit; {FORM}", key="limit")
+        raise InputError(f"{text}: is not a limit; {EXAMPLES}", key="limit")
     kind, figure, value = match[1] or "", match[2], match[3].strip()
     if figure in ("iops", "mb_per_s"):
         if kind:
-            raise InputError(f"{text}: rates are of all requests together; {figure}={value} is allowed", key="limit")
+            raise InputError(f"{text}: rates apply to all requests together; {figure}={value} is allowed", key="limit")
         named = f"limit: {text}"
         is_bytes = figure == "mb_per_s" and value[-1].isalpha()
         least = rate_bytes_per_s(named, value) / 1e6 if is_bytes else number(named, value.removesuffix("/s"))
@@ -111,7 +111,7 @@ def limit_of(text: str) -> Limit:
 
 
 @dataclass(frozen=True)
-class Known:
+class Estimate:
     """The figure of a limit from the runs of one system, with its interval."""
 
     value: float | None
@@ -127,7 +127,7 @@ class Known:
     """Whether no run was possible, with the reason in ``why``."""
 
 
-def known(limit: Limit, row: RunRow) -> Known:
+def estimate_from_row(limit: Limit, row: RunRow) -> Estimate:
     """Returns the figure of a limit on all requests from a row of a run. The interval of a rate in a closed loop
     follows from that of the mean response time, by Little's law; an open loop's rate is the offered one, unless the
     queue grows without bound."""
@@ -137,13 +137,17 @@ def known(limit: Limit, row: RunRow) -> Known:
         low, high = row.figures[f"{name}_low_ms"], row.figures[f"{name}_high_ms"]
         if low is None and not why:
             why = FEW_BEYOND
-        return Known(value, low, high, requests, why, piles_up)
+        return Estimate(value, low, high, requests, why, piles_up)
     mean, low_ms, high_ms = (row.figures[name] for name in ("mean_ms", "mean_low_ms", "mean_high_ms"))
     if row.figures["rate_per_s"] is not None:
-        return Known(value, value, value, requests, "", piles_up) if value is not None else Known(None, None, None, 0)
+        return (
+            Estimate(value, value, value, requests, "", piles_up)
+            if value is not None
+            else Estimate(None, None, None, 0)
+        )
     if value is None or mean is None or low_ms is None or high_ms is None:
-        return Known(value, None, None, requests, why, piles_up)
-    return Known(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
+        return Estimate(value, None, None, requests, why, piles_up)
+    return Estimate(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
 
 
 DECISIVE_MISS_FACTOR = 2.0
@@ -157,71 +161,75 @@ SSD that writes to erased flash is judged as a new drive, with this factor in bo
 name its state."""
 
 
-def judged(limit: Limit, found: Known) -> Says:
+def judge(limit: Limit, estimate: Estimate) -> Decision:
     """Returns the verdict: met, missed or undecided. The long-run value has a 95 % confidence interval, of which one
     end matters: either decision is wrong in 2.5 % of cases."""
-    if found.value is None:
+    if estimate.value is None:
         return "does not"
-    if found.piles_up and limit.is_most:
+    if estimate.piles_up and limit.is_most:
         return "does not"
-    if found.low is None or found.high is None:
-        missed = off(limit, found)
-        is_sampled = found.why.endswith(FEW_BEYOND) and found.requests >= limit.requests_min
-        if (found.why.startswith(NOT_STEADY) and missed <= 1 / CACHE_FILLING_FACTOR) or (
+    if estimate.low is None or estimate.high is None:
+        missed = miss_factor(limit, estimate)
+        is_sampled = estimate.why.endswith(FEW_BEYOND) and estimate.requests >= limit.requests_min
+        if (estimate.why.startswith(NOT_STEADY) and missed <= 1 / CACHE_FILLING_FACTOR) or (
             is_sampled and missed <= 1 / DECISIVE_MISS_FACTOR
         ):
             return "meets"
-        fills = WRITE_CACHE in found.why or found.why.startswith(NOT_STEADY)
-        return "does not" if missed > (CACHE_FILLING_FACTOR if fills else DECISIVE_MISS_FACTOR) else "cannot tell"
+        fills = WRITE_CACHE in estimate.why or estimate.why.startswith(NOT_STEADY)
+        return "does not" if missed > (CACHE_FILLING_FACTOR if fills else DECISIVE_MISS_FACTOR) else "undecided"
     if limit.is_most:
-        return "meets" if found.high <= limit.value else "does not" if found.low > limit.value else "cannot tell"
-    return "meets" if found.low >= limit.value else "does not" if found.high < limit.value else "cannot tell"
+        return "meets" if estimate.high <= limit.value else "does not" if estimate.low > limit.value else "undecided"
+    return "meets" if estimate.low >= limit.value else "does not" if estimate.high < limit.value else "undecided"
 
 
-def off(limit: Limit, found: Known) -> float:
+def miss_factor(limit: Limit, estimate: Estimate) -> float:
     """Returns the factor by which the limit is missed: above 1 if missed, infinite if the queue grows without bound."""
-    if found.value is None or (found.piles_up and limit.is_most):
+    if estimate.value is None or (estimate.piles_up and limit.is_most):
         return math.inf
     if limit.is_most:
-        return found.value / limit.value
-    return math.inf if found.value == 0 else limit.value / found.value
+        return estimate.value / limit.value
+    return math.inf if estimate.value == 0 else limit.value / estimate.value
 
 
-def verdict(limit: Limit, found: Known, model: tuple[float, float] | None = None) -> Verdict:
+def verdict(limit: Limit, estimate: Estimate, model: tuple[float, float] | None = None) -> Verdict:
     """Returns the verdict on a limit; if the model's error is known, both intervals must permit it."""
-    says = judged(limit, found)
-    if says == "meets" and model is not None:
-        holds = model[1] <= limit.value if limit.is_most else model[0] >= limit.value
-        says = "meets" if holds else "cannot tell"
-    why = found.why
-    if says == "cannot tell" and not why:
-        why = "the interval holds the limit" if judged(limit, found) == says else "the model's error holds the limit"
+    decision = judge(limit, estimate)
+    if decision == "meets" and model is not None:
+        is_met = model[1] <= limit.value if limit.is_most else model[0] >= limit.value
+        decision = "meets" if is_met else "undecided"
+    why = estimate.why
+    if decision == "undecided" and not why:
+        why = (
+            "the limit is within the confidence interval"
+            if judge(limit, estimate) == decision
+            else "the limit is within the prediction interval"
+        )
     return Verdict(
         limit.text + (" while rebuilding" if limit.rebuilding else ""),
-        says,
+        decision,
         limit.unit,
         limit.value,
-        None if found.piles_up and limit.is_most else found.value,
-        found.low,
-        found.high,
+        None if estimate.piles_up and limit.is_most else estimate.value,
+        estimate.low,
+        estimate.high,
         None if model is None else model[0],
         None if model is None else model[1],
-        why if says == "cannot tell" else "",
-        found.requests,
+        why if decision == "undecided" else "",
+        estimate.requests,
     )
 
 
-def together(says: list[Says]) -> Says:
+def combine_decisions(decisions: list[Decision]) -> Decision:
     """Returns the verdict on several limits: the worst of theirs."""
-    return max(says, key=_badness, default="meets")
+    return max(decisions, key=_badness, default="meets")
 
 
-def _badness(says: Says) -> int:
-    match says:
+def _badness(decision: Decision) -> int:
+    match decision:
         case "meets":
             return 0
-        case "cannot tell":
+        case "undecided":
             return 1
         case "does not":
             return 2
-    assert_never(says)
+    assert_never(decision)

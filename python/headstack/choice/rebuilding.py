@@ -65,30 +65,30 @@ def rebuild_h(system: Array, demand: Demand | None = None, **load: Unpack[Load])
     rebuild = _Rebuild(system, group.index, demand, load if under != "idle" else {"rate": IDLE_RATE_PER_S})
     time_s, before, rate = rebuild.steady()
     if not rate:
-        return before, f"simulated {under}: all of it"
+        return before, f"simulated {under}: the whole rebuild"
     cached = group.cached_bytes
     if FULL_CACHE_BYTES < cached < rebuild.size_bytes:
         beyond = _Rebuild(_with_small_caches(system), group.index, demand, rebuild.load)
         beyond_s, took_h, slower = beyond.steady(FULL_CACHE_BYTES)
         slower = slower or rebuild.size_bytes / (3600 * took_h)
         hours = (cached / rate + (rebuild.size_bytes - cached) / slower) / 3600
-        timed = f"{time_s:g} s of it into cells with one bit, {beyond_s:g} s beyond them"
+        timed = f"{time_s:g} s into the SLC cache, {beyond_s:g} s after it"
         return hours, f"simulated {under}: {timed}, the rest at these rates"
     sizes = group.zone_sectors
     if not sizes:
         hours = (time_s / 2 + (rebuild.size_bytes - before) / rate) / 3600
-        return hours, f"simulated {under}: {time_s:g} s of it, the rest at the rate of their second half"
+        return hours, f"simulated {under}: {time_s:g} s, the rest at the rate of the second half"
     count = min(PLACES, len(sizes))
     places = [number / (count - 1) for number in range(count)] if count > 1 else [0.0]
     slow = [time_s / _headway(rebuild, time_s, place) for place in places]
     hours = _mean(slow, sizes) * rebuild.size_bytes / 3600
-    return hours, f"simulated {under}: {time_s:g} s in each of {count} zones, those between by theirs"
+    return hours, f"simulated {under}: {time_s:g} s in each of {count} zones, interpolated between them"
 
 
 def _headway(rebuild: _Rebuild, time_s: float, place: float) -> float:
     bytes_done, _ = rebuild.done(time_s, place)
     if not bytes_done:
-        raise RunError(f"{rebuild.system.name}: its rebuild makes no headway in {time_s:g} s under this load")
+        raise RunError(f"{rebuild.system.name}: the rebuild makes no progress in {time_s:g} s under this load")
     return bytes_done
 
 
@@ -106,13 +106,13 @@ def _with_small_caches(system: Array) -> Array:
 def _mean(values: Sequence[float], sizes: Sequence[float]) -> float:
     """Returns the mean over parts of these sizes; the values are evenly spaced from the first part to the last, and
     interpolated linearly."""
-    found = []
+    interpolated = []
     for part in range(len(sizes)):
         at = part * (len(values) - 1) / max(1, len(sizes) - 1)
         below = min(int(at), max(0, len(values) - 2))
         above = min(below + 1, len(values) - 1)
-        found.append(values[below] + (values[above] - values[below]) * (at - below))
-    return math.fsum(value * size for value, size in zip(found, sizes, strict=True)) / math.fsum(sizes)
+        interpolated.append(values[below] + (values[above] - values[below]) * (at - below))
+    return math.fsum(value * size for value, size in zip(interpolated, sizes, strict=True)) / math.fsum(sizes)
 
 
 def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float = SCHEDULE_S) -> str:
@@ -126,12 +126,12 @@ def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float 
     member = "d0"
     """
     group = _first_group(array)
-    found = group.redundancy
-    if not 1 <= failures <= found.survives:
-        raise InputError(f"{failures}; {group.level} rebuilds after 1 to {found.survives}", key="failures")
+    redundancy = group.redundancy
+    if not 1 <= failures <= redundancy.survives:
+        raise InputError(f"{failures}; {group.level} rebuilds after 1 to {redundancy.survives}", key="failures")
     names = [member["name"] for member in array.description["members"]]
     fails = [(0.0, "member-fails", "member", names[member]) for member in group.members[:failures]]
-    if found.spares and not group.spares:
+    if redundancy.spares and not group.spares:
         return _schedule(fails)
     adds = "spare-added", "group", group.name
     # An added device is named by the number of members.
@@ -146,8 +146,8 @@ def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float 
 
 def _schedule(events: Sequence[tuple[float, str, str, str]]) -> str:
     return "\n".join(
-        f'[[fault]]\nat = "{round(at_s * 1000)}ms"\nwhat = "{what}"\n{key} = {quoted(name)}\n'
-        for at_s, what, key, name in events
+        f'[[fault]]\nat = "{round(at_s * 1000)}ms"\nwhat = "{fault}"\n{key} = {quoted(name)}\n'
+        for at_s, fault, key, name in events
     )
 
 
@@ -174,8 +174,8 @@ class _Group:
 
 
 def _group(array: Array, index: int) -> _Group:
-    told = array.description["groups"][index]
-    members = tuple(told["members"])
+    group = array.description["groups"][index]
+    members = tuple(group["members"])
     numbers = sorted({array.description["members"][member]["device"] for member in members})
     devices = [array.description["devices"][number] for number in numbers]
     caches = [cache for device in devices if "ssd" in device and (cache := device["ssd"].get("slc_cache"))]
@@ -184,16 +184,16 @@ def _group(array: Array, index: int) -> _Group:
     rates = [FLASH_MAX_BYTES_PER_S]
     if len(zones) == len(devices):
         rates.append(max(_outer_bytes_per_s(device["disk"]) for device in devices))
-    if limit := told["rebuild"]["rate_limit_bytes_per_s"]:
+    if limit := group["rebuild"]["rate_limit_bytes_per_s"]:
         rates.append(limit)
     return _Group(
         index=index,
-        name=told["name"],
-        level=told["level"],
-        redundancy=Level(told["level"]).redundancy(len(members), told["spans"]),
+        name=group["name"],
+        level=group["level"],
+        redundancy=Level(group["level"]).redundancy(len(members), group["spans"]),
         members=members,
-        spares=tuple(told["spares"]),
-        member_bytes=told["member_bytes"],
+        spares=tuple(group["spares"]),
+        member_bytes=group["member_bytes"],
         fastest_bytes_per_s=min(rates),
         cached_bytes=max((cache["static_bytes"] + cache["dynamic_bytes"] for cache in caches), default=0),
         zone_sectors=tuple(
@@ -206,10 +206,10 @@ def _group(array: Array, index: int) -> _Group:
 def _first_group(array: Array) -> _Group:
     """Returns the first RAID group that survives a failure."""
     groups = (_group(array, index) for index in range(len(array.description["groups"])))
-    found = next((group for group in groups if group.redundancy.survives), None)
-    if found is None:
-        raise InputError(f"{array.name}: none of its groups survives a failure, so that nothing is rebuilt")
-    return found
+    redundant = next((group for group in groups if group.redundancy.survives), None)
+    if redundant is None:
+        raise InputError(f"{array.name}: none of its RAID groups survives a failure, so there is no rebuild")
+    return redundant
 
 
 def _outer_bytes_per_s(disk: Mapping[str, Any]) -> float:
@@ -243,10 +243,10 @@ class _Rebuild:
                 geometry["zones"] = _begun_at(geometry["zones"], place)
         array = replace(self.system, description=description)
         results = run(array, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load)
-        told = results.whole(0)
-        if told["data_loss"]:
-            raise RunError(f"{self.system.name}: {told['data_loss']}")
-        counters = {counter["name"]: counter["value"] for counter in told["counters"]}
+        result = results.whole(0)
+        if result["data_loss"]:
+            raise RunError(f"{self.system.name}: {result['data_loss']}")
+        counters = {counter["name"]: counter["value"] for counter in result["counters"]}
         took_ns = counters["rebuild_ns"] if counters["rebuilds"] else 0
         return float(counters["rebuilt_bytes"]), took_ns / 3.6e12
 
@@ -268,7 +268,7 @@ class _Rebuild:
         if hours:
             return time_s, hours, 0.0
         if rate <= 0:
-            raise RunError(f"{self.system.name}: its rebuild makes no headway in {time_s:g} s under this load")
+            raise RunError(f"{self.system.name}: the rebuild makes no progress in {time_s:g} s under this load")
         # Not steady within the longest run: use it as the first half of a run twice as long.
         return 2 * time_s, before, rate
 

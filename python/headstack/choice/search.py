@@ -16,23 +16,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from headstack.choice.answer import Says
+from headstack.choice.answer import Decision
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, cost_of
 from headstack.choice.job import Job
 from headstack.choice.limits import (
     CACHE_FILLING_FACTOR,
     DECISIVE_MISS_FACTOR,
-    Known,
+    Estimate,
     Limit,
-    judged,
-    off,
-    together,
+    combine_decisions,
+    judge,
+    miss_factor,
     verdict,
 )
-from headstack.choice.simulated import Ask, Simulated
+from headstack.choice.simulations import Simulations, Trial
 from headstack.choice.space import Candidate
-from headstack.results.intervals.of_runs import ends_of
+from headstack.results.intervals.model_errors import ends_of
 from headstack.simulation.shards import Shard
 
 RACE_REQUESTS = 2000
@@ -62,12 +62,12 @@ Key = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Tested:
-    """A candidate and its verdicts."""
+    """A candidate with its estimates and the decision on them."""
 
     candidate: Candidate
-    known: tuple[Known, ...]
-    """Results by limit, in the job's order."""
-    says: Says
+    estimates: tuple[Estimate, ...]
+    """Estimates by limit, in the job's order."""
+    decision: Decision
     requests: int
     is_race: bool = False
     """Whether the first short run excluded it."""
@@ -76,11 +76,11 @@ class Tested:
     model_error: str = ""
     """The error of the model, in words."""
     is_lost: bool = False
-    """Whether no limit is missed, but data are lost more often than permitted."""
+    """Whether it misses no limit but loses data more often than permitted."""
 
 
 @dataclass
-class Found:
+class SearchResult:
     """The result of a search."""
 
     meets: list[Tested] = field(default_factory=list)
@@ -90,16 +90,16 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
     """Number of candidates excluded without a run, by reason."""
 
-    def of(self, says: Says) -> list[Tested]:
-        """Returns the candidates with this verdict."""
-        match says:
+    def of(self, decision: Decision) -> list[Tested]:
+        """Returns the list of candidates with this decision."""
+        match decision:
             case "meets":
                 return self.meets
             case "does not":
                 return self.fails
-            case "cannot tell":
+            case "undecided":
                 return self.undecided
-        assert_never(says)
+        assert_never(decision)
 
     @property
     def best(self) -> Tested | None:
@@ -108,9 +108,9 @@ class Found:
 
 
 @dataclass(frozen=True)
-class _Sought:
-    """The position of the first member of a family that meets the limits: after ``low``, which does not, and at most
-    ``high``, which may."""
+class _Bracket:
+    """Bounds on the first member of a family that meets the limits: above ``low``, which fails, and at most ``high``,
+    which may meet them."""
 
     number: int
     low: int
@@ -128,22 +128,28 @@ class Search:
     def __init__(
         self,
         candidates: Candidates,
-        simulated: Simulated,
+        simulated: Simulations,
         bounds: Bounds | None = None,
         above: Key | None = None,
         by_value: bool = False,
-        keeps: Callable[[Candidate], bool] | None = None,
+        is_durable: Callable[[Candidate], bool] | None = None,
     ) -> None:
-        """``keeps`` tells whether a system that meets every limit loses data rarely enough. ``above`` is the cost from
-        which candidates are evaluated: cheaper ones are known to fail. ``by_value`` accepts the figures of shorter runs
-        without an interval, for secondary questions."""
+        """Creates a search.
+
+        ``is_durable`` returns whether a system loses data no more often than permitted. ``above`` is the minimum cost
+        of evaluated candidates, if cheaper ones are known to fail. ``by_value`` accepts the figures of shorter runs
+        without an interval, for secondary questions.
+        """
         self.job: Job = candidates.job
         self._by_value = by_value
-        self._keeps = keeps
+        self._is_durable = is_durable
         self._families = candidates.families
         if above is not None:
-            dear = [(family, [one for one in own if self.key(one) >= above]) for family, own in self._families]
-            self._families = sorted((one for one in dear if one[1]), key=lambda one: self.key(one[1][0]))
+            left = (
+                (family, [member for member in members if self.key(member) >= above])
+                for family, members in self._families
+            )
+            self._families = sorted((pair for pair in left if pair[1]), key=lambda pair: self.key(pair[1][0]))
         self._simulated = simulated
         self._bounds = bounds
         self._limits = self.job.limits
@@ -155,100 +161,104 @@ class Search:
         """Returns the key of the order in which candidates are evaluated."""
         return cost_of(candidate, self.job), candidate.usd, candidate.name
 
-    def carried_out(self, kinds: int = KINDS, below: Key | None = None) -> Found:
+    def run(self, kinds: int = KINDS, below: Key | None = None) -> SearchResult:
         """Returns the answer, and the runners-up of other kinds, with a cost below ``below``."""
-        found = Found()
-        heap: list[tuple[Key, int, _Sought]] = []
+        result = SearchResult()
+        heap: list[tuple[Key, int, _Bracket]] = []
         next_family = 0
         while True:
-            stop = self._stop(found, kinds, below)
+            stop = self._stop(result, kinds, below)
             ahead = self.key(self._families[next_family][1][0]) if next_family < len(self._families) else None
             if ahead is not None and ahead < stop and (not heap or heap[0][0] >= ahead):
                 block = range(next_family, min(next_family + BLOCK, len(self._families)))
                 next_family = block.stop
-                for number, place in self._boundaries(block, found):
-                    self._seek(heap, _Sought(number, place - 1, place), found)
+                for number, place in self._find_boundaries(block, result):
+                    self._queue_family(heap, _Bracket(number, place - 1, place), result)
                 continue
-            batch: list[_Sought] = []
+            batch: list[_Bracket] = []
             while heap and len(batch) < BATCH and heap[0][0] < stop and (ahead is None or heap[0][0] < ahead):
                 batch.append(heapq.heappop(heap)[2])
             if not batch:
                 break
-            for one in self._taken_further(batch, found):
-                self._seek(heap, one, found)
+            for bracket in self._advance(batch, result):
+                self._queue_family(heap, bracket, result)
         if not self._by_value:
-            self._run_on(found)
-        for tests in (found.meets, found.undecided, found.fails):
-            tests.sort(key=lambda one: self.key(one.candidate))
-        looked = len(found.meets) + len(found.undecided) + len(found.fails)
+            self._extend_undecided(result)
+        for tests in (result.meets, result.undecided, result.fails):
+            tests.sort(key=lambda tested: self.key(tested.candidate))
+        evaluated = len(result.meets) + len(result.undecided) + len(result.fails)
         total = sum(len(members) for _, members in self._families)
-        found.skipped["dearer"] = total - looked - sum(found.skipped.values())
-        return found
+        result.skipped["more expensive"] = total - evaluated - sum(result.skipped.values())
+        return result
 
-    def _seek(self, heap: list[tuple[Key, int, _Sought]], one: _Sought, found: Found) -> None:
+    def _queue_family(self, heap: list[tuple[Key, int, _Bracket]], bracket: _Bracket, result: SearchResult) -> None:
         """Queues a family by its cheapest member that may meet the limits, unless a cheaper candidate of the same kind
         does already."""
-        family, members = self._families[one.number]
-        if one.low + 1 == len(members):
+        family, members = self._families[bracket.number]
+        if bracket.low + 1 == len(members):
             return
-        key = self.key(members[one.low + 1])
-        if not any(met.candidate.family.kind == family.kind and self.key(met.candidate) < key for met in found.meets):
-            heapq.heappush(heap, (key, one.number, one))
+        key = self.key(members[bracket.low + 1])
+        if not any(
+            tested.candidate.family.kind == family.kind and self.key(tested.candidate) < key for tested in result.meets
+        ):
+            heapq.heappush(heap, (key, bracket.number, bracket))
 
-    def _taken_further(self, batch: Sequence[_Sought], found: Found) -> Iterator[_Sought]:
+    def _advance(self, batch: Sequence[_Bracket], result: SearchResult) -> Iterator[_Bracket]:
         """Runs each family once more: the member that may be the first to meet the limits is tested, others get short
         runs. Yields the families to continue."""
-        ready = [(one, one.high) for one in batch if one.high is not None and one.high == one.low + 1]
-        racing = [one for one in batch if one.high != one.low + 1]
-        tested = self._decided([self._families[one.number][1][high] for one, high in ready], FIRST_REQUESTS)
-        for (one, high), test in zip(ready, tested, strict=True):
-            found.of(test.says).append(test)
-            if test.says != "meets":
-                yield _Sought(one.number, high, None)
-        probes = [one.probe(len(self._families[one.number][1]) - 1) for one in racing]
-        raced = self._raced_longer(
-            [self._families[one.number][1][place] for one, place in zip(racing, probes, strict=True)]
+        ready = [
+            (bracket, bracket.high) for bracket in batch if bracket.high is not None and bracket.high == bracket.low + 1
+        ]
+        racing = [bracket for bracket in batch if bracket.high != bracket.low + 1]
+        tested = self._decide([self._families[bracket.number][1][high] for bracket, high in ready], FIRST_REQUESTS)
+        for (bracket, high), test in zip(ready, tested, strict=True):
+            result.of(test.decision).append(test)
+            if test.decision != "meets":
+                yield _Bracket(bracket.number, high, None)
+        probes = [bracket.probe(len(self._families[bracket.number][1]) - 1) for bracket in racing]
+        raced = self._race_longer(
+            [self._families[bracket.number][1][place] for bracket, place in zip(racing, probes, strict=True)]
         )
-        for one, place, test in zip(racing, probes, raced, strict=True):
+        for bracket, place, test in zip(racing, probes, raced, strict=True):
             if test.is_race:
-                found.fails.append(test)
-                found.skipped["more drives of the same failed"] += place - one.low - 1
-                yield _Sought(one.number, place, one.high, 2 * one.step)
+                result.fails.append(test)
+                result.skipped["more of the same drives failed"] += place - bracket.low - 1
+                yield _Bracket(bracket.number, place, bracket.high, 2 * bracket.step)
             else:
-                yield _Sought(one.number, one.low, place, one.step)
+                yield _Bracket(bracket.number, bracket.low, place, bracket.step)
 
-    def _run_on(self, found: Found) -> None:
+    def _extend_undecided(self, result: SearchResult) -> None:
         """Continues undecided candidates that cost less than the answer, the cheapest first, until one meets the
         limits."""
-        dearest = min((self.key(one.candidate) for one in found.meets), default=(math.inf, math.inf, ""))
-        waiting = sorted(found.undecided, key=lambda one: self.key(one.candidate))
-        waiting = [one for one in waiting if self.key(one.candidate) < dearest]
+        dearest = min((self.key(tested.candidate) for tested in result.meets), default=(math.inf, math.inf, ""))
+        waiting = sorted(result.undecided, key=lambda tested: self.key(tested.candidate))
+        waiting = [tested for tested in waiting if self.key(tested.candidate) < dearest]
         while waiting and self.job.requests_max > FIRST_REQUESTS:
-            some, waiting = waiting[: BATCH // 2], waiting[BATCH // 2 :]
-            found.undecided = [one for one in found.undecided if one not in some]
-            tested = self._decided([one.candidate for one in some], self.job.requests_max, FIRST_REQUESTS)
-            for one in tested:
-                found.of(one.says).append(one)
-            if any(one.says == "meets" for one in tested):
+            batch, waiting = waiting[: BATCH // 2], waiting[BATCH // 2 :]
+            result.undecided = [tested for tested in result.undecided if tested not in batch]
+            retested = self._decide([tested.candidate for tested in batch], self.job.requests_max, FIRST_REQUESTS)
+            for tested in retested:
+                result.of(tested.decision).append(tested)
+            if any(tested.decision == "meets" for tested in retested):
                 break
 
     def first_runs(self, shard: Shard) -> None:
         """Does the first runs of a shard of the families, by blocks: they do not depend on other blocks."""
         for first in range(0, len(self._families), BLOCK)[shard.number - 1 :: shard.count]:
-            self._boundaries(range(first, min(first + BLOCK, len(self._families))), Found())
+            self._find_boundaries(range(first, min(first + BLOCK, len(self._families))), SearchResult())
 
-    def _stop(self, found: Found, kinds: int, below: Key | None) -> Key:
+    def _stop(self, result: SearchResult, kinds: int, below: Key | None) -> Key:
         """Returns the cost from which on no candidate is evaluated any more."""
         firsts: dict[tuple[str, str, str], Key] = {}
-        for one in found.meets:
-            kind, key = one.candidate.family.kind, self.key(one.candidate)
+        for tested in result.meets:
+            kind, key = tested.candidate.family.kind, self.key(tested.candidate)
             firsts[kind] = min(key, firsts.get(kind, key))
         ends = [sorted(firsts.values())[kinds - 1]] if len(firsts) >= kinds else []
         ends += [(min(firsts.values())[0] * RUNNER_UP_COST_MAX, math.inf, "")] if firsts else []
         ends += [below] if below is not None else []
         return min(ends, default=(math.inf, math.inf, ""))
 
-    def _boundaries(self, block: range, found: Found) -> list[tuple[int, int]]:
+    def _find_boundaries(self, block: range, result: SearchResult) -> list[tuple[int, int]]:
         """Returns the first member of each family that may meet the limits, by short runs of a few members of all
         families together.
         """
@@ -256,12 +266,12 @@ class Search:
         for number in block:
             members = self._families[number][1]
             begin = 0 if self._bounds is None else self._bounds.first(members)
-            found.skipped["cannot carry the rate"] += begin
+            result.skipped["cannot carry the rate"] += begin
             if begin < len(members):
                 begins[number] = begin
-        return self._firsts(begins, found)
+        return self._bisect(begins, result)
 
-    def _firsts(self, begins: dict[int, int], found: Found) -> list[tuple[int, int]]:
+    def _bisect(self, begins: dict[int, int], result: SearchResult) -> list[tuple[int, int]]:
         """Returns the first member of each family, from a position on, that a short run does not exclude: steps that
         double, then bisection.
         """
@@ -271,14 +281,14 @@ class Search:
         probes = dict(begins)
         failed: set[tuple[int, int]] = set()
         while probes:
-            asked = sorted(probes.items())
-            tested = self._raced([self._families[number][1][place] for number, place in asked])
+            sorted_probes = sorted(probes.items())
+            raced = self._race([self._families[number][1][place] for number, place in sorted_probes])
             probes = {}
-            for (number, place), one in zip(asked, tested, strict=True):
-                if one.is_race:
+            for (number, place), tested in zip(sorted_probes, raced, strict=True):
+                if tested.is_race:
                     low[number] = place
                     failed.add((number, place))
-                    found.fails.append(one)
+                    result.fails.append(tested)
                 else:
                     high[number] = place
                 last = len(self._families[number][1]) - 1
@@ -289,137 +299,146 @@ class Search:
                     probes[number] = (high[number] + low[number]) // 2
         for number, begin in begins.items():
             passed = sum((number, place) not in failed for place in range(begin, low[number] + 1))
-            found.skipped["more drives of the same failed"] += passed
+            result.skipped["more of the same drives failed"] += passed
         return sorted(high.items())
 
-    def _raced(self, candidates: Sequence[Candidate]) -> list[Tested]:
+    def _race(self, candidates: Sequence[Candidate]) -> list[Tested]:
         """Returns verdicts of short runs: whether a limit is missed by far."""
-        tested = []
-        for one in self._at(candidates, self._first):
-            misses = self._misses(one)
+        results = []
+        for tested in self._estimate_all(candidates, self._first):
+            misses = self._misses(tested)
             is_out = misses > DECISIVE_MISS_FACTOR
-            tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
-        return tested
+            results.append(replace(tested, decision="does not" if is_out else "undecided", is_race=is_out))
+        return results
 
-    def _raced_longer(self, candidates: Sequence[Candidate]) -> list[Tested]:
+    def _race_longer(self, candidates: Sequence[Candidate]) -> list[Tested]:
         """Returns verdicts of longer runs, after a candidate of the family has failed, to find one nearer to the limit.
         For secondary questions these runs decide."""
         if self._by_value:
             # More drives lose data more often, but not with more groups, so all members that lose data are evaluated.
             return [
-                replace(one, is_race=one.says == "does not" and not one.is_lost) for one in self._decided(candidates)
+                replace(tested, is_race=tested.decision == "does not" and not tested.is_lost)
+                for tested in self._decide(candidates)
             ]
-        tested = []
-        for one in self._at(candidates, self._plain):
-            pairs = list(zip(self._limits, one.known, strict=True))
-            misses = max(off(limit, known) for limit, known in pairs)
-            says = together([judged(limit, known) for limit, known in pairs])
-            is_out = misses > CACHE_FILLING_FACTOR or says == "does not"
-            tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
-        return tested
+        results = []
+        for tested in self._estimate_all(candidates, self._plain):
+            pairs = list(zip(self._limits, tested.estimates, strict=True))
+            misses = max(miss_factor(limit, estimate) for limit, estimate in pairs)
+            decision = combine_decisions([judge(limit, estimate) for limit, estimate in pairs])
+            is_out = misses > CACHE_FILLING_FACTOR or decision == "does not"
+            results.append(replace(tested, decision="does not" if is_out else "undecided", is_race=is_out))
+        return results
 
-    def _decided(
-        self, candidates: Sequence[Candidate], requests_max: int | None = None, after: int = 0
-    ) -> list[Tested]:
+    def _decide(self, candidates: Sequence[Candidate], requests_max: int | None = None, after: int = 0) -> list[Tested]:
         """Returns verdicts of runs that grow, from above ``after`` to the maximum length, until every limit is met or
         one is missed."""
         if self._by_value:
-            return self._valued(candidates)
+            return self._decide_by_value(candidates)
         most = min(requests_max or self.job.requests_max, self.job.requests_max)
         done: dict[int, Tested] = {}
-        open_ = list(range(len(candidates)))
+        undecided = list(range(len(candidates)))
         requests = min(self._first * GROWTH if not after else after * GROWTH, most)
-        while open_:
-            left = []
-            for number, one in zip(open_, self._at([candidates[n] for n in open_], requests), strict=True):
-                says = together([judged(limit, known) for limit, known in zip(self._limits, one.known, strict=True)])
-                done[number] = replace(one, says=says)
-                if says == "meets":
-                    done[number] = self._with_model(self._confirmed(done[number]))
-                done[number] = self._kept(done[number])
-                if says == "cannot tell" and not done[number].is_lost:
-                    left.append(number)
+        while undecided:
+            still_undecided = []
+            for number, tested in zip(
+                undecided, self._estimate_all([candidates[n] for n in undecided], requests), strict=True
+            ):
+                decision = combine_decisions(
+                    [judge(limit, estimate) for limit, estimate in zip(self._limits, tested.estimates, strict=True)]
+                )
+                done[number] = replace(tested, decision=decision)
+                if decision == "meets":
+                    done[number] = self._apply_model_error(self._confirm(done[number]))
+                done[number] = self._check_durability(done[number])
+                if decision == "undecided" and not done[number].is_lost:
+                    still_undecided.append(number)
             if requests >= most:
                 break
-            open_, requests = left, min(requests * GROWTH, most)
+            undecided, requests = still_undecided, min(requests * GROWTH, most)
         return [done[number] for number in range(len(candidates))]
 
-    def _confirmed(self, one: Tested) -> Tested:
+    def _confirm(self, tested: Tested) -> Tested:
         """Returns the candidate after the longest run if a controller's cache takes writes: the cache's dirty level is
         only known to some percent from the initial short runs, and under heavy load the response time only to 25 %."""
-        host, most = one.candidate.family.host, self.job.requests_max
-        if host is None or not host.cache_bytes or one.requests >= most:
-            return one
-        (longest,) = self._at([one.candidate], most)
-        says = together([judged(*each) for each in zip(self._limits, longest.known, strict=True)])
-        return replace(longest, says=says)
+        host, most = tested.candidate.family.host, self.job.requests_max
+        if host is None or not host.cache_bytes or tested.requests >= most:
+            return tested
+        (longest,) = self._estimate_all([tested.candidate], most)
+        decision = combine_decisions([judge(*each) for each in zip(self._limits, longest.estimates, strict=True)])
+        return replace(longest, decision=decision)
 
-    def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
+    def _decide_by_value(self, candidates: Sequence[Candidate]) -> list[Tested]:
         """Returns verdicts by the figures of single runs; by longer runs if these are near a limit."""
-        found = []
-        for one in self._at(candidates, self._plain):
-            figures = one
-            if 1 / RETEST_FACTOR < self._misses(one) < RETEST_FACTOR:
+        results = []
+        for tested in self._estimate_all(candidates, self._plain):
+            figures = tested
+            if 1 / RETEST_FACTOR < self._misses(tested) < RETEST_FACTOR:
                 longer = min(GROWTH * self._plain, self.job.requests_max)
-                (figures,) = self._at([one.candidate], longer)
-            found.append(self._kept(replace(figures, says="meets" if self._misses(figures) <= 1 else "does not")))
-        return found
+                (figures,) = self._estimate_all([tested.candidate], longer)
+            results.append(
+                self._check_durability(replace(figures, decision="meets" if self._misses(figures) <= 1 else "does not"))
+            )
+        return results
 
-    def _misses(self, one: Tested) -> float:
+    def _misses(self, tested: Tested) -> float:
         """Returns the largest factor by which a limit is missed."""
-        return max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
+        return max(miss_factor(limit, estimate) for limit, estimate in zip(self._limits, tested.estimates, strict=True))
 
-    def _kept(self, one: Tested) -> Tested:
+    def _check_durability(self, tested: Tested) -> Tested:
         """Returns the candidate, failed if it meets all limits but loses data too often."""
-        if one.says == "does not" or self._keeps is None or self._keeps(one.candidate):
-            return one
-        return replace(one, says="does not", is_lost=True)
+        if tested.decision == "does not" or self._is_durable is None or self._is_durable(tested.candidate):
+            return tested
+        return replace(tested, decision="does not", is_lost=True)
 
-    def _with_model(self, one: Tested) -> Tested:
+    def _apply_model_error(self, tested: Tested) -> Tested:
         """Returns the candidate with the model's error, if known: a limit is met only if devices meet it, too."""
-        told = self._simulated.model_error(Ask(one.candidate, one.requests))
-        if told is None:
-            return one
-        columns = ends_of(told)
+        error = self._simulated.model_error(Trial(tested.candidate, tested.requests))
+        if error is None:
+            return tested
+        columns = ends_of(error)
         models: list[tuple[float, float] | None] = []
         for limit in self._limits:
             name = limit.column.removesuffix("_ms")
             unit = "_ms" if limit.is_most else ""
             low, high = (columns.get(f"{name}_model_{end}{unit}") for end in ("low", "high"))
-            is_known = low is not None and high is not None and not limit.kind and not limit.rebuilding
-            models.append((low or 0.0, high or 0.0) if is_known else None)
-        says = together([verdict(*each).says for each in zip(self._limits, one.known, models, strict=True)])
-        return replace(one, says=says, models=tuple(models), model_error=told["learnt_from"])
+            has_interval = low is not None and high is not None and not limit.kind and not limit.rebuilding
+            models.append((low or 0.0, high or 0.0) if has_interval else None)
+        decision = combine_decisions(
+            [verdict(*each).says for each in zip(self._limits, tested.estimates, models, strict=True)]
+        )
+        return replace(tested, decision=decision, models=tuple(models), model_error=error["learnt_from"])
 
-    def least(self, limit: Limit, kinds: int = KINDS) -> Found:
+    def run_for_latency(self, limit: Limit, kinds: int = KINDS) -> SearchResult:
         """Returns the candidates with the lowest figure of a limit: of each family the one with most drives, since it
         is the fastest. Their number is halved repeatedly, in longer runs of the same requests."""
-        found = Found()
+        result = SearchResult()
         pool = [members[-1] for _, members in self._families]
-        found.skipped["fewer drives of the same"] = sum(len(members) - 1 for _, members in self._families)
+        result.skipped["fewer of the same drives"] = sum(len(members) - 1 for _, members in self._families)
         requests, place = self._first, self._limits.index(limit)
         while len(pool) > 2 * kinds and requests < self.job.requests_max:
-            tested = self._raced(pool) if requests == self._first else self._at(pool, requests)
-            found.fails += [one for one in tested if one.is_race]
-            alive = sorted((one for one in tested if not one.is_race), key=lambda one: self._figure(one, place))
-            half = max(2 * kinds, math.ceil(len(alive) / 2))
-            found.fails += alive[half:]
-            pool = [one.candidate for one in alive[:half]]
-            if len(alive) <= 2 * kinds:
+            evaluated = self._race(pool) if requests == self._first else self._estimate_all(pool, requests)
+            result.fails += [tested for tested in evaluated if tested.is_race]
+            remaining = sorted(
+                (tested for tested in evaluated if not tested.is_race), key=lambda tested: self._figure(tested, place)
+            )
+            half = max(2 * kinds, math.ceil(len(remaining) / 2))
+            result.fails += remaining[half:]
+            pool = [tested.candidate for tested in remaining[:half]]
+            if len(remaining) <= 2 * kinds:
                 break
             requests *= 2
-        for one in sorted(self._decided(pool), key=lambda one: self._figure(one, place)):
-            found.of(one.says).append(one)
-        return found
+        for tested in sorted(self._decide(pool), key=lambda tested: self._figure(tested, place)):
+            result.of(tested.decision).append(tested)
+        return result
 
-    def _at(self, candidates: Sequence[Candidate], requests: int) -> list[Tested]:
+    def _estimate_all(self, candidates: Sequence[Candidate], requests: int) -> list[Tested]:
         """Returns the figures after this many requests, without verdicts on the limits."""
-        known = [self._simulated.known(limit, candidates, requests) for limit in self._limits]
+        estimates = [self._simulated.estimate(limit, candidates, requests) for limit in self._limits]
         return [
-            Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", requests)
+            Tested(candidate, tuple(by_limit[number] for by_limit in estimates), "undecided", requests)
             for number, candidate in enumerate(candidates)
         ]
 
-    def _figure(self, one: Tested, place: int) -> tuple[float, Key]:
-        value = one.known[place].value
-        return math.inf if value is None else value, self.key(one.candidate)
+    def _figure(self, tested: Tested, place: int) -> tuple[float, Key]:
+        value = tested.estimates[place].value
+        return math.inf if value is None else value, self.key(tested.candidate)

@@ -75,43 +75,44 @@ class Host:
 def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
     """Returns an array as a host. Raises ``InputError`` if that is not possible."""
     blueprint = system_blueprint(name, files)
-    called = os.path.basename(name).removesuffix(".toml")
+    array_name = os.path.basename(name).removesuffix(".toml")
     if blueprint["kind"] != "array":
-        raise InputError(f"{name}: is a single drive; an array is allowed, whose drives are replaced", key="host")
-    told = tomllib.loads(blueprint["text"])
-    if len(told["groups"]) != 1 or "pool" in told["groups"][0]:
+        raise InputError(f"{name}: is a single drive; name an array, whose drives are replaced", key="host")
+    array_file = tomllib.loads(blueprint["text"])
+    if len(array_file["groups"]) != 1 or "pool" in array_file["groups"][0]:
         raise InputError(
-            f"{name}: has {len(told['groups'])} groups, or a pool; one group of a level is allowed", key="host"
+            f"{name}: has {len(array_file['groups'])} RAID groups, or a pool; name an array with one RAID group",
+            key="host",
         )
-    first, *rest = told["drives"]
+    first, *rest = array_file["drives"]
     interface = Drive.load(first["drive"]).summary["interface"]
-    memory = told.get("controller", {}).get("cache", {}).get("memory")
+    memory = array_file.get("controller", {}).get("cache", {}).get("memory")
     return Host(
-        called,
+        array_name,
         name,
         blueprint,
         TAKES.get(interface, (interface,)),
-        Level(told["groups"][0]["level"]).has_records,
-        told["groups"][0].get("stripe_unit", ""),
+        Level(array_file["groups"][0]["level"]).has_records,
+        array_file["groups"][0].get("stripe_unit", ""),
         0 if memory is None else _native.parse_bytes(memory),
-        tuple((one["drive"], one.get("count", 1)) for one in rest),
-        book.price(called),
+        tuple((table["drive"], table.get("count", 1)) for table in rest),
+        book.price(array_name),
     )
 
 
 def classes_of(drive: Drive) -> frozenset[str]:
     """Returns the classes by which a drive can be named."""
-    told = drive.summary
+    summary = drive.summary
     if drive.kind == "volume":
         return frozenset({"volume"})
     if drive.kind == "ssd":
-        return frozenset({"ssd", "flash", "nvme" if told["interface"] == "nvme" else f"{told['interface']}-ssd"})
-    rpm = told["rpm"]
-    found = {"disk", f"{rpm / 1000:g}k"}
-    bits = next((float(one["value"]) for one in drive.stated if one["key"] == "reliability.bits_per_error"), 0.0)
+        return frozenset({"ssd", "flash", "nvme" if summary["interface"] == "nvme" else f"{summary['interface']}-ssd"})
+    rpm = summary["rpm"]
+    names = {"disk", f"{rpm / 1000:g}k"}
+    bits = next((float(value["value"]) for value in drive.stated if value["key"] == "reliability.bits_per_error"), 0.0)
     if 7000 <= rpm < 8000 and bits >= RELIABLE_BITS:
-        found.add("nearline")
-    return frozenset(found)
+        names.add("nearline")
+    return frozenset(names)
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,10 @@ class Family:
         """Its name without the number of drives."""
         if self.offer is not None:
             values = self.offer.values.items()
-            told = (f"{value}/s" if key == "volume.iops" else value for key, value in values if key != "volume.type")
-            return ", ".join([self.offer.type, *told])
+            settings = (
+                f"{value}/s" if key == "volume.iops" else value for key, value in values if key != "volume.type"
+            )
+            return ", ".join([self.offer.type, *settings])
         assert self.host is not None
         assert self.model is not None
         settings = (f"{key} {value}" for key, value in self.settings)
@@ -215,14 +218,14 @@ class Space:
 
 def array_of(candidate: Candidate, name: str = "") -> Array | Drive:
     """Returns the completed system of a candidate. Raises ``InputError`` if it is impossible."""
-    ((kind, told),) = _native.describe_points(blueprint_of(candidate.family), [list(candidate.fields())])
+    ((kind, description),) = _native.describe_points(blueprint_of(candidate.family), [list(candidate.fields())])
     if kind != "described":
-        raise InputError(f"{candidate.name}: {told}")
-    called = name or candidate.name
-    if "array" in told:
-        return Array(called, told["array"])
-    ((of, description),) = told["drive"].items()
-    return Drive(called, description, kind=of)
+        raise InputError(f"{candidate.name}: {description}")
+    system_name = name or candidate.name
+    if "array" in description:
+        return Array(system_name, description["array"])
+    ((drive_kind, drive_description),) = description["drive"].items()
+    return Drive(system_name, drive_description, kind=drive_kind)
 
 
 def toml_of(candidate: Candidate) -> str:

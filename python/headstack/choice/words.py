@@ -1,4 +1,4 @@
-"""Figures and sentences of an answer, shared by terminal, ticket and page."""
+"""Formats the figures and sentences of an answer for terminal, ticket and page."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
-from headstack.choice.answer import Answer, Choice, Durability, Part, Relaxed, Says, Verdict, is_decided
+from headstack.choice.answer import SSD_STATE, Answer, Choice, Decision, Durability, Part, Relaxed, Verdict, is_decided
 
 MOST_DECIMALS = 9
 FEW = 3
 """Digits of a figure whose interval is unknown."""
 HOW = {
-    "stated": "by what is stated of them",
-    "bound": "by a bound on what their drives can do",
-    "monotone": "since more drives of the same failed",
+    "stated": "by stated properties",
+    "bound": "by the throughput bound of their drives",
+    "monotone": "more of the same drives failed",
     "simulated": "by their own simulation",
-    "dearer": "not looked at",
+    "dearer": "not simulated",
 }
 TIMES = 1
-"""Headroom from which it is expressed as a factor, not in percent."""
+"""Minimum headroom that is expressed as a factor instead of in percent."""
 LISTED = 6
-"""Maximum number of items of a list in a sentence; the rest is counted."""
+"""Maximum number of items listed in a sentence; the others are counted."""
 
 WITHOUT = "without"
 """The value of a constraint that is dropped."""
 
-Said = tuple[str, str]
-"""The subject of a sentence, and the sentence."""
+NOTE_PRIORITY = (
+    *("undecided", SSD_STATE, "breaks first", "carries", "binding", "not enough"),
+    *("warning", "another wins", "next upgrade", "bottleneck", "left out"),
+)
+"""Subjects of the remarks that a summary takes, the most important first."""
+
+Remark = tuple[str, str]
+"""A subject, and a sentence about it."""
 
 
 # Figures.
@@ -44,15 +50,15 @@ def decimals_of(verdict: Verdict) -> int:
     if half_width > 0:
         power = math.floor(math.log10(half_width))
         # A half-width that begins with 1 justifies another digit.
-        known = -power + (half_width < 2 * 10.0**power)
+        significant = -power + (half_width < 2 * 10.0**power)
     else:
-        known = FEW - 1 - math.floor(math.log10(abs(verdict.value or verdict.limit_value) or 1.0))
+        significant = FEW - 1 - math.floor(math.log10(abs(verdict.value or verdict.limit_value) or 1.0))
 
     def blurs(decimals: int) -> bool:
         return any(end != verdict.limit_value and round(end, decimals) == verdict.limit_value for end in ends)
 
     more = range(3 if is_decided(verdict.says) else 1)
-    shown = next((known + extra for extra in more if not blurs(known + extra)), known)
+    shown = next((significant + extra for extra in more if not blurs(significant + extra)), significant)
     return min(shown, MOST_DECIMALS)
 
 
@@ -100,9 +106,9 @@ def amount(value: float, unit: str) -> str:
     return dollars(value) if unit == "$" else f"{short(value)} {unit}"
 
 
-def per(figure: str, unit: str) -> str:
+def with_unit(figure_text: str, unit: str) -> str:
     """Formats a figure with its unit: ``412/s``, ``17.2 ms``."""
-    return f"{figure}/s" if unit == "1/s" else f"{figure} {unit}"
+    return f"{figure_text}/s" if unit == "1/s" else f"{figure_text} {unit}"
 
 
 def capacity(size_bytes: float) -> str:
@@ -123,10 +129,10 @@ def percent(share: float) -> str:
     return f"{short(100 * share, 2)} %"
 
 
-def odds(probability: float) -> str:
+def format_odds(probability: float) -> str:
     """Formats an annual probability as odds.
 
-    >>> odds(0.03), odds(7.4e-7), odds(7.4e-12)
+    >>> format_odds(0.03), format_odds(7.4e-7), format_odds(7.4e-12)
     ('3 %', '1 in 1,400,000', '7.4e-12')
     """
     if probability >= 1e-3 or probability <= 0:
@@ -146,21 +152,21 @@ def spaced(text: str) -> str:
     return re.sub(r"^([\d.,]+)(?=[A-Za-z%])", r"\1 ", text)
 
 
-def asked(constraint: str) -> tuple[str, str, str]:
-    """Returns what is constrained, to what value, and in what state.
+def split_constraint(constraint: str) -> tuple[str, str, str]:
+    """Returns the quantity that is constrained, its value, and the condition, empty in normal service.
 
-    >>> asked("p99=20ms while rebuilding")
+    >>> split_constraint("p99=20ms while rebuilding")
     ('p99', '20 ms', ' while rebuilding')
     """
-    what, _, value = constraint.partition("=")
+    name, _, value = constraint.partition("=")
     value, gap, condition = value.partition(" while ")
-    return what, spaced(value), gap + condition
+    return name, spaced(value), gap + condition
 
 
 # Verdicts on limits.
 
 
-def interval(verdict: Verdict) -> str:
+def format_interval(verdict: Verdict) -> str:
     """Formats the confidence interval; empty if unknown."""
     if verdict.low is None or verdict.high is None:
         return ""
@@ -168,66 +174,65 @@ def interval(verdict: Verdict) -> str:
     return f"{rounded(verdict.low, decimals)} to {rounded(verdict.high, decimals)}"
 
 
-def figure(verdict: Verdict) -> str:
+def format_figure(verdict: Verdict) -> str:
     """Formats the figure without its unit."""
-    return "without end" if verdict.value is None else rounded(verdict.value, decimals_of(verdict))
+    return "unbounded" if verdict.value is None else rounded(verdict.value, decimals_of(verdict))
 
 
-def limit_of(verdict: Verdict) -> str:
+def format_limit(verdict: Verdict) -> str:
     """Formats the limit with its unit."""
-    return per(f"{verdict.limit_value:,.10g}", verdict.unit)
+    return with_unit(f"{verdict.limit_value:,.10g}", verdict.unit)
 
 
-def verdict_word(says: Says) -> str:
-    """Formats a verdict on a limit for cells of tables."""
-    match says:
+def format_decision(decision: Decision) -> str:
+    """Formats the decision on a limit for cells of tables."""
+    match decision:
         case "meets":
             return "met"
         case "does not":
             return "not met"
-        case "cannot tell":
-            return "cannot tell"
-    assert_never(says)
+        case "undecided":
+            return "undecided"
+    assert_never(decision)
 
 
-def verdict_said(verdict: Verdict) -> str:
+def format_verdict(verdict: Verdict) -> str:
     """Formats a limit, the figure with its interval, and the verdict.
 
-    >>> verdict_said(Verdict("p99=20ms", "meets", "ms", 20, 17.23, 16.8, 17.9))
+    >>> format_verdict(Verdict("p99=20ms", "meets", "ms", 20, 17.23, 16.8, 17.9))
     'p99 17.2 ms (16.8 to 17.9), limit 20 ms: met'
     """
-    what, _, condition = asked(verdict.limit)
+    name, _, condition = split_constraint(verdict.limit)
+    limit = f"limit {format_limit(verdict)}: {format_decision(verdict.says)}"
     if verdict.value is None:
-        return (
-            f"{what}{condition}: requests pile up without end, limit {limit_of(verdict)}: {verdict_word(verdict.says)}"
-        )
-    found = per(figure(verdict), verdict.unit)
-    between = interval(verdict)
+        return f"{name}{condition}: the queue grows without bound, {limit}"
+    value_text = with_unit(format_figure(verdict), verdict.unit)
+    interval = format_interval(verdict)
     reason = f" ({verdict.why})" if verdict.why else ""
-    within = f" ({between})" if between else ""
-    return f"{what}{condition} {found}{within}, limit {limit_of(verdict)}: {verdict_word(verdict.says)}{reason}"
+    within = f" ({interval})" if interval else ""
+    return f"{name}{condition} {value_text}{within}, {limit}{reason}"
 
 
-def price_said(answer: Answer, choice: Choice) -> str:
+def format_price(answer: Answer, choice: Choice) -> str:
     """Formats the value of the objective, and the price if that is not the objective."""
-    of_volume = monthly(choice)
-    price = dollars(choice.usd) + (f" ({of_volume})" if of_volume else "")
+    volume_price = format_monthly(choice)
+    price = dollars(choice.usd) + (f" ({volume_price})" if volume_price else "")
     if answer.unit == "$":
         return price
-    what = f"{answer.objective} " if answer.unit not in ("W", answer.objective) else ""
-    return f"{what}{amount(choice.cost, answer.unit)}; {price}"
+    objective = f"{answer.objective} " if answer.unit not in ("W", answer.objective) else ""
+    return f"{objective}{amount(choice.cost, answer.unit)}; {price}"
 
 
-def monthly(choice: Choice) -> str:
+def format_monthly(choice: Choice) -> str:
     """Formats monthly payments: the amount per month, and the duration."""
     months = {part.quantity for part in choice.parts if part.unit == "month"}
     usd = sum(part.usd for part in choice.parts if part.unit == "month")
     return f"{dollars(usd)} a month for {months.pop():,g} months" if len(months) == 1 else ""
 
 
-def choice_said(answer: Answer, choice: Choice) -> str:
+def format_choice(answer: Answer, choice: Choice) -> str:
     """Describes a system in one sentence: its price and each limit."""
-    return "; ".join([f"{choice.name}: {price_said(answer, choice)}", *map(verdict_said, choice.verdicts)])
+    return "; ".join([f"{choice.name}: {format_price(answer, choice)}", *map(format_verdict, choice.verdicts)])
 
 
 # Sentences.
@@ -236,57 +241,68 @@ def choice_said(answer: Answer, choice: Choice) -> str:
 def headline(answer: Answer) -> str:
     """Returns the answer in one sentence, with the number and its interval."""
     if answer.best is not None:
-        return f"Take {choice_said(answer, answer.best)}."
+        return f"Take {format_choice(answer, answer.best)}."
     count = f"{answer.candidates:,} candidate{'s' * (answer.candidates != 1)}"
-    said = f"Nothing of {count} meets every limit"
+    sentence = f"No system meets every limit ({count} searched)"
     if answer.undecided:
-        said = f"Nothing of {count} is known to meet every limit; of {len(answer.undecided):,} it cannot be told"
+        sentence = f"No system is certain to meet every limit ({count} searched, {len(answer.undecided):,} undecided)"
     if answer.nearest is None:
-        return f"{said}."
-    return f"{said}. Nearest: {choice_said(answer, answer.nearest)}."
+        return f"{sentence}."
+    return f"{sentence}. Nearest: {format_choice(answer, answer.nearest)}."
 
 
-def remarks(answer: Answer) -> list[Said]:
+def remarks(answer: Answer) -> list[Remark]:
     """Returns further remarks, the most useful first, each with its subject."""
     shown = answer.best or answer.nearest
-    said = [*_growth(answer), *_relaxed(answer), *_sensitivity(answer), *_upgrade(answer), *_unsure(answer)]
+    all_remarks = [*_growth(answer), *_relaxed(answer), *_sensitivity(answer), *_upgrade(answer), *_undecided(answer)]
     if shown is not None:
-        said += [*_durability(shown.durability), *_errors(shown)]
-    return [*said, *_looked_at(answer), *(("warning", text) for text in answer.warnings)]
+        all_remarks += [*_durability(shown.durability), *_errors(shown)]
+    return [*all_remarks, *_search_effort(answer), *(("warning", text) for text in answer.warnings)]
 
 
-def prices_said(choice: Choice) -> list[str]:
+def select_notes(answer: Answer, count: int) -> list[Remark]:
+    """Returns the most important remarks by ``NOTE_PRIORITY``, at most ``count``, one per subject."""
+    by_topic: dict[str, Remark] = {}
+    for subject, sentence in remarks(answer):
+        by_topic.setdefault(SSD_STATE if sentence.startswith(SSD_STATE) else subject, (subject, sentence))
+    return [by_topic[topic] for topic in NOTE_PRIORITY if topic in by_topic][:count]
+
+
+def format_price_items(choice: Choice) -> list[str]:
     """Returns the lines of a price, each with its date and source."""
-    return [f"{part_said(part)} = {dollars(part.quantity * part.usd)} ({dated(part)})" for part in choice.parts]
+    return [
+        f"{format_price_item(part)} = {dollars(part.quantity * part.usd)} ({format_price_date(part)})"
+        for part in choice.parts
+    ]
 
 
-def part_said(part: Part) -> str:
+def format_price_item(part: Part) -> str:
     """Describes an item with its price.
 
-    >>> part_said(Part("exos-x18-18tb", 8, 289, "2026-01", "a shop"))
+    >>> format_price_item(Part("exos-x18-18tb", 8, 289, "2026-01", "a shop"))
     '8 x exos-x18-18tb at $289'
     """
     unit = f" {part.unit}s of" if part.unit == "month" else f" {part.unit} of" if part.unit else " x"
-    return f"{quantity_of(part)}{unit} {part.item} at {dollars(part.usd)}"
+    return f"{format_quantity(part)}{unit} {part.item} at {dollars(part.usd)}"
 
 
-def quantity_of(part: Part) -> str:
+def format_quantity(part: Part) -> str:
     """Formats an amount: non-integers are expected or computed values, with few digits."""
     is_whole = part.quantity == round(part.quantity)
     return f"{part.quantity:,.0f}" if is_whole else short(part.quantity, FEW + 1)
 
 
-def dated(part: Part) -> str:
+def format_price_date(part: Part) -> str:
     """Formats the date and source of a price."""
     return f"{part.date or 'assumed'}, {part.source}" if part.source else part.date or "assumed"
 
 
-def _growth(answer: Answer) -> Iterator[Said]:
+def _growth(answer: Answer) -> Iterator[Remark]:
     best = answer.best
     if best is None:
         return
     if best.relief_percent is not None:
-        saves = f"a tenth less time there shortens the response by {percent(best.relief_percent / 100)}"
+        saves = f"10 % less time there reduces the latency by {percent(best.relief_percent / 100)}"
         yield "bottleneck", f"{best.bottleneck}: {saves}"
     if best.breaks_first:
         yield "breaks first", best.breaks_first + (f"; {_carries(best)}" if best.rate_at_limit is not None else "")
@@ -298,47 +314,47 @@ def _carries(choice: Choice) -> str:
     rate = f"carries {short(choice.rate_at_limit or 0.0)}/s within the limits"
     if choice.headroom is None or choice.rate_per_s is None:
         return rate
-    job = f"the {short(choice.rate_per_s)}/s of the job"
+    job = f"the job's {short(choice.rate_per_s)}/s"
     if choice.headroom >= TIMES:
         return f"{rate}, {short(1 + choice.headroom, 2)} times {job}"
     return f"{rate}, {percent(abs(choice.headroom))} {'more' if choice.headroom >= 0 else 'less'} than {job}"
 
 
-def _instead(one: Relaxed) -> str:
-    what, value, condition = asked(one.constraint)
-    if one.to == WITHOUT:
-        return f"{WITHOUT} {what} {value}{condition}"
-    return f"{what}{condition} {spaced(one.to)} instead of {value}"
+def _describe_relaxed(relaxed: Relaxed) -> str:
+    name, value, condition = split_constraint(relaxed.constraint)
+    if relaxed.to == WITHOUT:
+        return f"{WITHOUT} {name} {value}{condition}"
+    return f"{name}{condition} {spaced(relaxed.to)} instead of {value}"
 
 
-def _relaxed(answer: Answer) -> Iterator[Said]:
+def _relaxed(answer: Answer) -> Iterator[Remark]:
     if answer.best is None:
-        for one in answer.relaxed:
-            if one.best is not None:
-                yield "binding", f"{_instead(one)} would do: {one.best}"
-        still = [_instead(one) for one in answer.relaxed if one.best is None]
+        for relaxed in answer.relaxed:
+            if relaxed.best is not None:
+                yield "binding", f"{_describe_relaxed(relaxed)} allows {relaxed.best}"
+        still = [_describe_relaxed(relaxed) for relaxed in answer.relaxed if relaxed.best is None]
         if still:
-            yield "not enough", listed(still, "; ")
+            yield "not enough", join_listed(still, "; ")
         return
-    for one in answer.relaxed:
-        if one.is_binding and one.best is not None:
-            saves = f"saves {amount(one.saves, answer.unit)}" if one.saves else "saves nothing"
-            yield "binding", f"{_instead(one)} {saves}: {one.best} wins"
-    loose = [one for one in answer.relaxed if not one.is_binding]
+    for relaxed in sorted(answer.relaxed, key=lambda relaxed: -relaxed.saves):
+        if relaxed.is_binding and relaxed.best is not None:
+            saves = f"saves {amount(relaxed.saves, answer.unit)}" if relaxed.saves else "saves nothing"
+            yield "binding", f"{_describe_relaxed(relaxed)} {saves}: {relaxed.best} wins"
+    loose = [relaxed for relaxed in answer.relaxed if not relaxed.is_binding]
     if loose:
-        yield "not binding", listed([_instead(one) for one in loose], "; ")
+        yield "not binding", join_listed([_describe_relaxed(relaxed) for relaxed in loose], "; ")
 
 
-def _sensitivity(answer: Answer) -> Iterator[Said]:
-    for one in answer.sensitivity:
-        if one.is_changed:
-            yield "another wins", f"with {one.change} {one.best} wins at {dollars(one.usd)}"
-    same = [one.change for one in answer.sensitivity if not one.is_changed]
+def _sensitivity(answer: Answer) -> Iterator[Remark]:
+    for sensitivity in answer.sensitivity:
+        if sensitivity.is_changed:
+            yield "another wins", f"with {sensitivity.change}: {sensitivity.best} at {dollars(sensitivity.usd)}"
+    same = [sensitivity.change for sensitivity in answer.sensitivity if not sensitivity.is_changed]
     if same:
-        yield "the same wins", f"with {listed(same, '; ')}"
+        yield "same winner", f"with {join_listed(same, '; ')}"
 
 
-def _upgrade(answer: Answer) -> Iterator[Said]:
+def _upgrade(answer: Answer) -> Iterator[Remark]:
     upgrade, best = answer.upgrade, answer.best
     if upgrade is None or best is None:
         return
@@ -357,80 +373,83 @@ def _more_load(upgrade: Choice, best: Choice) -> str:
     return f"; carries {least}{short(carries)}/s, {percent(carries / base - 1)} more than the best"
 
 
-def _unsure(answer: Answer) -> Iterator[Said]:
-    for one in answer.undecided[:LISTED]:
-        open_ones = "; ".join(verdict_said(v) for v in one.verdicts if v.says == "cannot tell")
-        yield "cannot tell", f"{one.name}: {price_said(answer, one)}" + (f"; {open_ones}" if open_ones else "")
-    if len(answer.undecided) > LISTED:
-        yield "cannot tell", f"{len(answer.undecided) - LISTED:,} more"
-    if answer.undecided and answer.best is not None:
-        misses = answer.best.cost - min(one.cost for one in answer.undecided)
+def _undecided(answer: Answer) -> Iterator[Remark]:
+    for choice in answer.undecided[:LISTED]:
+        open_verdicts = "; ".join(format_verdict(v) for v in choice.verdicts if v.says == "undecided")
         yield (
-            "may miss the least",
-            f"by {amount(misses, answer.unit)} at most, if the cheapest of these meets its limits",
+            "undecided",
+            f"{choice.name}: {format_price(answer, choice)}" + (f"; {open_verdicts}" if open_verdicts else ""),
+        )
+    if len(answer.undecided) > LISTED:
+        yield "undecided", f"{len(answer.undecided) - LISTED:,} more"
+    if answer.undecided and answer.best is not None:
+        saving = answer.best.cost - min(choice.cost for choice in answer.undecided)
+        yield (
+            "possible saving",
+            f"{amount(saving, answer.unit)} at most, if the cheapest undecided system meets its limits",
         )
     if answer.alike:
-        yield "cannot be told apart", f"from the best: {listed(answer.alike, '; ')}"
+        yield "indistinguishable", f"from the best: {join_listed(answer.alike, '; ')}"
     if answer.tell_apart:
-        yield "what would tell", answer.tell_apart
+        yield "to decide", answer.tell_apart
 
 
-def _durability(durability: Durability | None) -> Iterator[Said]:
+def _durability(durability: Durability | None) -> Iterator[Remark]:
     if durability is None:
         return
     d = durability
-    lost, unread = odds(d.loss_a_year), f"{d.unreadable_a_year:.2g}"
+    lost, unread = format_odds(d.loss_a_year), f"{d.unreadable_a_year:.2g}"
     yield (
         "durability",
-        f"data are lost with a probability of {lost} a year, more drives failing than the level survives",
+        f"the probability of data loss is {lost} per year (more drives fail than the level survives)",
     )
     yield (
         "durability",
-        f"{unread} rebuilds a year meet an unreadable sector that nothing repairs, by the data sheet's bound",
+        f"{unread} rebuilds per year meet an unreadable sector that cannot be repaired (bound of the data sheet)",
     )
     yield (
-        "which rests on",
-        f"{d.afr_percent:g} % of drives fail a year ({d.afr_source}), a rebuild takes {short(d.rebuild_h)} h "
+        "durability inputs",
+        f"{d.afr_percent:g} % of drives fail per year ({d.afr_source}); a rebuild takes {short(d.rebuild_h)} h "
         f"({d.rebuild_source})",
     )
 
 
-def _errors(choice: Choice) -> Iterator[Said]:
+def _errors(choice: Choice) -> Iterator[Remark]:
     if choice.model_error:
         yield "model error", choice.model_error
     for verdict in choice.verdicts:
         if verdict.model_low is not None and verdict.model_high is not None:
-            what, _, condition = asked(verdict.limit)
-            between = f"{short(verdict.model_low)} to {short(verdict.model_high)}"
-            yield "devices", f"nine of ten have a {what}{condition} of {per(between, verdict.unit)}"
+            name, _, condition = split_constraint(verdict.limit)
+            interval = f"{short(verdict.model_low)} to {short(verdict.model_high)}"
+            yield "prediction interval", f"{name}{condition} {with_unit(interval, verdict.unit)} for 90 % of devices"
     if choice.verdicts:
-        yield "simulated", f"{max(v.requests for v in choice.verdicts):,} requests for this one"
+        yield "simulated", f"{max(v.requests for v in choice.verdicts):,} requests for this system"
 
 
-def _looked_at(answer: Answer) -> Iterator[Said]:
+def _search_effort(answer: Answer) -> Iterator[Remark]:
     yield (
         "candidates",
-        f"{answer.candidates:,}; {answer.simulated:,} simulated, with {answer.requests:,} requests in all",
+        f"{answer.candidates:,}; {answer.simulated:,} simulated, with {answer.requests:,} requests in total",
     )
     for reason in answer.left_out:
         yield "left out", f"{reason.candidates:,}: {reason.why} ({HOW[reason.how]})"
 
 
-def listed(items: Sequence[str], between: str = ", ") -> str:
-    """Lists some items; of many, the rest is counted.
+def join_listed(items: Sequence[str], between: str = ", ") -> str:
+    """Joins the first ``LISTED`` items and counts the rest.
 
-    >>> listed(["a", "b"])
+    >>> join_listed(["a", "b"])
     'a, b'
     """
     more = len(items) - LISTED
     return between.join([*items[:LISTED], *([f"{more:,} more"] if more > 0 else [])])
 
 
-def every(answer: Answer) -> list[Choice]:
+def all_choices(answer: Answer) -> list[Choice]:
     """Returns all systems named in an answer, each once, the best first and the others by cost."""
     first = [answer.best, answer.nearest]
     rest = [*answer.runners_up, *answer.undecided, answer.upgrade, *answer.frontier, *answer.looked_at]
-    known: Iterable[Choice] = (one for one in [*first, *rest] if one is not None)
-    found = {one.name: one for one in reversed(list(known))}
+    named: Iterable[Choice] = (choice for choice in [*first, *rest] if choice is not None)
+    by_name = {choice.name: choice for choice in reversed(list(named))}
     best = answer.best.name if answer.best else ""
-    return sorted(found.values(), key=lambda one: (one.name != best, one.cost, one.name))
+    return sorted(by_name.values(), key=lambda choice: (choice.name != best, choice.cost, choice.name))

@@ -1,4 +1,4 @@
-"""``headstack catalog``: everything that ships with headstack and can be named in a command."""
+"""``headstack catalog``: drives, arrays, workloads, scenarios and prices that ship with headstack."""
 
 from __future__ import annotations
 

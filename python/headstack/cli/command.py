@@ -1,4 +1,4 @@
-"""The help of commands: a screen of what most people need, and the rest with ``--help --all``."""
+"""The help of commands: one screen with the most used options, and all of them with ``--help --all``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import click
 
 ALL = f"{__name__}.all"
-"""The entry of a command's context that says whether help shows everything."""
+"""Key of the command's context that is true if help shows everything."""
 LINES_MAX = 45
-"""Longer help is shortened."""
+"""Maximum number of lines of help before it is shortened."""
 
 FIRST: dict[str, tuple[str, ...]] = {
     "run": (
@@ -102,21 +102,21 @@ class Brief(click.Command):
         return super().parse_args(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
-        """The whole help where it is short or ``--all`` is given, else what most people need."""
+        """Returns the complete help if it is short or ``--all`` is set, otherwise the shortened help."""
         whole = super().get_help(ctx)
         words = " ".join(ctx.command_path.split()[1:])
         if ctx.meta.get(ALL) or whole.count("\n") < LINES_MAX or words not in FIRST:
             return whole
-        return shortened(self, ctx, FIRST[words])
+        return format_short_help(self, ctx, FIRST[words])
 
-    def by_itself(self) -> click.Command:
-        """The command that has the options: a group has that of its command without a name."""
+    def default_command(self) -> click.Command:
+        """Returns the command with the options: itself, or the default command of a group."""
         return self
 
 
-def shortened(whole: Brief, ctx: click.Context, first: tuple[str, ...]) -> str:
-    """The summary, the examples and the most used options of a command, and its subcommands."""
-    command = whole.by_itself()
+def format_short_help(whole: Brief, ctx: click.Context, first: tuple[str, ...]) -> str:
+    """Formats the summary, the examples, the most used options and the subcommands of a command."""
+    command = whole.default_command()
     formatter = ctx.make_formatter()
     command.format_usage(ctx, formatter)
     formatter.write_paragraph()
@@ -139,17 +139,17 @@ def shortened(whole: Brief, ctx: click.Context, first: tuple[str, ...]) -> str:
 
 
 def paragraphs_of(command: click.Command) -> list[str]:
-    """The paragraphs of the help text."""
+    """Returns the paragraphs of the help text."""
     return textwrap.dedent(command.help or "").strip().split("\n\n")
 
 
 def summary_of(command: click.Command) -> str:
-    """The first paragraph of the help text."""
+    """Returns the first paragraph of the help text."""
     return " ".join(paragraphs_of(command)[0].split())
 
 
 def examples_of(command: click.Command) -> Iterator[str]:
-    """The first paragraph of whole commands of the help text, line by line."""
+    """Yields the lines of the first paragraph of examples in the help text."""
     for paragraph in paragraphs_of(command):
         lines = paragraph.split("\n")
         if lines[0].strip() == "\b" and any(line.strip().startswith("headstack ") for line in lines):

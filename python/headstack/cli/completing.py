@@ -1,4 +1,4 @@
-"""What the shell completes: names of the catalogue, members of closed lists, files where files belong."""
+"""Shell completion: parameter types that complete catalogue names, closed lists and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headstack.cli.files import AnyFile, Source
 Items = list[CompletionItem[Any]]
 
 RANGES = ("0%..50%", "50%..100%", "0%..10%", "90%..100%")
-"""After ``NAME@``: halves, and both edges."""
+"""Ranges to complete after ``NAME@``: both halves and both edges."""
 
 BASH = """\
 %(complete_func)s() {
@@ -54,7 +54,7 @@ function %(complete_func)s
     set -lx COMP_WORDS (commandline -cp)
     set -lx COMP_CWORD (commandline -t)
     for answer in (%(prog_name)s)
-        # Comma lists have commas of their own.
+        # A value may itself contain commas.
         set -l parts (string split -m 1 , -- $answer)
         switch $parts[1]
             case dir
@@ -70,47 +70,47 @@ complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)"
 """
 
 
-class Whole:
-    """What is common to the shells: an option and its value in one word are completed as one."""
+class WholeWords:
+    """Base of all shells: completes ``--option=VALUE`` as one word."""
 
     def get_completions(self, args: list[str], incomplete: str) -> Items:
-        """Completions of a word, each as the whole word."""
-        found: Items = super().get_completions(args, incomplete)  # type: ignore[misc]
+        """Returns the completions of a word, each as the whole word."""
+        items: Items = super().get_completions(args, incomplete)  # type: ignore[misc]
         option, equals, _ = incomplete.partition("=")
         if not (equals and option.startswith("-")):
-            return found
+            return items
         return [
             CompletionItem(f"{option}={item.value}", item.type, item.help) if item.type == "plain" else item
-            for item in found
+            for item in items
         ]
 
 
-class Bash(Whole, BashComplete):
-    """Bash, which breaks words at ``@``, ``=`` and ``:`` and replaces what it has after the last of them."""
+class Bash(WholeWords, BashComplete):
+    """Bash, which breaks words at ``@``, ``=`` and ``:`` and replaces only the text after the last of them."""
 
     source_template = BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is being typed, and this."""
+        """Returns the complete words, and the word being typed."""
         line = os.environ["COMP_LINE"]
         words = split_arg_string(line)
         self._typed = "" if line[-1:].isspace() else words.pop()
         return words[1:], self._typed
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """What replaces the part of the word that bash asks for."""
+        """Formats the part of a completion that bash inserts."""
         breaks = set(os.environ.get("COMP_WORDBREAKS", "")) - set(" \t\n\"'")
-        # It breaks before ``@``, for the names of hosts, and after all others.
+        # Bash breaks before ``@``, for host names, and after all others.
         places = (place + (letter != "@") for place, letter in enumerate(self._typed) if letter in breaks)
-        kept = max(places, default=0)
-        return f"{item.type},{str(item.value).removeprefix(self._typed[:kept])}"
+        replaced_from = max(places, default=0)
+        return f"{item.type},{str(item.value).removeprefix(self._typed[:replaced_from])}"
 
 
-class Zsh(Whole, ZshComplete):
+class Zsh(WholeWords, ZshComplete):
     """Zsh."""
 
 
-class Fish(Whole, FishComplete):
+class Fish(WholeWords, FishComplete):
     """Fish."""
 
     source_template = FISH
@@ -123,7 +123,7 @@ for shell in SHELLS.values():
 
 
 class Among(click.ParamType[str]):
-    """Text that names one of some values, or several in a comma list. Whether it does is for others to say."""
+    """Text with one of some values, or a list of them; the command validates it."""
 
     name = "text"
 
@@ -131,12 +131,12 @@ class Among(click.ParamType[str]):
         self._values = values
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-        """Those that begin so."""
-        return listed(incomplete, self._values() if callable(self._values) else self._values)
+        """Completes the last value of the list."""
+        return complete_list(incomplete, self._values() if callable(self._values) else self._values)
 
 
 class Named(Source):
-    """An entry of the catalogue, with ``ranges`` also a part of it (``NAME@RANGE``), else a file."""
+    """A catalogue name or a file; with ``ranges`` also a part of the entry (``NAME@RANGE``)."""
 
     searches = False
 
@@ -145,79 +145,79 @@ class Named(Source):
         self._ranges = ranges
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-        """Names that begin so, then ranges; files where no name does."""
+        """Completes names, then ranges; files if no name matches."""
         _, at, part = incomplete.rpartition(",")[2].partition("@")
         if at and self._ranges:
             before = incomplete[: len(incomplete) - len(part)]
-            return [CompletionItem(f"{before}{a_range}") for a_range in RANGES if a_range.startswith(part)]
-        return listed(incomplete, self._names()) or files(incomplete)
+            return [CompletionItem(f"{before}{range_text}") for range_text in RANGES if range_text.startswith(part)]
+        return complete_list(incomplete, self._names()) or complete_files(incomplete)
 
 
 class Socket(AnyFile):
-    """A socket of this machine, which is neither read nor replaced as a file."""
+    """A local socket, which is neither read nor replaced as a file."""
 
     name = "socket"
 
 
 class Folder(click.ParamType[str]):
-    """A folder of headstack's own: a store of finished runs, a mount point."""
+    """A folder that headstack manages: a store of finished runs, a mount point."""
 
     name = "folder"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-        """The shell's own."""
+        """Completes folders."""
         return [CompletionItem(incomplete, type="dir")]
 
 
-def listed(incomplete: str, values: Iterable[str]) -> Items:
-    """A comma list with its last value completed, by one that is not in it yet."""
-    before, comma, last = incomplete.rpartition(",")
-    given = before.split(",")
+def complete_list(incomplete: str, values: Iterable[str]) -> Items:
+    """Completes the last value of a list by values that it does not contain yet."""
+    head, comma, last = incomplete.rpartition(",")
+    present = head.split(",")
     return [
-        CompletionItem(f"{before}{comma}{value}") for value in values if value.startswith(last) and value not in given
+        CompletionItem(f"{head}{comma}{value}") for value in values if value.startswith(last) and value not in present
     ]
 
 
-def files(incomplete: str) -> Items:
-    """The shell's own files."""
+def complete_files(incomplete: str) -> Items:
+    """Completes files."""
     return [CompletionItem(incomplete, type="file")]
 
 
-def systems() -> list[str]:
-    """Drives, arrays and volumes."""
+def system_names() -> list[str]:
+    """Returns the names of drives, arrays and volumes."""
     return [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids()]
 
 
-def demands() -> list[str]:
-    """Workloads and scenarios."""
+def demand_names() -> list[str]:
+    """Returns the names of workloads and scenarios."""
     return [*_native.workload_ids(), *_native.scenario_ids()]
 
 
-def studies() -> Sequence[str]:
-    """Studies that ship with headstack."""
+def study_names() -> Sequence[str]:
+    """Returns the studies that ship with headstack."""
     from headstack.studies.files import listed as shipped  # start-up time
 
     return shipped()
 
 
-def fits() -> Sequence[str]:
-    """Inverse studies that ship with headstack."""
+def fit_names() -> Sequence[str]:
+    """Returns the inverse studies that ship with headstack."""
     from headstack.studies.fits.files import listed as shipped  # start-up time
 
     return shipped()
 
 
-SYSTEM, DEMAND = Named(systems, ranges=True), Named(demands)
+SYSTEM, DEMAND = Named(system_names, ranges=True), Named(demand_names)
 DRIVE = Named(lambda: [*_native.drive_ids(), *_native.volume_ids()])
 ARRAY = Named(_native.array_ids)
 WORKLOAD, SCENARIO = Named(_native.workload_ids), Named(_native.scenario_ids)
 MAP = Named(lambda: ("stacked", "round-robin", "hashed"))
 EXECUTOR = Among(("local", "dask://"))
-STUDY, FIT = Named(studies), Named(fits)
+STUDY, FIT = Named(study_names), Named(fit_names)
 SOCKET, FOLDER = Socket(), Folder()
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def systems_argument(told: str, metavar: str = "SYSTEM...") -> Callable[[Decorated], Decorated]:
-    """One system or more, as most commands take them."""
-    return click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar=metavar, help=told)
+def systems_argument(help_text: str, metavar: str = "SYSTEM...") -> Callable[[Decorated], Decorated]:
+    """Adds the argument for one or more systems."""
+    return click.argument("systems", nargs=-1, required=True, type=SYSTEM, metavar=metavar, help=help_text)

@@ -1,4 +1,4 @@
-"""``headstack crash``: which states a crash may leave, and which of them an application does not survive."""
+"""``headstack crash``: explores the states that a crash may leave, and finds those an application does not survive."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
+from headstack.cli.answers import answer_of_exploration, answer_of_journal
 from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
@@ -21,8 +22,8 @@ from headstack.cli.output import Outputs, print_table, progress, say, wide_optio
 from headstack.crash.findings import Exploration
 from headstack.crash.recorded import FORMS, TEARS
 from headstack.crash.recording import Recording
-from headstack.crash.recording import open as opened
-from headstack.crash.replaying import replayed
+from headstack.crash.recording import open as open_journal
+from headstack.crash.replaying import replay_finding
 from headstack.crash.showing import WAYS
 from headstack.io import signals
 from headstack.io.columns import Figures, is_plain
@@ -34,11 +35,11 @@ from headstack.io.values import whole
 if TYPE_CHECKING:
     from headstack.crash.states import Moment
 
-FOUND = 1
+EXIT_FOUND = 1
 CHECKS = ("ext4", "btrfs", "sqlite:/", "postgres:/")
-"""Checks that come along, for whoever completes a word."""
+"""Shipped checks, for shell completion."""
 SHOWN = 10
-"""Windows of the table of ``show``: the largest."""
+"""Maximum number of windows in the table of ``show``."""
 
 journal_argument = click.argument(
     "journal", type=SOURCE, metavar="JOURNAL", help="Journal of serve --journal, or a dm-log-writes log."
@@ -65,7 +66,7 @@ atom_option = click.option(
 
 
 def start_option(default: str) -> Callable[..., Any]:
-    """From where on crashes are tried."""
+    """Adds the option of the first crash to test."""
     return click.option(
         "--start",
         default=default,
@@ -149,7 +150,7 @@ def crash() -> None:
 @output_options(json="Write the findings as JSON (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
-def explore(journal: str, check: str, base: str | None, quiet: bool, **given: Any) -> int:
+def explore(journal: str, check: str, base: str | None, quiet: bool, **options: Any) -> int:
     """Check the states a crash may leave, and reduce each failure.
 
     \b
@@ -165,32 +166,32 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
 
     Exit codes: 0 no failure found, 1 failures found, 2 a check could not run.
     """
-    outputs = Outputs(given, {"json": as_json})
-    recording = opened(journal)
+    outputs = Outputs(options, {"json": write_exploration_json})
+    recording = open_journal(journal)
     if recording.described["left_bytes"]:
         say(f"note: {journal} ends within a record; the last {recording.described['left_bytes']:,} bytes are ignored")
-    with told(quiet) as show, unable():
-        found = recording.explore(
+    with show_exploration(quiet) as show, refuse_unrunnable_check():
+        exploration = recording.explore(
             check,
             base=base,
-            over=given["over"],
-            budget=None if given["budget"] == "all" else given["budget"],
-            tear=given["tear"],
-            atom=given["atom"],
-            start=given["start"],
-            regions=given["regions"],
-            jobs=None if given["jobs"] is None else whole("--jobs", given["jobs"]),
-            seed=whole("--seed", given["seed"]),
-            findings=whole("--findings", given["findings"]),
-            state=given["state"],
-            reproducers=given["output"] or f"{journal}.crashes",
-            check_timeout=given["check_timeout"],
+            over=options["over"],
+            budget=None if options["budget"] == "all" else options["budget"],
+            tear=options["tear"],
+            atom=options["atom"],
+            start=options["start"],
+            regions=options["regions"],
+            jobs=None if options["jobs"] is None else whole("--jobs", options["jobs"]),
+            seed=whole("--seed", options["seed"]),
+            findings=whole("--findings", options["findings"]),
+            state=options["state"],
+            reproducers=options["output"] or f"{journal}.crashes",
+            check_timeout=options["check_timeout"],
             progress=show,
         )
-    outputs.write(found, lambda: say(str(found)))
-    if found.ended_by == "interrupted":
+    outputs.write(exploration, lambda: say(f"{answer_of_exploration(exploration)}\n\n{exploration}"))
+    if exploration.ended_by == "interrupted":
         return signals.exit_code()
-    return FOUND if found else 0
+    return EXIT_FOUND if exploration else 0
 
 
 @crash.command()
@@ -211,10 +212,10 @@ def replay(reproducer: str, check: str | None, output: str | None) -> int:
 
     Exit codes: 0 the check passes, 1 it fails, 2 it could not run.
     """
-    with unable():
-        message = replayed(opened(reproducer), check, output)
+    with refuse_unrunnable_check():
+        message = replay_finding(open_journal(reproducer), check, output)
     say("the check passes" if message is None else message)
-    return 0 if message is None else FOUND
+    return 0 if message is None else EXIT_FOUND
 
 
 @crash.command()
@@ -227,7 +228,7 @@ def replay(reproducer: str, check: str | None, output: str | None) -> int:
 )
 @output_options(json="Write the contents and all windows as JSON (- for stdout).")
 @wide_option
-def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **given: Any) -> None:
+def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **options: Any) -> None:
     """Show the contents of a journal, and count its crash states.
 
     \b
@@ -238,15 +239,15 @@ def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **
     A window is a moment before data become durable or are acknowledged as such. Each change that is open in a window
     may survive a crash or be lost.
     """
-    recording = opened(journal)
+    recording = open_journal(journal)
     if digest:
-        if given["json_path"] is not None:
+        if options["json_path"] is not None:
             raise InputError("prints one line of text; remove --json", key="digest")
         say(recording.digest())
         return
     moments = recording.moments(tear, atom, start)
-    what = {**recording.described, "windows": moments}
-    Outputs(given, {"json": shown_as_json}).write(what, lambda: show_words(recording, moments))
+    contents = {**recording.described, "windows": moments}
+    Outputs(options, {"json": write_contents_json}).write(contents, lambda: print_contents(recording, moments))
 
 
 @crash.command()
@@ -264,7 +265,7 @@ def convert(source: str, target: str, form: str | None) -> None:
 
     A log has no times, no requests in flight, and no failed requests.
     """
-    recording = opened(source)
+    recording = open_journal(source)
     other = FORMS[1] if is_journal(source) else FORMS[0]
     left_out = recording.convert(target, form or other)
     if left_out:
@@ -272,41 +273,44 @@ def convert(source: str, target: str, form: str | None) -> None:
 
 
 def is_journal(path: str) -> bool:
-    """Whether a file is a journal of ours."""
+    """Whether a file is a headstack journal."""
     with Path(path).open("rb") as file:
         return file.read(8) == b"hs-crash"
 
 
-def as_json(found: Exploration, path: Path | None = None) -> str:
-    """The result of an exploration as JSON."""
-    return to_json(asdict(found), path)
+def write_exploration_json(exploration: Exploration, path: Path | None = None) -> str:
+    """Writes the result of an exploration as JSON."""
+    return to_json(asdict(exploration), path)
 
 
-def shown_as_json(what: Mapping[str, object], path: Path | None = None) -> str:
-    """The contents of a journal as JSON."""
-    return to_json(what, path)
+def write_contents_json(contents: Mapping[str, object], path: Path | None = None) -> str:
+    """Writes the contents of a journal as JSON."""
+    return to_json(contents, path)
 
 
-def show_words(recording: Recording, moments: list[Moment]) -> None:
+def print_contents(recording: Recording, moments: list[Moment]) -> None:
     """Prints the contents of a journal: its counts, and a table of its largest windows."""
-    d = recording.described
-    cache = "a volatile cache" if d["has_volatile_cache"] else "no volatile cache"
-    say(f"a device of {format_bytes(d['capacity_bytes'])} in blocks of {format_bytes(d['block_bytes'])}, with {cache}")
+    described = recording.described
+    say(f"{answer_of_journal(moments, described)}\n")
+    cache = "a volatile cache" if described["has_volatile_cache"] else "no volatile cache"
     say(
-        f"{d['changes']:,} changes ({d['trims']:,} trims, {d['forced']:,} forced) of {format_bytes(d['data_bytes'])}, "
-        f"{d['flushes']:,} flushes, {d['marks']:,} marks in {format_duration_ns(d['span_ns'])}"
+        f"a device of {format_bytes(described['capacity_bytes'])} in blocks of "
+        f"{format_bytes(described['block_bytes'])}, with {cache}"
     )
-    if d["failed"]:
-        say(f"{counted(d['failed'], 'request')} failed")
-    if d["power_cuts"]:
-        say(f"power failed {d['power_cuts']:,} times")
-    if d["left_bytes"]:
-        say(f"the journal ends within a record; the last {d['left_bytes']:,} bytes are ignored")
-    elif not d["is_finished"]:
+    say(
+        f"{described['changes']:,} changes ({described['trims']:,} trims, {described['forced']:,} forced) of "
+        f"{format_bytes(described['data_bytes'])}, "
+        f"{described['flushes']:,} flushes, {described['marks']:,} marks in {format_duration_ns(described['span_ns'])}"
+    )
+    if described["failed"]:
+        say(f"{counted(described['failed'], 'request')} failed")
+    if described["power_cuts"]:
+        say(f"power failed {described['power_cuts']:,} times")
+    if described["left_bytes"]:
+        say(f"the journal ends within a record; the last {described['left_bytes']:,} bytes are ignored")
+    elif not described["is_finished"]:
         say("the journal was not closed")
-    possible = sum(moment["possible"] for moment in moments)
-    amount = f"{possible:,.0f}" if possible < 1e9 else f"{possible:.2g}"
-    say(f"{len(moments):,} windows, {amount} subsets of open changes; the largest windows:")
+    say("the largest windows:")
     largest = sorted(moments, key=lambda moment: (-moment["open"], moment["events"]))[:SHOWN]
     columns = (Figures("at\nms"), Figures("after\nmarks"), Figures("open\nchanges"), Figures("subsets"))
     rows = [
@@ -322,8 +326,8 @@ def show_words(recording: Recording, moments: list[Moment]) -> None:
 
 
 @contextmanager
-def unable() -> Iterator[None]:
-    """A check that cannot be carried out is none that found something."""
+def refuse_unrunnable_check() -> Iterator[None]:
+    """Turns a check that cannot run into an input error, which is no finding."""
     try:
         yield
     except RunError as error:
@@ -331,8 +335,8 @@ def unable() -> Iterator[None]:
 
 
 @contextmanager
-def told(quiet: bool) -> Iterator[Callable[[int, float, int], object] | None]:
-    """Shows states, their rate, findings and the time left."""
+def show_exploration(quiet: bool) -> Iterator[Callable[[int, float, int], object] | None]:
+    """Shows states, their rate, findings and the remaining time."""
     if quiet or is_plain(sys.stderr):
         with progress("crash states", quiet) as bar:
             yield None if bar is None else lambda _, share, __: bar(share)
@@ -342,12 +346,12 @@ def told(quiet: bool) -> Iterator[Callable[[int, float, int], object] | None]:
 
     began_s = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=drawable(sys.stderr)), transient=True) as shown:
-        task = shown.add_task("crash states", total=1.0)
+    with Progress(*columns, console=Console(file=drawable(sys.stderr)), transient=True) as display:
+        task = display.add_task("crash states", total=1.0)
 
         def show(states: int, share: float, findings: int) -> None:
             rate = states / max(time.monotonic() - began_s, 1e-3)
-            words = f"{states:,} states, {rate:,.0f}/s, {findings} found"
-            shown.update(task, completed=share, description=words)
+            description = f"{states:,} states, {rate:,.0f}/s, {findings} found"
+            display.update(task, completed=share, description=description)
 
         yield show

@@ -1,4 +1,4 @@
-"""``headstack demo``: an answer first."""
+"""``headstack demo``: a first answer, with picture and page."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SYSTEM = "md-raid6-12x16tb"
 WORKLOAD = "oltp-8k"
 OPTIONS = {"level": ["raid6", "raid10"], "depth": [1, 8, 64]}
 
-# What is drawn, and what tells whether it can be here.
-DRAWN: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
+# Drawn outputs, each with a check that its prerequisites are installed.
+DRAWN_OUTPUTS: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
     "curves.png": (Results.plot, partial(import_module, "headstack.report.plots")),
     "curves.html": (Results.to_html, check_built),
 }
@@ -55,7 +55,7 @@ def demo(output: str, quiet: bool) -> None:
         "results.parquet": Results.to_parquet,
     }
     missing = {}
-    for name, (export, check) in DRAWN.items():
+    for name, (export, check) in DRAWN_OUTPUTS.items():
         try:
             check()
             exports[name] = export
@@ -68,5 +68,5 @@ def demo(output: str, quiet: bool) -> None:
     write_all((folder / name, partial(export, results)) for name, export in exports.items())
     print_results(results)
     print(f"wrote {', '.join(str(folder / name) for name in exports)}")
-    for name, why in missing.items():
-        print(f"could not write {folder / name}: {why}")
+    for name, reason in missing.items():
+        print(f"could not write {folder / name}: {reason}")

@@ -1,4 +1,4 @@
-"""Every table that headstack writes, with its columns: what docs/columns.md is made from."""
+"""All tables that headstack writes, with their columns: the source of docs/columns.md."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from headstack.prediction import predictions
 from headstack.simulation import sweeps
 from headstack.traces import cache_runs, replays, volumes
 
-TOLD = {
-    "results": "A row a run: `--csv` and `--parquet` of runs, curves, replays and measurements. Columns of the options "
-    "that were varied follow. Times and rates are those of all kinds of request together, in the measured time; "
-    "intervals are those of 95 %.",
+RESULT_TABLES = {
+    "results": "A row per run: `--csv` and `--parquet` of runs, curves, replays and measurements. Columns of the "
+    "options that were varied follow. Times and rates are those of all kinds of request together, in the measured "
+    "time; intervals are those of 95 %.",
     "intervals": "A row per run and interval: `Results.intervals`.",
     "streams": "A row per run and stream of a scenario: `Results.streams`.",
     "operations": "A row per run and kind of operation on files and folders: `Results.operations`.",
@@ -37,23 +37,24 @@ class Documented:
     """A table and its columns."""
 
     name: str
-    told: str
-    """What a row is, and where the table comes from."""
+    text: str
+    """Meaning of a row, and the options that write the table."""
     fields: tuple[Field, ...]
 
 
 def tables() -> list[Documented]:
-    """All of them.
+    """Returns all tables.
 
     >>> [field.unit for table in tables() for field in table.fields if field.name == "iops_low"]
     ['1/s']
     """
     return [
-        *(Documented(name, TOLD[name], tuple(fields)) for name, fields in _native.result_fields()),
+        *(Documented(name, RESULT_TABLES[name], tuple(fields)) for name, fields in _native.result_fields()),
         Documented(
             "sweep",
-            "A row a configuration: first what was varied, each column named as its field and its unit; then the "
-            "columns of results, but those of the model's error, which is told of what is printed; then these.",
+            "A row per configuration: first the varied parameters, each column named after its field and unit; then "
+            "the columns of results, except those of the model's error (only printed configurations have them); then "
+            "these.",
             sweeps.FIELDS,
         ),
         Documented("volumes", "A row per device of a trace: `headstack trace volumes --csv`.", volumes.FIELDS),
@@ -70,7 +71,7 @@ def tables() -> list[Documented]:
             "A row per figure and load: `headstack compare --csv` of sets of runs.",
             differences.FIELDS,
         ),
-        Documented("plot", "A row per result of fio's: `headstack compare plot --csv`.", loads.FIELDS),
+        Documented("plot", "A row per result of fio: `headstack compare plot --csv`.", loads.FIELDS),
         Documented("crystal", "A row per test and kind: `headstack measure crystal --csv`.", Crystal.fields),
         Documented("fsync", "A row per size: `headstack measure fsync --csv`.", Fsync.fields),
         Documented("latency", "A row per request that is kept: `headstack measure latency --csv`.", Latency.fields),

@@ -1,4 +1,4 @@
-"""The files of a command: what it writes is looked at, all of it, before it does anything."""
+"""The files of a command: all outputs are checked before it starts."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from headstack import _native
 from headstack._native import InputError
 
 META = f"{__name__}.outputs"
-"""Where a command's context has its files."""
+"""Key of the command's context for its files."""
 
 
 class AnyFile(click.ParamType[str]):
-    """What shells complete by files."""
+    """Base of parameter types that shells complete with files."""
 
     name = "file"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-        """The shell's own."""
+        """Completes files."""
         from click.shell_completion import CompletionItem  # start-up time
 
         return [CompletionItem(incomplete, type="file")]
 
 
 class OutputFile(AnyFile):
-    """A file that an option has a command write, refused where no file belongs or where another of its files is."""
+    """An output file, refused if it cannot be written or is another file of the command."""
 
     name = "output"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Looks at it."""
+        """Checks the path."""
         if value:
             _files(ctx).write(value)
         return value
 
 
 class KeptFile(AnyFile):
-    """A file that is written in place and read again: a log, a ledger, a database; or one of ``words`` instead."""
+    """A file that is updated in place, such as a log, a ledger or a database; or one of ``words`` instead."""
 
     name = "kept"
 
@@ -56,50 +56,49 @@ class KeptFile(AnyFile):
         self._words = words
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Looks at it."""
+        """Checks the path."""
         if value and value not in self._words:
             _files(ctx).keep(value)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-        """The words that begin so; files where none does."""
+        """Completes words, or files if none matches."""
         from click.shell_completion import CompletionItem  # start-up time
 
-        found = [CompletionItem(word) for word in self._words if word.startswith(incomplete)]
-        return found or super().shell_complete(ctx, param, incomplete)
+        items = [CompletionItem(word) for word in self._words if word.startswith(incomplete)]
+        return items or super().shell_complete(ctx, param, incomplete)
 
 
 class OutputFolder(click.ParamType[str]):
-    """A folder that gets files, none of which is an input; the files are looked at as they get their names."""
+    """A folder for output files, none of which may be an input; each file is checked when it gets its name."""
 
     name = "folder"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Looks at it."""
+        """Checks the path."""
         if value:
             _files(ctx).fill(value)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-        """The shell's own."""
+        """Completes folders."""
         from click.shell_completion import CompletionItem  # start-up time
 
         return [CompletionItem(incomplete, type="dir")]
 
 
 class Source(AnyFile):
-    """An input of a command, which none of its outputs replaces: a file, a folder, a device; else a name.
+    """An input of a command, which no output may replace: a file, a folder, a device, or a name.
 
-    The files in a text that names more than a path count, too: ``a.toml,b.toml``, ``a.toml@0%..50%``, ``data=a``,
-    ``@list``.
+    Paths within a longer text count too: ``a.toml,b.toml``, ``a.toml@0%..50%``, ``data=a``, ``@list``.
     """
 
     name = "source"
     searches = True
-    """Whether a folder stands for the files in it."""
+    """Whether a folder means the files in it."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Remembers it."""
+        """Registers the input."""
         files = _files(ctx)
         files.measure(value)
         if self.searches and os.path.isdir(value):
@@ -110,26 +109,26 @@ class Source(AnyFile):
 
 
 class Target(Source):
-    """What is measured: a file, a device, or a folder in which files of headstack's own are made and removed."""
+    """A target of a measurement: a file, a device, or a folder in which headstack creates and removes files."""
 
     name = "target"
     searches = False
 
 
 class SourceFolder(Source):
-    """The same, where only a folder makes sense."""
+    """An input that must be a folder."""
 
     name = "folder"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-        """The shell's own."""
+        """Completes folders."""
         from click.shell_completion import CompletionItem  # start-up time
 
         return [CompletionItem(incomplete, type="dir")]
 
 
 def _parts(text: str) -> set[str]:
-    """The paths in a text that exist, beside the whole text."""
+    """Returns the existing paths within a text, except the text itself."""
     words = {word for part in text.split(",") for word in (part, part.partition("=")[2])}
     words |= {word.partition("@")[0] for word in words} | {word.removeprefix("@") for word in words}
     return {word for word in words - {text} if word and os.path.exists(word)}
@@ -140,24 +139,24 @@ OUTPUT_FOLDER, SOURCE_FOLDER = OutputFolder(), SourceFolder()
 
 
 def check_outputs(*paths: str | os.PathLike[str]) -> None:
-    """As for options of type ``OUTPUT``, of files that are named otherwise. Raises ``InputError``."""
+    """Checks output files that no option of type ``OUTPUT`` names. Raises ``InputError``."""
     for path in paths:
         _files(None).write(os.fspath(path))
 
 
 def check_kept(path: str | os.PathLike[str]) -> None:
-    """As for options of type ``KEPT``."""
+    """Checks a file as an option of type ``KEPT`` does."""
     _files(None).keep(os.fspath(path))
 
 
 def check_sources(*paths: str) -> None:
-    """As for what is of type ``SOURCE``."""
+    """Registers inputs as options of type ``SOURCE`` do."""
     for path in paths:
         _files(None).measure(path)
 
 
 def check_folder(folder: str | os.PathLike[str], *names: str) -> None:
-    """Raises ``InputError`` where no folder of that name can be, or one of these files in it."""
+    """Raises ``InputError`` if the folder, or one of these files in it, cannot be created."""
     path = Path(folder)
     if path.is_dir():
         check_outputs(*(path / name for name in names))
@@ -170,8 +169,8 @@ def check_folder(folder: str | os.PathLike[str], *names: str) -> None:
 
 
 def read_from(path: str) -> str:
-    """The file that is read for a path: of ``-``, one that has what came on the standard input, which is read more than
-    once and from any place."""
+    """Returns the file to read for a path; for ``-``, a temporary copy of the standard input, which allows seeking and
+    repeated reads."""
     return path if path != "-" else _stdin()
 
 
@@ -188,7 +187,7 @@ def _stdin() -> str:
 
 
 def _files(ctx: click.Context | None) -> _native.Outputs:
-    """Those of the command that is carried out."""
+    """Returns the files of the running command."""
     context = ctx if ctx is not None else click.get_current_context()
     if META not in context.meta:
         context.meta[META] = _native.Outputs()

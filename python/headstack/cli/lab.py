@@ -1,4 +1,4 @@
-"""``headstack lab``: commands for those who check or extend the models."""
+"""``headstack lab``: commands to check and extend the models."""
 
 from __future__ import annotations
 

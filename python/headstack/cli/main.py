@@ -1,4 +1,4 @@
-"""The command line: arguments in, the same API as in Python, tables out."""
+"""The command line: parses arguments, calls the Python API and prints tables."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from headstack._native import InputError, RunError, catalogue_hash, version
 from headstack.catalogue.options import KEYS, OPTIONS
 from headstack.cli import start
 from headstack.cli.loading import Late, note_of_name
+from headstack.cli.start import EXIT_INTERNAL
 from headstack.io import signals
 from headstack.io.atomic_files import WriteError
 from headstack.io.terminal import Guarded, visible
 
 EXIT_RUN = 3
 EXIT_INPUT = 2
-EXIT_INTERNAL = 70
-"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
 STDOUT = "stdout"
 COMPLETE = "_HEADSTACK_COMPLETE"
-"""What shells set when they ask for completions."""
+"""Environment variable that shells set to request completions."""
 
 EPILOG = """\b
 Exit codes:
@@ -59,8 +58,9 @@ COMMANDS = {
     "measure-agent": "measure.hosts",
     "completion": "completion",
     "man": "man",
+    "identify": "identify",
 }
-"""The modules of the commands; the last four are hidden."""
+"""The modules of the commands; the last five are hidden."""
 
 MOVED = {
     "sweep-merge": ("sweep", "merge"),
@@ -84,76 +84,84 @@ MOVED = {
 
 
 class Cli(Late):
-    """The commands, with every failure as one line and its documented exit code."""
+    """The command line, which reports each failure in one line with its documented exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
-        signals.install()
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
-        sys.stdout, sys.stderr = naming_stdout(), guarding_stderr()
-        if COMPLETE in os.environ:
-            # Registers what the shells ask for.
-            import_module("headstack.cli.completing")
         try:
-            code = super().main(*args, **kwargs)
+            signals.install()
+            sys.stdout, sys.stderr = wrap_stdout(), wrap_stderr()
+            if COMPLETE in os.environ:
+                # Registers what the shells ask for.
+                import_module("headstack.cli.completing")
+            code = checked_code(super().main(*args, **kwargs))
         except click.exceptions.NoArgsIsHelpError as error:
             print(error.format_message())
             sys.exit(EXIT_INPUT)
         except click.ClickException as error:
             fail(error.format_message(), EXIT_INPUT)
         except InputError as error:
-            # Targets that are still open there have created files, which nobody needs now.
+            # Closes targets, which removes the files that they created.
             import_module("traceback").clear_frames(error.__traceback__)
-            fail(named_as_typed(error), EXIT_INPUT)
+            fail(format_input_error(error), EXIT_INPUT)
         except WriteError as error:
             if error.filename == STDOUT:
-                leave_stdout()
+                discard_stdout()
             fail(f"{error.filename}: cannot be written: {error.strerror}", EXIT_RUN)
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}", EXIT_INPUT)
         except RunError as error:
-            from headstack.cli.targets import code_of  # start-up time
+            from headstack.cli.targets import exit_code_of_reason  # start-up time
 
-            fail(str(error), code_of(str(error)))
+            fail(str(error), exit_code_of_reason(str(error)))
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
-        except (SystemExit, GeneratorExit):
+        except SystemExit as error:
+            # Python would end with 1, the code of a verdict, for anything but a number.
+            if error.code is not None and type(error.code) is not int:
+                fail_internally(error)
+            raise
+        except GeneratorExit:
             raise
         except BaseException as error:
-            # A panic of the compiled part is no Exception.
+            # A panic of the compiled part is not an Exception.
             fail_internally(error)
-        sys.exit(code or 0)
+        sys.exit(code)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command, by an earlier name too, which prints the name of today."""
+        """Finds a command, by an earlier name too, which prints the name of today; a file that is no command is
+        identified."""
         if args and args[0] in MOVED:
-            today = MOVED[args[0]]
-            # A shell that completes a line shows what is printed.
+            current = MOVED[args[0]]
+            # During completion, the shell would show the message.
             if not ctx.resilient_parsing:
-                note_of_name(args[0], " ".join(today))
-            args = [*today, *args[1:]]
+                note_of_name(args[0], " ".join(current))
+            args = [*current, *args[1:]]
+        elif args and args[0] not in COMMANDS and os.path.exists(args[0]):
+            args = ["identify", *args]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs a command to its last byte of output."""
+        """Runs a command and flushes its output."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader (head, less) has seen enough.
-            leave_stdout()
+            # The reader (head, less) has closed the pipe.
+            discard_stdout()
             return 0
         return code
 
 
 class Stdout(io.FileIO):
-    """Standard output, whose errors say that it is meant."""
+    """Standard output, whose write errors name it."""
 
     def write(self, data: Any, /) -> int:
-        """Writes, as far as there is room."""
+        """Writes data. Raises ``WriteError`` if that fails."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -162,44 +170,59 @@ class Stdout(io.FileIO):
             raise WriteError(error.errno, error.strerror, STDOUT) from None
 
 
-def naming_stdout() -> TextIO:
-    """Standard output as it was, of which errors say where they come from."""
-    was = sys.stdout
+def wrap_stdout() -> TextIO:
+    """Returns standard output, wrapped so that its write errors name it."""
+    original = sys.stdout
     try:
-        raw = Stdout(was.fileno(), "wb", closefd=False)
+        raw = Stdout(original.fileno(), "wb", closefd=False)
     except (AttributeError, OSError):
-        # Closed, or another program's own.
-        return was
-    was.flush()
-    return Guarded(io.BufferedWriter(raw), was.encoding, was.errors, line_buffering=was.isatty(), write_through=False)
+        # Closed, or replaced by another program.
+        return original
+    original.flush()
+    return Guarded(
+        io.BufferedWriter(raw),
+        original.encoding,
+        original.errors,
+        line_buffering=original.isatty(),
+        write_through=False,
+    )
 
 
-def guarding_stderr() -> TextIO:
-    """Standard error as it was, which shows control characters on a terminal."""
-    was = sys.stderr
+def wrap_stderr() -> TextIO:
+    """Returns standard error, wrapped so that control characters are escaped on a terminal."""
+    original = sys.stderr
     try:
-        raw = io.FileIO(was.fileno(), "wb", closefd=False)
+        raw = io.FileIO(original.fileno(), "wb", closefd=False)
     except (AttributeError, OSError):
-        return was
-    was.flush()
-    return Guarded(io.BufferedWriter(raw), was.encoding, was.errors, line_buffering=True)
+        return original
+    original.flush()
+    return Guarded(io.BufferedWriter(raw), original.encoding, original.errors, line_buffering=True)
 
 
-def leave_stdout() -> None:
-    """Python would write once more what could not be written, at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def discard_stdout() -> None:
+    """Redirects standard output to /dev/null, so that Python does not retry a failed write at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """One line on stderr, and out."""
+    """Prints one line on stderr and exits."""
     print(visible(f"headstack: {' '.join(message.split())}"), file=sys.stderr)
     sys.exit(code)
 
 
+def checked_code(code: object) -> int:
+    """Returns the exit code that a command returned, 0 for none. Raises ``TypeError`` for anything but a number."""
+    if code is None:
+        return 0
+    if type(code) is not int:
+        raise TypeError(f"a command returned {code!r} for an exit code")
+    return code
+
+
 def fail_internally(error: BaseException) -> NoReturn:
-    """Prints the traceback and one line, and ends with the exit code of our own bugs."""
+    """Prints the traceback and one line, and exits with the code of internal errors."""
     traceback.print_exception(error)
     fail(
         f"internal error: {type(error).__name__}: {error}; please report it with the traceback above and the output of "
@@ -208,8 +231,8 @@ def fail_internally(error: BaseException) -> NoReturn:
     )
 
 
-def named_as_typed(error: InputError) -> str:
-    """What is wrong, with an option named as on the command line, also where it has set the key of a description."""
+def format_input_error(error: InputError) -> str:
+    """Formats an input error; names the option as typed, also if the error names the key that it sets."""
     if error.key is None or error.file is not None:
         return str(error)
     if error.key in {option.name for option in OPTIONS}:
@@ -241,6 +264,7 @@ def main(context: click.Context) -> None:
     headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 20TB --among nearline
     headstack judge iostat.log                               find slow disks
     headstack compare before.json after.json                 compare two fio runs
+    headstack FILE                                           see which command takes a file
     headstack demo                                           see an answer first
     """
     if context.invoked_subcommand is None:

@@ -1,4 +1,4 @@
-"""``headstack man``: the manual, from the commands themselves."""
+"""``headstack man``: generates the manual from the commands."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headstack.cli.loading import every
 from headstack.cli.simulate.runs import Grouped
 from headstack.io.atomic_files import write_all
 
-SPELT = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"}
-"""What means something else to roff."""
+ESCAPES = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"}
+"""Characters with a special meaning in roff, and their escapes."""
 
 
 @click.command(hidden=True)
@@ -43,93 +43,99 @@ def man(context: click.Context, output: str) -> None:
 
 
 def pages(root: click.Command) -> dict[str, str]:
-    """Every page by its file's name."""
+    """Returns the text of each page by file name."""
     commands: dict[tuple[str, ...], list[click.Command]] = {}
     for words, command in every(root):
         commands.setdefault(words, []).append(command)
-    return {f"{titled(words)}.1": page(words, same, root.context_settings) for words, same in commands.items()}
+    return {f"{page_name(words)}.1": page(words, same, root.context_settings) for words, same in commands.items()}
 
 
-def titled(words: tuple[str, ...]) -> str:
-    """A page's name."""
+def page_name(words: tuple[str, ...]) -> str:
+    """Returns the name of a page."""
     return "-".join(("headstack", *words))
 
 
 def page(words: tuple[str, ...], commands: list[click.Command], settings: Mapping[str, Any]) -> str:
-    """The page of a command; of a group with a hidden one, of both."""
-    told = commands[-1]
-    context = click.Context(told, **settings)
+    """Returns the page of a command; a group and its default command share one page."""
+    command = commands[-1]
+    context = click.Context(command, **settings)
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
     lines = [
-        f'.TH {roff(titled(words)).upper()} 1 {date} "headstack {version()}" "headstack"',
+        f'.TH {escape_roff(page_name(words)).upper()} 1 {date} "headstack {version()}" "headstack"',
         ".SH NAME",
-        f"{roff(titled(words))} \\- {roff(brief(told))}",
+        f"{escape_roff(page_name(words))} \\- {escape_roff(first_sentence(command))}",
         ".SH SYNOPSIS",
-        f".B {roff(' '.join(('headstack', *words)))}",
-        roff(" ".join(told.collect_usage_pieces(context))),
+        f".B {escape_roff(' '.join(('headstack', *words)))}",
+        escape_roff(" ".join(command.collect_usage_pieces(context))),
         ".SH DESCRIPTION",
-        *paragraphs(told.help or ""),
+        *paragraphs(command.help or ""),
     ]
-    for heading, parameters in sections(told, context).items():
+    for heading, parameters in sections(command, context).items():
         lines.append(f".SH {heading.upper()}")
         for parameter in parameters:
             record = parameter.get_help_record(context)
             if record is not None:
-                lines += [".TP", f".B {roff(record[0])}", guarded(roff(record[1]))]
+                lines += [".TP", f".B {escape_roff(record[0])}", escape_request(escape_roff(record[1]))]
     for group in commands:
         if isinstance(group, click.Group):
-            lines += [".SH COMMANDS", *below(group, words)]
-    if told.epilog:
-        # Of headstack itself, which has its exit codes there.
-        lines += [".SH EXIT STATUS", *paragraphs(told.epilog.replace("Exit codes:\n", "", 1))]
-    above = titled(words[:-1]) if words else "headstack-run"
-    return "\n".join([*lines, ".SH SEE ALSO", f".BR {roff(above)} (1)"]) + "\n"
+            lines += [".SH COMMANDS", *subcommands(group, words)]
+    if command.epilog:
+        # Only the top-level command has exit codes in its epilog.
+        lines += [".SH EXIT STATUS", *paragraphs(command.epilog.replace("Exit codes:\n", "", 1))]
+    above = page_name(words[:-1]) if words else "headstack-run"
+    return "\n".join([*lines, ".SH SEE ALSO", f".BR {escape_roff(above)} (1)"]) + "\n"
 
 
-def brief(command: click.Command) -> str:
-    """What a command does, in its first sentence."""
+def first_sentence(command: click.Command) -> str:
+    """Returns the first sentence of the help of a command."""
     return " ".join((command.help or "").strip().partition("\n\n")[0].split()).rstrip(".")
 
 
 def sections(command: click.Command, context: click.Context) -> dict[str, list[click.Parameter]]:
-    """The arguments and options, under the headings of its help."""
+    """Returns arguments and options by the headings of the help."""
     parameters = command.get_params(context)
-    found: dict[str, list[click.Parameter]] = {
+    by_heading: dict[str, list[click.Parameter]] = {
         "Arguments": [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
     }
     if isinstance(command, Grouped):
-        found |= {f"{heading} options": [*options] for heading, options in command.sections(context).items()}
+        by_heading |= {f"{heading} options": [*options] for heading, options in command.sections(context).items()}
     else:
-        found["Options"] = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
-    return {heading: some for heading, some in found.items() if some}
+        by_heading["Options"] = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
+    return {
+        heading: parameters_of_heading for heading, parameters_of_heading in by_heading.items() if parameters_of_heading
+    }
 
 
-def below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
-    """The commands of a group, each with its page."""
+def subcommands(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
+    """Yields the commands of a group with their pages."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is not None and not command.hidden:
-            yield from (".TP", f".BR {roff(titled((*words, name)))} (1)", guarded(roff(brief(command))))
+            yield from (
+                ".TP",
+                f".BR {escape_roff(page_name((*words, name)))} (1)",
+                escape_request(escape_roff(first_sentence(command))),
+            )
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Paragraphs, those that begin with a backspace line by line as they are."""
+    """Yields paragraphs; one that starts with a backspace keeps its lines."""
     for number, paragraph in enumerate(text.strip("\n").split("\n\n")):
         if number:
             yield ".PP"
         lines = paragraph.split("\n")
         if lines[0].strip() == "\b":
-            yield from (".nf", *(guarded(roff(line)) for line in lines[1:]), ".fi")
+            yield from (".nf", *(escape_request(escape_roff(line)) for line in lines[1:]), ".fi")
         else:
-            yield from (guarded(roff(line.strip())) for line in lines)
+            yield from (escape_request(escape_roff(line.strip())) for line in lines)
 
 
-def roff(text: str) -> str:
-    """Text as roff writes it."""
-    return "".join(SPELT.get(letter, letter if letter.isascii() else f"\\[u{ord(letter):04X}]") for letter in text)
+def escape_roff(text: str) -> str:
+    """Escapes text for roff."""
+    return "".join(ESCAPES.get(letter, letter if letter.isascii() else f"\\[u{ord(letter):04X}]") for letter in text)
 
 
-def guarded(line: str) -> str:
-    """A line that roff takes for text, whatever it begins with."""
+def escape_request(line: str) -> str:
+    """Escapes a line that roff would read as a request."""
     return f"\\&{line}" if line.startswith(".") else line

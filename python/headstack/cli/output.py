@@ -1,4 +1,4 @@
-"""What commands print and write: tables, progress, and files that appear whole or not at all."""
+"""Output of commands: tables, progress, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from headstack.results.results import Results
 
 NAMED_MAX = 8
-"""Saturated runs that are named one by one."""
+"""Maximum number of saturated runs to list by name."""
 
 SILENT_S = 2.0
-"""Progress in plain lines begins after this long, so that short commands say nothing."""
+"""Time in seconds before the first plain line of progress, so that short commands print none."""
 LINE_EVERY_S = 10.0
-"""Where progress is slow, a plain line comes at least so often."""
+"""Maximum time in seconds between two plain lines of slow progress."""
 
 
 SOURCES = (Prose("key", 0, least=12), Prose("value", 0, least=12), Prose("source", least=16))
-"""Of tables of values and where they are from."""
+"""Columns of a table of values with their sources."""
 
 WIDE = f"{__name__}.wide"
-"""Where a command's context has that it was asked for."""
+"""Key of the command's context that is true if ``--wide`` was set."""
 
 
 def _remember_wide(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -53,13 +53,13 @@ wide_option = click.option(
     callback=_remember_wide,
     help="Print all columns, even if they exceed the width of the terminal.",
 )
-"""Of every command that prints tables."""
+"""The option ``--wide`` of commands that print tables."""
 
 
 VERBOSE = f"{__name__}.verbose"
-"""The entry of a command's context that says whether it prints every note."""
+"""Key of the command's context that is true if it prints all notes."""
 NOTES_MAX = 3
-"""Notes under a result without ``--verbose``."""
+"""Maximum number of notes under a result without ``--verbose``."""
 
 
 def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -74,11 +74,11 @@ verbose_option = click.option(
     callback=_remember_verbose,
     help="Print all notes, and explain the columns.",
 )
-"""Of every command that prints results of runs."""
+"""The option ``--verbose`` of commands that print results of runs."""
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Prints a table, as wide as the terminal is; in a pipe, or with ``--wide``, nothing is left out or broken."""
+    """Prints a table that fits the width of the terminal; in a pipe or with ``--wide``, prints all columns unbroken."""
     context = click.get_current_context(silent=True)
     width = None if context is not None and context.meta.get(WIDE) else width_of(sys.stdout)
     is_bold = not is_plain(sys.stdout) and not os.environ.get("NO_COLOR")
@@ -90,8 +90,10 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
 
 
 def say(sentences: str) -> None:
-    """Prints sentences, broken between words where a line is longer than the terminal is wide; a line that is a command
-    of this program stays whole, to be copied."""
+    """Prints sentences wrapped to the width of the terminal.
+
+    A line with a headstack command is not wrapped, so that it can be copied.
+    """
     width = width_of(sys.stdout)
     for line in visible(sentences).split("\n"):
         is_whole = width is None or len(line) <= width or line.lstrip().startswith("headstack ")
@@ -99,13 +101,15 @@ def say(sentences: str) -> None:
 
 
 def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:
-    """Prints the answer in a sentence, the table of results and that of the streams of scenarios, then notes; with a
-    ``limit`` on latency also how many drives meet it."""
+    """Prints a headline, the table of results, the streams of scenarios, and notes.
+
+    With a ``limit`` on latency, also prints the smallest number of drives that meets it.
+    """
     say(headline(results))
     print()
-    operations, done = results.shown_operations()
-    if done:
-        print_table(operations, done)
+    operations, operation_rows = results.shown_operations()
+    if operation_rows:
+        print_table(operations, operation_rows)
     else:
         print_table(*results.shown(limit))
     if with_streams:
@@ -121,30 +125,34 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
     if saturated and len(results) > 1:
         print()
         say(f"saturated: {len(saturated)} of {counted(len(results), 'run')}; their latency grows with time")
-        for one in saturated if len(saturated) <= NAMED_MAX else []:
-            say(f"saturated: {one}")
+        for run in saturated if len(saturated) <= NAMED_MAX else []:
+            say(f"saturated: {run}")
     if limit is not None:
         for answer in results.fewest_drives(limit):
             print()
-            say(answer.told(limit))
+            say(answer.format_answer(limit))
     print_notes(results)
 
 
 def print_notes(results: Results) -> None:
     """Prints three notes on results, the most important first, or with ``--verbose`` all of them and the legend."""
+    print_notes_of([*results.flash_states, *results.warnings], results.legend)
+
+
+def print_notes_of(notes: Sequence[str], legend: Sequence[str] = ()) -> None:
+    """Prints three of the notes, or with ``--verbose`` all of them and the legend."""
     context = click.get_current_context(silent=True)
-    warnings = [*results.flash_states, *results.warnings]
     is_verbose = context is not None and context.meta.get(VERBOSE)
-    for note in [*warnings, *results.legend] if is_verbose else warnings[:NOTES_MAX]:
+    for note in [*notes, *legend] if is_verbose else notes[:NOTES_MAX]:
         say(f"note: {note}")
-    if not is_verbose and len(warnings) > NOTES_MAX:
-        more = len(warnings) - NOTES_MAX
+    if not is_verbose and len(notes) > NOTES_MAX:
+        more = len(notes) - NOTES_MAX
         say(f"{counted(more, 'more note')}: add --verbose")
 
 
 @contextmanager
-def progress(what: str, quiet: bool) -> Iterator[Callable[[float], object] | None]:
-    """Shows the share done on stderr: a bar on a terminal, else a line for every tenth, and one every ten seconds."""
+def progress(label: str, quiet: bool) -> Iterator[Callable[[float], object] | None]:
+    """Shows progress on stderr: a bar on a terminal, otherwise a line for every 10 % and at least every ten seconds."""
     if quiet:
         yield None
     elif not is_plain(sys.stderr):
@@ -153,13 +161,13 @@ def progress(what: str, quiet: bool) -> Iterator[Callable[[float], object] | Non
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(file=drawable(sys.stderr)), transient=True) as bar:
-            task = bar.add_task(visible(what), total=1.0)
+            task = bar.add_task(visible(label), total=1.0)
             yield lambda share: bar.update(task, completed=share)
     else:
-        yield _plain_lines(what)
+        yield _plain_lines(label)
 
 
-def _plain_lines(what: str) -> Callable[[float], object]:
+def _plain_lines(label: str) -> Callable[[float], object]:
     started = last = time.monotonic()
     tenth = 0
 
@@ -168,26 +176,28 @@ def _plain_lines(what: str) -> Callable[[float], object]:
         now = time.monotonic()
         if int(share * 10) > tenth and now - started > SILENT_S:
             tenth, last = int(share * 10), now
-            print(f"headstack: {what}: {10 * tenth} %", file=sys.stderr, flush=True)
+            print(f"headstack: {label}: {10 * tenth} %", file=sys.stderr, flush=True)
         elif now - last > LINE_EVERY_S:
             last = now
-            print(f"headstack: {what}: {100 * share:.2g} %", file=sys.stderr, flush=True)
+            print(f"headstack: {label}: {100 * share:.2g} %", file=sys.stderr, flush=True)
 
     return show
 
 
 class Outputs:
-    """The files that a command writes beside what it prints: those of all formats of its result's class, or those that
-    writers are given for; ``more`` are writers of this command alone.
+    """The output files of a command: one per format of its result's class, or per writer passed in.
 
-    That the files can be written was seen when the command line was read: their options are of type ``OUTPUT``.
+    ``more`` are writers of this command only. The options are of type ``OUTPUT``, which checks that the files are
+    writable when the command line is parsed.
     """
 
-    def __init__(self, given: Mapping[str, Any], result: type | Mapping[str, Writer], **more: Writer) -> None:
-        """Raises ``InputError`` for what could not be made: to be known before anything is measured."""
+    def __init__(self, options: Mapping[str, Any], result: type | Mapping[str, Writer], **more: Writer) -> None:
+        """Raises ``InputError`` for an output that cannot be written, before anything is measured."""
         self._writers = writers_of(result) if isinstance(result, type) else dict(result)
         self._writers |= more
-        self._files = {name: given[f"{name}_path"] for name in self._writers if given.get(f"{name}_path") is not None}
+        self._files = {
+            name: options[f"{name}_path"] for name in self._writers if options.get(f"{name}_path") is not None
+        }
         to_stdout = [name for name, path in self._files.items() if _native.is_stdout(path)]
         if len(to_stdout) > 1:
             raise InputError(f"{', '.join(f'--{name}' for name in to_stdout)}: only one output can be stdout")
@@ -199,7 +209,7 @@ class Outputs:
             refuse_simulator_without_page()
 
     def write(self, results: object, show: Callable[[], object] = lambda: None) -> None:
-        """Writes what was asked for; ``show`` has stdout unless a file of text has it, and then too when files fail."""
+        """Writes the requested files, then calls ``show`` unless one of them is stdout, even if a file fails."""
         printed = [
             name for name, path in self._files.items() if path == "-" and name in FORMATS and FORMATS[name].is_text
         ]
@@ -212,7 +222,7 @@ class Outputs:
                 if name not in printed
             )
         except InputError:
-            # What cannot be is said in one line alone.
+            # Print only the error line.
             is_refused = True
             raise
         finally:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +19,7 @@ from headstack.cli.completing import FOLDER, SOCKET, SYSTEM
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, KeptFile
 from headstack.cli.formats import output_options
 from headstack.cli.loading import with_subcommands
-from headstack.cli.output import Outputs, progress
+from headstack.cli.output import Outputs
 from headstack.cli.simulate.runs import Command
 from headstack.cli.simulate.varying import option_of
 from headstack.io import signals
@@ -28,13 +27,13 @@ from headstack.io.counts import agreed, counted
 from headstack.io.tables import to_json
 from headstack.io.values import duration_ns
 from headstack.live.serving import SYSTEM_OPTIONS, Live, Serving, endpoints
-from headstack.live.serving import serve as start
+from headstack.live.serving import serve as start_export
 
 if TYPE_CHECKING:
     from headstack.live.status import Client, Fidelity
 
-CLIENTS_TOLD = 4
-"""Clients that the report tells of: those with the most requests."""
+CLIENTS_SHOWN = 4
+"""Maximum number of clients in the report: those with the most requests."""
 
 
 def system_options(command: Command) -> Command:
@@ -150,7 +149,7 @@ def serve(
     require: str | None,
     json_path: str | None,
     quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Export a simulated system as a live block device.
 
@@ -168,37 +167,36 @@ def serve(
     COMMAND can use $uri; with --fuse also $disk, with --ublk or --loop $device. Without an endpoint headstack creates a
     socket for it. Its exit code is the exit code of headstack, unless --require fails.
     """
-    required_ns = None if require is None else valid_from_ns(require)
+    required_ns = None if require is None else parse_required_latency_ns(require)
     with ExitStack() as stack:
         places = endpoints((*nbd, "stdio") if stdio else nbd)
-        if not any(places) and given["fuse"] is None and not given["ublk"]:
+        if not any(places) and options["fuse"] is None and not options["ublk"]:
             if command is None:
                 raise InputError("no export endpoint; add --nbd unix:PATH, --fuse DIR or --ublk")
             folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
             places = places._replace(unix=(f"{folder}/nbd",))
-        outputs = Outputs({"json_path": json_path}, {"json": fidelity_as_json})
-        varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
-        options = {name: text for name, text in varied.items() if text is not None}
-        serving = Serving(**places._asdict(), **given, options=options)
-        with preconditioning(quiet) as show:
-            live = start(system, serving, show)
-        # A client on standard output would take words for protocol.
+        outputs = Outputs({"json_path": json_path}, {"json": write_fidelity_json})
+        varied = {o.name: options.pop(o.name) for o in SYSTEM_OPTIONS}
+        changed = {name: text for name, text in varied.items() if text is not None}
+        serving = Serving(**places._asdict(), **options, options=changed)
+        live = start_export(system, serving)
+        # A client on standard output would read messages as protocol.
         out = sys.stderr if places.stdio or outputs.has_stdout else sys.stdout
         code = 0
         try:
             if not quiet:
-                print("\n".join(greeting(live, serving)), file=out, flush=True)
+                print("\n".join(format_greeting(live, serving)), file=out, flush=True)
             if command is None:
                 live.wait()
             else:
-                code = carry_out(command, live, serving)
+                code = run_command(command, live, serving)
         except KeyboardInterrupt:
             pass
         if live.was_unmounted:
             print("headstack: the directory was unmounted from outside", file=sys.stderr)
         fidelity = live.stop()
         if not quiet:
-            print("\n".join(report(fidelity)), file=out, flush=True)
+            print("\n".join(format_report(fidelity)), file=out, flush=True)
         outputs.write(fidelity)
         if required_ns is not None and not is_valid(fidelity["valid_above_ns"], required_ns):
             print(f"headstack: --require {require}: {fidelity['verdict']}", file=sys.stderr)
@@ -206,30 +204,15 @@ def serve(
     return code
 
 
-@contextmanager
-def preconditioning(quiet: bool) -> Iterator[Callable[[float], object] | None]:
-    """Shows on stderr how far the preconditioning of SSDs is, once it has begun."""
-    with ExitStack() as stack:
-        shown: list[Callable[[float], object] | None] = []
-
-        def show(share: float) -> None:
-            if share > 0 and not shown:
-                shown.append(stack.enter_context(progress("preconditioning", quiet=False)))
-            if shown and shown[0] is not None:
-                shown[0](share)
-
-        yield None if quiet else show
-
-
-def fidelity_as_json(fidelity: Fidelity, path: Path | None = None) -> str:
-    """How true a session was, as JSON."""
+def write_fidelity_json(fidelity: Fidelity, path: Path | None = None) -> str:
+    """Writes the fidelity of a session as JSON."""
     return to_json(fidelity, path)
 
 
-def valid_from_ns(text: str) -> int:
-    """The latency of ``valid:TIME``."""
-    what, _, time = text.partition(":")
-    if what != "valid" or not time:
+def parse_required_latency_ns(text: str) -> int:
+    """Parses ``valid:TIME``, in nanoseconds."""
+    word, _, time = text.partition(":")
+    if word != "valid" or not time:
         raise InputError(f"--require: {text!r} is unknown; write valid:TIME, for example valid:1ms")
     latency_ns = duration_ns("--require", time)
     if latency_ns <= 0:
@@ -238,26 +221,26 @@ def valid_from_ns(text: str) -> int:
 
 
 def is_valid(valid_above_ns: int | None, latency_ns: int) -> bool:
-    """Whether a session that is valid above a latency is valid for latencies from this one on."""
+    """Whether a session that is valid above a latency is valid for this latency and all longer ones."""
     return valid_above_ns is not None and valid_above_ns <= latency_ns
 
 
-def carry_out(command: str, live: Live, serving: Serving) -> int:
-    """Carries out a shell command that finds the export in its environment; its exit code, as shells number signals."""
-    found = dict(zip(("uri",), addresses(live, serving), strict=False))
-    found |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.devices, strict=False))
+def run_command(command: str, live: Live, serving: Serving) -> int:
+    """Runs a shell command with the export in its environment; returns its exit code, as shells number signals."""
+    environment = dict(zip(("uri",), nbd_addresses(live, serving), strict=False))
+    environment |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.devices, strict=False))
     with signals.raising():
-        code = subprocess.run(command, shell=True, env=os.environ | found, check=False).returncode
+        code = subprocess.run(command, shell=True, env=os.environ | environment, check=False).returncode
     return code if code >= 0 else 128 - code
 
 
-def greeting(live: Live, serving: Serving) -> list[str]:
-    """The lines that a session begins with: the system, and the addresses of its exports."""
+def format_greeting(live: Live, serving: Serving) -> list[str]:
+    """Formats the first lines of a session: the system and the addresses of its exports."""
     names = [name for name, _ in live.exports]
     total = sum(length for _, length in live.exports)
     luns = "" if len(names) == 1 else f" in {len(names)} exports ({', '.join(names)})"
     lines = [f"serving {live.name}: {format_bytes(total)}{luns}"]
-    lines += [f"  {uri}" for uri in addresses(live, serving)]
+    lines += [f"  {uri}" for uri in nbd_addresses(live, serving)]
     if live.metrics is not None:
         lines.append(f"  http://{live.metrics}/metrics")
     lines += [f"  {file}" for file in live.files]
@@ -280,20 +263,20 @@ def greeting(live: Live, serving: Serving) -> list[str]:
 
 
 def is_loopback(place: str) -> bool:
-    """Whether only this machine reaches ``HOST:PORT``."""
+    """Whether ``HOST:PORT`` is reachable only from this machine."""
     return place.startswith(("127.", "[::1]:"))
 
 
-def addresses(live: Live, serving: Serving) -> list[str]:
-    """The addresses of the first export for clients of NBD."""
+def nbd_addresses(live: Live, serving: Serving) -> list[str]:
+    """Returns the NBD addresses of the first export."""
     name = "" if len(live.exports) == 1 else live.exports[0][0]
     scheme = "nbds" if serving.tls_required else "nbd"
     sockets = [f"{scheme}+unix:///{name}?socket={os.path.abspath(place)}" for place in serving.unix]
     return sockets + [f"{scheme}://{place}/{name}" for place in live.addresses]
 
 
-def report(fidelity: Fidelity) -> list[str]:
-    """The lines that a session ends with: its lateness, its clients and its verdict."""
+def format_report(fidelity: Fidelity) -> list[str]:
+    """Formats the last lines of a session: its lateness, its clients and its verdict."""
     lateness_ns = {
         "p50": fidelity["lateness_p50_ns"],
         "p99": fidelity["lateness_p99_ns"],
@@ -306,14 +289,16 @@ def report(fidelity: Fidelity) -> list[str]:
         f"{fidelity['requests']:,} requests, queue depth at most {fidelity['deepest_queue']:,}; clock on {scheduling}",
         f"late: {late}; floor {fidelity['floor_ns'] / 1e3:.0f} us",
     ]
-    lines += [client(seen) for seen in fidelity["clients"][:CLIENTS_TOLD] if seen["turns"]["requests"]]
-    if len(fidelity["clients"]) > CLIENTS_TOLD:
-        lines.append(f"and {len(fidelity['clients']) - CLIENTS_TOLD} more clients")
+    lines += [format_client(each) for each in fidelity["clients"][:CLIENTS_SHOWN] if each["turns"]["requests"]]
+    if len(fidelity["clients"]) > CLIENTS_SHOWN:
+        lines.append(f"and {len(fidelity['clients']) - CLIENTS_SHOWN} more clients")
     if fidelity["canary"]["count"]:
         waited_us = fidelity["canary"]["p99_ns"] / 1e3
         pressure = fidelity["pressure_share"]
-        pressed = "" if pressure is None else f"; processes here waited for a processor {pressure:.0%} of the time"
-        lines.append(f"a client of normal priority next to them: p99 {waited_us:.0f} us late{pressed}")
+        pressure_text = (
+            "" if pressure is None else f"; processes here waited for a processor {pressure:.0%} of the time"
+        )
+        lines.append(f"a client of normal priority next to them: p99 {waited_us:.0f} us late{pressure_text}")
     if fidelity["below_floor"]:
         below = counted(fidelity["below_floor"], "request")
         lines.append(
@@ -324,17 +309,17 @@ def report(fidelity: Fidelity) -> list[str]:
     return [*lines, fidelity["verdict"]]
 
 
-def client(seen: Client) -> str:
-    """A client's requests, its rate, and its waits for a processor, as a line."""
+def format_client(seen: Client) -> str:
+    """Formats the requests, rate and processor waits of a client in one line."""
     turns, waits = seen["turns"], seen["waits"]
     name = "a remote client" if seen["pid"] is None else f"{seen['name'] or 'a client'} ({seen['pid']})"
-    told = f"{name}: {turns['requests']:,} requests, queue depth at most {turns['depth']:,}"
+    line = f"{name}: {turns['requests']:,} requests, queue depth at most {turns['depth']:,}"
     served_ns, turned_ns = turns["served_ns"], turns["turned_ns"]
     if served_ns + turned_ns:
-        told += f", {served_ns / (served_ns + turned_ns):.0%} of the rate that this allows"
+        line += f", {served_ns / (served_ns + turned_ns):.0%} of the rate that this allows"
     if waits is not None:
-        told += f"; it waited for a processor {waits['waited_share']:.0%} of the time"
-    return told
+        line += f"; it waited for a processor {waits['waited_share']:.0%} of the time"
+    return line
 
 
 @click.command()

@@ -1,29 +1,35 @@
-"""The way into the command line: what people read first is shown before anything is loaded for it."""
+"""Entry point of the command line: prints the first help texts without loading anything else."""
 
 import os
 import sys
 
+EXIT_INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
 WIDTH = 79
-"""Of the texts that are stored."""
+"""Width of the stored texts, in characters."""
 
 
 def main() -> None:
-    """Shows where to start, or the help, or does what a command says."""
+    """Prints a stored text, or runs a command."""
     stored = {(): "start.txt", ("--help",): "help.txt", ("-h",): "help.txt"}.get(tuple(sys.argv[1:]))
-    if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _is_shown(text(stored))):
-        from headstack.cli.main import main as commands  # start-up time
-
+    if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _write(text(stored))):
+        try:
+            from headstack.cli.main import main as commands  # start-up time
+        except Exception:
+            # Python's own exit code of an error is 1, which is that of a verdict.
+            sys.excepthook(*sys.exc_info())
+            sys.exit(EXIT_INTERNAL)
         commands()
 
 
 def text(name: str) -> str:
-    """A text of the command line that is stored."""
+    """Reads a stored text."""
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
         return file.read()
 
 
 def _is_wide() -> bool:
-    """Whether the texts fit; in a pipe everything does."""
+    """Whether the stored texts fit the terminal; a pipe has no width."""
     try:
         columns = os.get_terminal_size(1).columns
     except OSError:
@@ -31,12 +37,12 @@ def _is_wide() -> bool:
     return int(os.environ["COLUMNS"] if os.environ.get("COLUMNS", "").isdecimal() else columns) >= WIDTH
 
 
-def _is_shown(shown: str) -> bool:
-    """Writes a text; whoever loads more says what is wrong where that fails."""
-    left = shown.encode()
+def _write(content: str) -> bool:
+    """Writes a text; returns false if that fails, so that the full command line reports the error."""
+    remaining = content.encode()
     try:
-        while left:
-            left = left[os.write(1, left) :]
+        while remaining:
+            remaining = remaining[os.write(1, remaining) :]
     except OSError:
         return False
     return True

@@ -28,16 +28,16 @@ from headstack.results.results import Results
 Command = Callable[..., Any]
 
 SHOW_EVERY_S = 1.0
-"""Between two lines of progress."""
-ANSWERED_S = 0.3
-"""A device that works answers within so much; what takes longer is told."""
-LEAST_S = 0.1
-"""A rate over less time would be noise."""
+"""Time between two lines of progress, in seconds."""
+ANSWER_WITHIN_S = 0.3
+"""Time in seconds to wait for requests in flight before a message: a working device answers sooner."""
+RATE_OVER_S_MIN = 0.1
+"""Minimum time over which a rate is calculated, in seconds."""
 EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 
 
 def permission_options(command: Command) -> Command:
-    """Adds the options of permission, and of the engine that hands requests over."""
+    """Adds the options of permission and of the I/O engine."""
     decorators = [
         click.option(
             "--destroy",
@@ -75,7 +75,7 @@ def permission_options(command: Command) -> Command:
 
 
 def one_thread_options(command: Command) -> Command:
-    """Adds the options of permission, and of one thread's requests."""
+    """Adds the options of permission and of a single thread."""
     slots = click.option(
         "--slots",
         metavar="N",
@@ -87,43 +87,43 @@ def one_thread_options(command: Command) -> Command:
 
 
 def access_options(command: Command) -> Command:
-    """The same where threads may share the load."""
+    """Adds the options of ``one_thread_options`` and the number of threads."""
     threads = click.option(
         "--threads", metavar="N", default="1", help="Number of threads that issue requests.", show_default=True
     )
     return one_thread_options(threads(command))
 
 
-def access_of(given: dict[str, Any]) -> Access:
-    """Takes the options of access out of those of a command; what it does not have is as ever."""
+def access_of(options: dict[str, Any]) -> Access:
+    """Removes the options of access from those of a command; missing ones have their defaults."""
     return Access(
-        destroy=tuple(given.pop("destroy")),
-        over=tuple(given.pop("over")),
-        create=given.pop("create"),
-        overwrite=given.pop("overwrite"),
-        buffered=given.pop("buffered"),
-        engine=given.pop("engine"),
-        threads=whole("threads", given.pop("threads", "1")),
-        slots=whole("slots", given.pop("slots", str(SLOTS))),
-        connections=whole("connections", given.pop("connections")),
-        zoned=given.pop("zoned", None),
-        open_zones=whole("open-zones", given.pop("open_zones", None) or "0"),
+        destroy=tuple(options.pop("destroy")),
+        over=tuple(options.pop("over")),
+        create=options.pop("create"),
+        overwrite=options.pop("overwrite"),
+        buffered=options.pop("buffered"),
+        engine=options.pop("engine"),
+        threads=whole("threads", options.pop("threads", "1")),
+        slots=whole("slots", options.pop("slots", str(SLOTS))),
+        connections=whole("connections", options.pop("connections")),
+        zoned=options.pop("zoned", None),
+        open_zones=whole("open-zones", options.pop("open_zones", None) or "0"),
     )
 
 
 def error_option(command: Command) -> Command:
-    """Whether requests that fail are a failure of the command."""
+    """Adds the option to accept failed requests."""
     return click.option("--continue-on-error", is_flag=True, help="Exit with code 0 even if requests failed.")(command)
 
 
-def ending(results: Results, continue_on_error: bool = False) -> int:
-    """The exit code; one line on stderr where a measurement ended before its time, and one where requests failed."""
-    code = ended_code(next((row["ended_early"] for row in results if row["ended_early"] is not None), None))
-    return code or failed_code(sum(row["errors"] for row in results), continue_on_error)
+def exit_code_of_runs(results: Results, continue_on_error: bool = False) -> int:
+    """Returns the exit code of a measurement; reports an early end and failed requests on stderr."""
+    code = exit_code_of_early_end(next((row["ended_early"] for row in results if row["ended_early"] is not None), None))
+    return code or exit_code_of_failures(sum(row["errors"] for row in results), continue_on_error)
 
 
-def failed_code(errors: int, continue_on_error: bool) -> int:
-    """The exit code of so many requests that failed, and one line on stderr."""
+def exit_code_of_failures(errors: int, continue_on_error: bool) -> int:
+    """Returns the exit code for a number of failed requests, and reports them on stderr."""
     if errors == 0 or continue_on_error:
         return 0
     requests = "1 request" if errors == 1 else f"{errors:,} requests"
@@ -131,8 +131,8 @@ def failed_code(errors: int, continue_on_error: bool) -> int:
     return EXIT_FAILED
 
 
-def broken_code(broken: Iterable[str]) -> int:
-    """The exit code of jobs that a limit of their file ended, and a line of each on stderr."""
+def exit_code_of_broken_limits(broken: Iterable[str]) -> int:
+    """Returns the exit code for jobs that a limit of their file ended, and reports each on stderr."""
     code = 0
     for line in broken:
         print(f"headstack: {line}", file=sys.stderr)
@@ -140,27 +140,27 @@ def broken_code(broken: Iterable[str]) -> int:
     return code
 
 
-def ended_code(ended: str | None) -> int:
-    """The exit code of what ended for that reason, and one line on stderr; 0 where there is none."""
+def exit_code_of_early_end(ended: str | None) -> int:
+    """Returns the exit code for the reason of an early end and reports it on stderr; 0 if there is none."""
     if ended is None:
         return 0
     print(f"headstack: ended early; results up to then are kept: {ended}", file=sys.stderr)
-    return code_of(ended)
+    return exit_code_of_reason(ended)
 
 
-def code_of(ended: str) -> int:
-    """The exit code of what ended for that reason."""
+def exit_code_of_reason(ended: str) -> int:
+    """Returns the exit code for the reason of an early end."""
     if WRITING_STOPPED in ended:
         return EXIT_IN_USE
     return signals.exit_code() if ended == BY_HAND else EXIT_RUN
 
 
 HOSTS_SHOWN = 6
-"""So many hosts have their own rate in a line; of more, the slowest and the fastest have."""
+"""Maximum number of hosts whose rates are shown; of more, only the slowest and the fastest are."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class LastProgress:
     """The counts of the last line of progress."""
 
     at_s: float
@@ -169,37 +169,39 @@ class Shown:
     bytes: int = 0
     response_s: float = 0.0
     hosts: Mapping[str, int | None] = field(default_factory=dict)
-    """Complete requests of each host."""
+    """Completed requests of each host."""
 
 
-def _of_hosts(hosts: list[tuple[str, int | None]], last: Shown, passed: float) -> list[str]:
-    """The rate of each host, of a measurement from several."""
+def _format_host_rates(hosts: list[tuple[str, int | None]], last: LastProgress, passed_s: float) -> list[str]:
+    """Formats the rate of each host of a measurement from several."""
     if len(hosts) < 2:
         return []
-    rates = [(n, None if done is None else (done - (last.hosts.get(n) or 0)) / passed) for n, done in hosts]
+    rates = [
+        (n, None if completed is None else (completed - (last.hosts.get(n) or 0)) / passed_s) for n, completed in hosts
+    ]
     if len(hosts) > HOSTS_SHOWN:
-        there = sorted(((rate, name) for name, rate in rates if rate is not None))
-        missing = len(rates) - len(there)
-        ends = [f"{name} {rate:,.0f}" for rate, name in (there[:1] + there[-1:])]
+        present = sorted(((rate, name) for name, rate in rates if rate is not None))
+        missing = len(rates) - len(present)
+        ends = [f"{name} {rate:,.0f}" for rate, name in (present[:1] + present[-1:])]
         return [f"{len(hosts)} hosts: {' to '.join(ends)}", *([f"{missing} missing"] if missing else [])]
     return [f"{name} {'missing' if rate is None else f'{rate:,.0f}'}" for name, rate in rates]
 
 
 @contextmanager
-def course(quiet: bool) -> Iterator[Progress | None]:
-    """Shows the course of measurements on stderr: a line that is rewritten on a terminal, else one now and then."""
+def measurement_progress(quiet: bool) -> Iterator[Progress | None]:
+    """Shows progress of measurements on stderr: one rewritten line on a terminal, else a line every ten seconds."""
     if quiet:
         yield None
         return
     on_terminal = not is_plain(sys.stderr)
-    yield _lines(on_terminal)
+    yield _progress_printer(on_terminal)
     if on_terminal:
         clear(sys.stderr)
 
 
-def _lines(on_terminal: bool) -> Progress:
+def _progress_printer(on_terminal: bool) -> Progress:
     shown_at, ending_at = time.monotonic(), 0.0
-    last = Shown(shown_at)
+    last = LastProgress(shown_at)
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
     def show(now: ProgressReport) -> None:
@@ -207,18 +209,18 @@ def _lines(on_terminal: bool) -> Progress:
         at = time.monotonic()
         if now["ending"]:
             ending_at = ending_at or at
-            if now["under_way"] and at - ending_at > ANSWERED_S and shown_at != math.inf:
+            if now["under_way"] and at - ending_at > ANSWER_WITHIN_S and shown_at != math.inf:
                 shown_at = math.inf
                 waiting = now["under_way"]
-                requests, they = counted(waiting, "request"), agreed(waiting, "it", "them")
-                told = f"ending; waiting for {requests} in flight; another Ctrl-C abandons {they}"
-                remark(sys.stderr, f"headstack: {told}", on_terminal)
+                requests, pronoun = counted(waiting, "request"), agreed(waiting, "it", "them")
+                message = f"ending; waiting for {requests} in flight; another Ctrl-C abandons {pronoun}"
+                remark(sys.stderr, f"headstack: {message}", on_terminal)
             return
         if now["run"] != last.run:
-            last = Shown(at, now["run"])
-        # Of many short runs, one now and then is shown.
+            last = LastProgress(at, now["run"])
+        # Show only some of many short runs.
         passed = at - last.at_s
-        if at - shown_at < every or passed < LEAST_S:
+        if at - shown_at < every or passed < RATE_OVER_S_MIN:
             return
         shown_at = at
         count = now["completed"] - last.completed
@@ -230,11 +232,11 @@ def _lines(on_terminal: bool) -> Progress:
             parts.append(f"{left_s:,.0f} s left")
         if now["runs"] > 1:
             parts.append(f"run {now['run'] + 1} of {now['runs']}")
-        parts += _of_hosts(now.get("hosts", []), last, passed)
+        parts += _format_host_rates(now.get("hosts", []), last, passed)
         if now["errors"]:
             parts.append(f"{now['errors']} errors")
         hosts = dict(now.get("hosts", []))
-        last = Shown(at, now["run"], now["completed"], now["bytes"], now["response_s"], hosts)
+        last = LastProgress(at, now["run"], now["completed"], now["bytes"], now["response_s"], hosts)
         rewrite(sys.stderr, f"headstack: {', '.join(parts)}", on_terminal)
 
     return show

@@ -9,22 +9,25 @@ from typing import Any
 
 from headstack._native import Field
 from headstack.comparison.pairs import Point
+from headstack.comparison.point_table import point_table
 from headstack.comparison.points import FIGURES, UNKNOWN
-from headstack.comparison.shown import shown
 from headstack.io import tables
-from headstack.io.columns import Column, told
+from headstack.io.columns import Column, format_repr
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 from headstack.report.figures import Cell
 
 MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
-"""Figures for which a model's error may be known."""
+"""Figures that may have a prediction interval."""
 
 STORED = Stored("comparison")
 
+LABEL_MAX = 14
+"""Longer names are no labels of rows."""
+
 _SIDES = (
-    ("iops", "1/s", "requests completed a second"),
-    ("mb_per_s", "10^6 bytes/s", "bytes moved a second"),
+    ("iops", "1/s", "completed requests per second (IOPS)"),
+    ("mb_per_s", "10^6 bytes/s", "bytes transferred per second"),
     ("mean_ms", "ms", "mean response time"),
     ("p50_ms", "ms", "median of the response times"),
     ("p95_ms", "ms", "95th percentile of the response times"),
@@ -32,7 +35,7 @@ _SIDES = (
 )
 
 FIELDS = (
-    Field("point", "text", "", "what tells the point from others"),
+    Field("point", "text", "", "the values that distinguish the point from others"),
     Field("workload", "text", "", "the workload"),
     Field("load", "text", "", "the load in words: depth 4, 600/s, 20 clients"),
     *(
@@ -45,7 +48,7 @@ FIELDS = (
         )
     ),
     *(
-        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {end} end of where nine of ten devices lie")
+        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {end} end of the 90 % prediction interval")
         for name, unit, meaning in _SIDES
         if name not in ("mb_per_s", "p95_ms")
         for end in ("low", "high")
@@ -56,9 +59,9 @@ FIELDS = (
         "stated_error",
         "figure",
         "",
-        "what both sides may differ by: tolerance and sampling errors, as a share of the mean",
+        "allowed difference: tolerance and confidence half-widths of both sides, as a share of the mean",
     ),
-    Field("falls_short", "flag", "", "whether the device falls short of its model by more than it may"),
+    Field("falls_short", "flag", "", "whether the device is worse than its model by more than the stated error"),
 )
 """Columns of the table of points."""
 
@@ -93,19 +96,21 @@ class Compared(Tabular):
         return iter(self.points)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), self.title, "to_csv has them")
+        return format_repr(*self.point_table(), self.title, "to_csv has them")
 
-    def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """Returns the columns, and the cells as text.
+    def point_table(self, names: tuple[str, str] | None = None) -> tuple[list[Column], list[list[str]]]:
+        """Returns the columns, and the cells as text; short ``names`` of files take the place of ``sides``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
         >>> compared = hs.compare(results, again)
-        >>> columns, cells = compared.shown()
+        >>> columns, cells = compared.point_table()
         >>> len(cells)
         2
         """
-        return shown(self.points, *self.sides)
+        stems = tuple(name.rpartition(".")[0] or name for name in names or ())
+        ours, theirs = stems if len(set(stems)) == 2 and max(map(len, stems)) <= LABEL_MAX else self.sides
+        return point_table(self.points, ours, theirs)
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -146,8 +151,8 @@ class Compared(Tabular):
         """
         errors: dict[str, list[float | None]] = {name: [p.error(name) for p in self.points] for name in FIGURES}
         errors["demerit"] = [point.demerit_relative for point in self.points]
-        known = {name: [abs(error) for error in values if error is not None] for name, values in errors.items()}
-        return {name: sum(values) / len(values) if values else None for name, values in known.items()}
+        absolute = {name: [abs(error) for error in values if error is not None] for name, values in errors.items()}
+        return {name: sum(values) / len(values) if values else None for name, values in absolute.items()}
 
     def shortfalls(self) -> list[str]:
         """Returns the points at which the device is worse than its model by more than the stated error of both, in
@@ -170,15 +175,15 @@ class Compared(Tabular):
         >>> hs.compare(results, again).model_errors()
         ['indistinguishable: depth 1; depth 4: their 90 % intervals overlap']
         """
-        held = []
+        coverage = []
         for figure, name in zip(MODELLED, ("throughput", "mean", "p50", "p99"), strict=True):
-            found = [within for point in self.points if (within := point.within(figure)) is not None]
-            held += [f"{name} {sum(found)} of {len(found)}"] * bool(found)
-        said = [f"points within the 90 % intervals of the model's error: {', '.join(held)}"] if held else []
+            inside = [within for point in self.points if (within := point.within(figure)) is not None]
+            coverage += [f"{name} {sum(inside)} of {len(inside)}"] * bool(inside)
+        conclusions = [f"points within the 90 % prediction intervals: {', '.join(coverage)}"] if coverage else []
         alike = [point.name for point in self.points if point.is_indistinguishable]
         if alike and self.measured != self.predicted:
-            said.append(f"indistinguishable: {'; '.join(alike)}: their 90 % intervals overlap")
-        return said
+            conclusions.append(f"indistinguishable: {'; '.join(alike)}: their 90 % intervals overlap")
+        return conclusions
 
     def shares_below(self, least: float) -> list[Point]:
         """Returns the points at which the device reaches less than this share of the prediction.
@@ -230,7 +235,7 @@ class Compared(Tabular):
         """
         stretches = [[asdict(stretch) for stretch in point.stretches] for point in self.points]
         first, second = self._kinds
-        told = {
+        document = {
             **STORED.head,
             "measured_is": first,
             "predicted_is": second,
@@ -244,7 +249,7 @@ class Compared(Tabular):
             "shortfalls": self.shortfalls(),
             "model_errors": self.model_errors(),
         }
-        return tables.to_json(told, path)
+        return tables.to_json(document, path)
 
 
 def _longer(share: float) -> str:
@@ -253,7 +258,7 @@ def _longer(share: float) -> str:
 
 def _in_words(point: Point) -> Iterator[str]:
     measured, predicted = point.measured.figures, point.predicted.figures
-    said = {
+    descriptions = {
         "iops": lambda: (
             f"{point.shortfall('iops'):.1%} less throughput than predicted, {measured['iops']:,.1f} of "
             f"{predicted['iops']:,.1f} IOPS"
@@ -266,7 +271,7 @@ def _in_words(point: Point) -> Iterator[str]:
     short = point.falls_short
     if short:
         largest = max(point.stated_error(figure) for figure in short)
-        yield f"{point.name}: {'; '.join(said[figure]() for figure in short)} (stated error {largest:.1%})"
+        yield f"{point.name}: {'; '.join(descriptions[figure]() for figure in short)} (stated error {largest:.1%})"
     for stretch in point.stretches:
         when = f"{point.name}: from {stretch.start_s:,.1f} to {stretch.end_s:,.1f} s"
         if stretch.mean_ms is None:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from headstack._native import InputError
-from headstack.comparison.points import Seen, seen
+from headstack.comparison.fio_points import is_fio, points_of_fio, simulate_points
+from headstack.comparison.points import SidePoint, points_of_side
 from headstack.comparison.simulated_again import simulated_again
 from headstack.io.values import percent
 from headstack.results.results import Results
@@ -83,7 +84,8 @@ def compare(
     tolerance: str | float = TOLERANCE,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares measured results with predicted ones, each as results or a file of them (JSON, CSV or Parquet).
+    """Compares measured results with predicted ones, each as results or a file of them (JSON, CSV or Parquet, or fio's
+    JSON).
 
     ``predicted`` may also be a system, on which the measured points are simulated with the workloads, ranges, lengths
     and seeds that the measured results state. Points with the same load are matched; ``shortfalls`` describes
@@ -101,12 +103,18 @@ def compare(
     share = percent("tolerance", str(tolerance)) / 100
     if share < 0:
         raise InputError(f"{tolerance} is negative; 0% or more is allowed", key="tolerance")
-    ours = seen(measured, "measured")
+    ours = _side(measured, "measured")
     if isinstance(predicted, Results) or is_file(predicted):
-        theirs = seen(predicted, "simulated")  # type: ignore[arg-type]
+        theirs = _side(predicted, "simulated")  # type: ignore[arg-type]
+    elif isinstance(measured, str | os.PathLike) and is_fio(measured):
+        theirs = points_of_side(simulate_points(ours, predicted, progress), "simulated")
     else:
-        theirs = seen(simulated_again(ours, predicted, progress), "simulated")
+        theirs = points_of_side(simulated_again(ours, predicted, progress), "simulated")
     return _matched(ours, theirs, share)
+
+
+def _side(source: Results | str | os.PathLike[str], mode: str) -> list[SidePoint]:
+    return points_of_fio(source) if not isinstance(source, Results) and is_fio(source) else points_of_side(source, mode)
 
 
 def is_file(predicted: object) -> bool:
@@ -114,18 +122,20 @@ def is_file(predicted: object) -> bool:
     return isinstance(predicted, str | os.PathLike) and os.fspath(predicted).endswith((".json", ".csv", ".parquet"))
 
 
-def _matched(ours: list[Seen], theirs: list[Seen], tolerance: float) -> Comparison:
+def _matched(ours: list[SidePoint], theirs: list[SidePoint], tolerance: float) -> Comparison:
     left = list(theirs)
     points, alone = [], []
-    for name, one in zip(_names(ours, theirs), ours, strict=True):
-        candidates = [other for other in left if one.is_load_of(other)]
-        if not candidates:
+    for name, measured in zip(_names(ours, theirs), ours, strict=True):
+        matches = [other for other in left if measured.is_load_of(other)]
+        if not matches:
             alone.append(name)
             continue
-        # Of several, the one of the same part and seed.
-        best = max(candidates, key=lambda other: (one.part == other.part, one.seed == other.seed))
+        # If several points have this load, prefer the one with the same part and seed.
+        best = max(matches, key=lambda other: (measured.part == other.part, measured.seed == other.seed))
         left.remove(best)
-        points.append(Point(name, one, best, one.demerit_ms(best), tolerance, _stretches(one, best, tolerance)))
+        points.append(
+            Point(name, measured, best, measured.demerit_ms(best), tolerance, _stretches(measured, best, tolerance))
+        )
     theirs_by_name = zip(_names(theirs, ours), theirs, strict=True)
     remaining = [name for name, other in theirs_by_name if other in left]
     if not points:
@@ -134,16 +144,19 @@ def _matched(ours: list[Seen], theirs: list[Seen], tolerance: float) -> Comparis
     return Comparison(ours[0].system, theirs[0].system, tuple(points), tuple(alone), tuple(remaining), tolerance)
 
 
-def _names(side: list[Seen], other: list[Seen]) -> list[str]:
+def _names(side: list[SidePoint], other: list[SidePoint]) -> list[str]:
     """Returns the name of each point of a side: the values that distinguish it from the others."""
-    several = {name for name in ("part", "seed") if len({getattr(one, name) for one in side}) > 1}
-    workloads = {one.workload for one in (*side, *other)}
-    varied = {name for one in side for name in one.labels if len({o.labels.get(name) for o in side}) > 1}
+    several = {name for name in ("part", "seed") if len({getattr(point, name) for point in side}) > 1}
+    workloads = {point.workload for point in (*side, *other)}
+    varied = {name for point in side for name in point.labels if len({o.labels.get(name) for o in side}) > 1}
     names: list[str] = []
-    for one in side:
-        parts = [one.workload if len(workloads) > 1 or not one.load else "", one.load]
-        parts += [one.part or "all of it" if "part" in several else "", f"seed {one.seed}" if "seed" in several else ""]
-        parts += [f"{label} {text}" for label, text in one.labels.items() if label in varied]
+    for point in side:
+        parts = [point.workload if len(workloads) > 1 or not point.load else "", point.load]
+        parts += [
+            point.part or "all of it" if "part" in several else "",
+            f"seed {point.seed}" if "seed" in several else "",
+        ]
+        parts += [f"{label} {text}" for label, text in point.labels.items() if label in varied]
         name = ", ".join(part for part in parts if part)
         again = sum(earlier == name or earlier.startswith(f"{name}, again ") for earlier in names)
         names.append(f"{name}, again {again}" if again else name)
@@ -155,7 +168,7 @@ def _listed(names: Iterable[str]) -> str:
     return "; ".join(listed[:4]) + (f" and {len(listed) - 4} more" if len(listed) > 4 else "")
 
 
-def _stretches(measured: Seen, predicted: Seen, tolerance: float) -> tuple[Stretch, ...]:
+def _stretches(measured: SidePoint, predicted: SidePoint, tolerance: float) -> tuple[Stretch, ...]:
     """Returns the periods in which the mean response time was above the predicted one, by more than tolerance and
     chance.
     """
@@ -168,7 +181,7 @@ def _stretches(measured: Seen, predicted: Seen, tolerance: float) -> tuple[Stret
     return tuple(stretches)
 
 
-def _late(measured: Seen, predicted: Seen, index: int, tolerance: float) -> Stretch | None:
+def _late(measured: SidePoint, predicted: SidePoint, index: int, tolerance: float) -> Stretch | None:
     mine = measured.intervals[index]
     is_alike = index < len(predicted.intervals) and predicted.intervals[index]["duration_s"] == mine["duration_s"]
     model: Mapping[str, float | None] = predicted.intervals[index] if is_alike else predicted.figures
@@ -197,8 +210,8 @@ def _joined(before: Stretch, now: Stretch) -> Stretch:
     counts = (before.measured_iops * lengths[0], now.measured_iops * lengths[1])
 
     def weighted(values: tuple[float | None, float | None]) -> float | None:
-        known = [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and count]
-        return sum(value * count for value, count in known) / sum(count for _, count in known) if known else None
+        weights = [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and count]
+        return sum(value * count for value, count in weights) / sum(count for _, count in weights) if weights else None
 
     predicted_ms = (before.predicted_ms * lengths[0] + now.predicted_ms * lengths[1]) / sum(lengths)
     mean_ms = weighted((before.mean_ms, now.mean_ms))

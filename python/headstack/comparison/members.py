@@ -10,13 +10,13 @@ from statistics import median
 from headstack._native import InputError
 from headstack.io.encodings import decoded
 
-STANDS_OUT = 0.25
+EXCESS_MAX = 0.25
 """Maximum excess of a member over the others. Four equal drives of a measured array are within 4 % of each other at
 every depth below saturation, and slower ones in it about 33 % above: 25 % is well above the former."""
 REQUESTS_LEAST = 100
 """Minimum number of requests of a mean: with a standard deviation equal to the mean, 100 give 10 %."""
 STACKED = ("md", "dm-", "loop", "drbd")
-"""Devices that are built from others."""
+"""Name prefixes of devices that are built from others."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Outlier:
     def in_words(self) -> str:
         """Describes it in one line.
 
-            >>> from headstack.comparison import members
+        >>> from headstack.comparison import members
         >>> members.Outlier("sdh", "busy", 0.34, 7).in_words
-            'sdh stands out: 34 % more busy time a request than the median of the 7 others'
+        'sdh stands out: 34 % more busy time per request than the median of the 7 others'
         """
         percent = f"{100 * self.excess:,.0f} %"
         others = f"the median of the {self.others} others"
-        return f"{self.name} stands out: {percent} more {self.measure} time a request than {others}"
+        return f"{self.name} stands out: {percent} more {self.measure} time per request than {others}"
 
 
 def read(path: str | os.PathLike[str]) -> list[Member]:
@@ -76,17 +76,17 @@ def read(path: str | os.PathLike[str]) -> list[Member]:
         # fio writes notes before the object if something was unusual.
         document = json.loads(text[text.index("{") :])
         disks = document["disk_util"]
-        found = [_member(disk) for disk in disks if not disk["name"].startswith(STACKED)]
+        members = [_member(disk) for disk in disks if not disk["name"].startswith(STACKED)]
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=name) from None
     except (ValueError, KeyError, TypeError) as error:
-        told = f"disk_util: {error} is missing" if isinstance(error, KeyError) else "not fio's JSON"
-        raise InputError(f"{told}; write it with fio --output-format=json", file=name) from None
-    if len(found) < 2:
+        reason = f"disk_util: {error} is missing" if isinstance(error, KeyError) else "not fio's JSON"
+        raise InputError(f"{reason}; write it with fio --output-format=json", file=name) from None
+    if len(members) < 2:
         raise InputError(
-            f"disk_util names {len(found)} devices that are none of others; two or more are compared", key=name
+            f"disk_util has {len(members)} devices that are not built from others; two or more are needed", key=name
         )
-    return found
+    return members
 
 
 def _member(disk: dict[str, float]) -> Member:
@@ -96,29 +96,29 @@ def _member(disk: dict[str, float]) -> Member:
     return Member(str(disk["name"]), requests, disk["util"] / 100 / max(requests, 1), waited_ms)
 
 
-def standing_out(members: list[Member], threshold: float = STANDS_OUT) -> list[Outlier]:
+def find_outliers(members: list[Member], threshold: float = EXCESS_MAX) -> list[Outlier]:
     """Returns members whose time per request exceeds the median of the others by more than ``threshold``, the worst
     first.
 
     The busy time per request is used first. If members are always busy it is meaningless, and the time of a request in
     them is used.
 
-    >>> from headstack.comparison.members import Member, standing_out
-    >>> seen = [Member(f"sd{letter}", 1000, busy, None) for letter, busy in zip("abc", (1, 1, 2))]
-    >>> [(one.name, one.excess) for one in standing_out(seen)]
+    >>> from headstack.comparison.members import Member, find_outliers
+    >>> disks = [Member(f"sd{letter}", 1000, busy, None) for letter, busy in zip("abc", (1, 1, 2))]
+    >>> [(outlier.name, outlier.excess) for outlier in find_outliers(disks)]
     [('sdc', 1.0)]
     """
-    known = [member for member in members if member.requests >= REQUESTS_LEAST]
-    found = []
-    for one in known if len(known) > 1 else ():
-        others = [other for other in known if other is not one]
-        excess = {"busy": one.busy / (median(other.busy for other in others) or float("inf")) - 1}
+    counted = [member for member in members if member.requests >= REQUESTS_LEAST]
+    outliers = []
+    for member in counted if len(counted) > 1 else ():
+        others = [other for other in counted if other is not member]
+        excess = {"busy": member.busy / (median(other.busy for other in others) or float("inf")) - 1}
         waits = [other.waited_ms for other in others if other.waited_ms is not None]
-        if one.waited_ms is not None and len(waits) == len(others) and median(waits) > 0:
-            excess["response"] = one.waited_ms / median(waits) - 1
+        if member.waited_ms is not None and len(waits) == len(others) and median(waits) > 0:
+            excess["response"] = member.waited_ms / median(waits) - 1
         measure = max(excess, key=excess.__getitem__)
         if excess["busy"] > threshold:
             measure = "busy"
         if excess[measure] > threshold:
-            found.append(Outlier(one.name, measure, excess[measure], len(others)))
-    return sorted(found, key=lambda outlier: -outlier.excess)
+            outliers.append(Outlier(member.name, measure, excess[measure], len(others)))
+    return sorted(outliers, key=lambda outlier: -outlier.excess)

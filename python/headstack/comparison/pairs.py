@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from headstack.comparison.points import Seen
+from headstack.comparison.points import SidePoint
 
 SIGNS = {"iops": 1, "mb_per_s": 1, "mean_ms": -1, "p50_ms": -1, "p95_ms": -1, "p99_ms": -1}
 """1 if more is better, otherwise -1."""
@@ -33,14 +33,14 @@ class Point:
 
     name: str
     """The distinguishing values: workload, depth, rate or mode."""
-    measured: Seen
-    predicted: Seen
+    measured: SidePoint
+    predicted: SidePoint
     demerit_ms: float | None
     """Root mean square horizontal distance of the distributions of response times (Ruemmler and Wilkes, 1994); ``None``
     if a side has no distribution."""
     tolerance: float
     stretches: tuple[Stretch, ...]
-    """Periods in which the device was slower than predicted, if intervals were kept."""
+    """Periods in which the device was slower than predicted, if intervals were recorded."""
 
     def error(self, figure: str) -> float | None:
         """Returns predicted over measured, minus 1; ``None`` if a side lacks the figure, or it was measured as 0."""
@@ -81,14 +81,14 @@ class Point:
 
     @property
     def is_indistinguishable(self) -> bool:
-        """Whether both sides are models with overlapping error intervals, so that neither is known to be faster."""
+        """Whether both sides are models with overlapping prediction intervals, so that the faster one is undecided."""
         pairs = [
             (self.measured.model[name], self.predicted.model[name]) for name in ("iops", "mean_ms") if self.both(name)
         ]
-        return bool(pairs) and all(one[0] <= other[1] and other[0] <= one[1] for one, other in pairs)
+        return bool(pairs) and all(ours[0] <= theirs[1] and theirs[0] <= ours[1] for ours, theirs in pairs)
 
     def both(self, figure: str) -> bool:
-        """Returns whether a figure's error is known on both sides."""
+        """Returns whether both sides have a prediction interval for a figure."""
         return figure in self.measured.model and figure in self.predicted.model
 
     def within(self, figure: str) -> bool | None:

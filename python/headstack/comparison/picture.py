@@ -31,8 +31,10 @@ def overlaid(comparison: Compared) -> Figure:
 def _curves(comparison: Compared) -> Lines:
     shown = curves(comparison)
     series = [
-        replace(one, x=_drawable(one.x), y=_drawable(one.y), low=_drawable(one.low), high=_drawable(one.high), p99=())
-        for one in shown.series
+        replace(
+            line, x=_drawable(line.x), y=_drawable(line.y), low=_drawable(line.low), high=_drawable(line.high), p99=()
+        )
+        for line in shown.series
     ]
     short = [point.measured.figures for point in comparison if point.falls_short]
     if short:
@@ -43,7 +45,7 @@ def _curves(comparison: Compared) -> Lines:
 
 def _errors(comparison: Compared) -> Bars:
     shown = errors(comparison)
-    return replace(shown, note="", series=[replace(one, y=_drawable(one.y, PERCENT_MAX)) for one in shown.series])
+    return replace(shown, note="", series=[replace(bars, y=_drawable(bars.y, PERCENT_MAX)) for bars in shown.series])
 
 
 def _drawable(values: Sequence[float | None], most: float = math.inf) -> list[float | None]:

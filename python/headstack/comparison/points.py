@@ -1,4 +1,4 @@
-"""``Seen``: one side of a comparison, with points from results or a file of them."""
+"""``SidePoint``: one side of a comparison, with points from results or a file of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.comparison.shapes import Shape, shape_of
 from headstack.results.results import Results
 from headstack.results.table import Row
 
@@ -26,7 +27,7 @@ NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 
 
 @dataclass(frozen=True, eq=False)
-class Stated:
+class Origin:
     """The parts of a complete result that state its origin."""
 
     mode: str
@@ -38,7 +39,7 @@ class Stated:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SidePoint:
     """The results of one point."""
 
     system: str
@@ -62,13 +63,15 @@ class Seen:
     """Other varied values, if known: ``position`` in bytes, ``size``."""
     kind: str = UNKNOWN
     """``measured``, ``simulated``, ``live``; old tables do not state it."""
-    stated: Stated | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
     """The load and the system of a complete result; ``None`` if only a row of a table is available."""
     results: Results | None = field(default=None, repr=False)
     index: int = 0
     """Its index in ``results``."""
     model: dict[str, tuple[float, float]] = field(default_factory=dict)
     """For a model, the 90 % prediction intervals of a device's figures, if known."""
+    shape: Shape | None = None
+    """The load in numbers, by which fio's results match; ``None`` if it has no such form."""
 
     @property
     def relative_half_width(self) -> float:
@@ -89,15 +92,21 @@ class Seen:
         # the square root of 2 times that of the means.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
-    def is_load_of(self, other: Seen) -> bool:
+    def is_prediction_of(self, other: SidePoint) -> bool:
+        """Whether this was simulated, and the other measured."""
+        return self.kind == "simulated" and other.kind != "simulated"
+
+    def is_load_of(self, other: SidePoint) -> bool:
         """Whether both have the same load, by all properties known on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
-        if self.stated is not None and other.stated is not None:
-            return _load_of(self.stated.workload) == _load_of(other.stated.workload)
+        if self.origin is not None and other.origin is not None:
+            return _load_of(self.origin.workload) == _load_of(other.origin.workload)
+        if self.shape is not None and other.shape is not None:
+            return self.shape == other.shape
         return (self.workload, self.load) == (other.workload, other.load)
 
-    def demerit_ms(self, predicted: Seen) -> float | None:
+    def demerit_ms(self, predicted: SidePoint) -> float | None:
         """Returns the root mean square distance of the distributions of response times; ``None`` if a side has none."""
         if self.results is None or predicted.results is None:
             return None
@@ -108,7 +117,7 @@ def _load_of(workload: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in workload.items() if key not in NO_LOAD}
 
 
-def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
+def points_of_side(side: Results | str | os.PathLike[str], mode: str) -> list[SidePoint]:
     """Returns the points of one side, for one system; of mixed results, those that were ``measured`` or ``simulated``.
 
     Raises ``InputError`` if the file cannot be read, or there is not exactly one system.
@@ -119,17 +128,17 @@ def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
     elif name.endswith(".json"):
         points = _of_results(Results.read(name), mode)
     elif name.endswith((".csv", ".parquet")):
-        points = [_of_row(row) for row in _table(name)]
+        points = [_of_row(row) for row in read_table(name)]
     else:
         raise InputError("is not a file of results; one of .json, .csv or .parquet is allowed", file=name)
     systems = list(dict.fromkeys(point.system for point in points))
     if len(systems) != 1:
-        told = ", ".join(systems) or "none"
-        raise InputError(f"results of one system are compared at a time; there are {len(systems)}: {told}", file=name)
+        names = ", ".join(systems) or "none"
+        raise InputError(f"only results of one system can be compared; the file has {len(systems)}: {names}", file=name)
     return points
 
 
-def _of_results(results: Results, mode: str) -> list[Seen]:
+def _of_results(results: Results, mode: str) -> list[SidePoint]:
     wholes = [results.whole(index) for index in range(len(results))]
     has_mode = any(whole["mode"] == mode for whole in wholes)
     points = []
@@ -137,58 +146,62 @@ def _of_results(results: Results, mode: str) -> list[Seen]:
         if whole["mode"] != mode and has_mode:
             continue
         row = results[index] | {"p95_ms": results.percentile_ms(index, 95)}
-        told = Stated(whole["mode"], whole["workload"], whole["system"]["description"])
-        points.append(_of_row(row, results.intervals_of(index), told, results, index))
+        origin = Origin(whole["mode"], whole["workload"], whole["system"]["description"])
+        points.append(_of_row(row, results.intervals_of(index), origin, results, index))
     return points
 
 
 def _of_row(
     row: Row,
     intervals: list[Row] | None = None,
-    stated: Stated | None = None,
+    origin: Origin | None = None,
     results: Results | None = None,
     index: int = 0,
-) -> Seen:
-    known = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
+) -> SidePoint:
+    result_columns = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
     system, _, part = row["system"].rpartition("@")
     if not system or "/" in part:
         # An at sign that is part of a path.
         system, part = row["system"], ""
-    return Seen(
+    load = _spoken_load(row, origin)
+    return SidePoint(
         system=system,
         part=part or None,
         workload=row["workload"] or "",
         mode=row["mode"],
-        load=_spoken_load(row, stated),
+        load=load,
         seed=row["seed"],
         requests=row["requests"],
         figures={name: row.get(name) for name in FIGURES},
         half_width_ms=row["half_width_ms"],
         is_open=row["rate_per_s"] is not None,
         intervals=intervals or [],
-        labels={name: str(value) for name, value in row.items() if name not in known and value is not None},
-        kind=UNKNOWN if stated is None else stated.mode,
-        stated=stated,
+        labels={name: str(value) for name, value in row.items() if name not in result_columns and value is not None},
+        kind=UNKNOWN if origin is None else origin.mode,
+        origin=origin,
         results=results,
         index=index,
         model=_model_of(row),
+        shape=None
+        if origin is None or part or row["mode"] is not None
+        else shape_of(origin.workload, _spoken_load(row, origin)),
     )
 
 
 def _model_of(row: Row) -> dict[str, tuple[float, float]]:
-    found = {}
+    intervals = {}
     for figure in FIGURES:
         name, _, unit = figure.partition("_")
         low, high = (row.get(f"{name}_model_{end}{'_' * bool(unit)}{unit}") for end in ("low", "high"))
         if low is not None and high is not None:
-            found[figure] = (low, high)
-    return found
+            intervals[figure] = (low, high)
+    return intervals
 
 
-def _spoken_load(row: Row, stated: Stated | None) -> str:
+def _spoken_load(row: Row, origin: Origin | None) -> str:
     if row["mode"] is not None:
         return f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else "")
-    clients = None if stated is None else _clients(stated.workload)
+    clients = None if origin is None else _clients(origin.workload)
     if clients is not None:
         return f"{clients} clients"
     if row["depth"] is not None:
@@ -214,7 +227,7 @@ TEXTS = ("system", "workload", "mode")
 """Required text columns of a table."""
 
 
-def _table(path: str) -> list[Row]:
+def read_table(path: str) -> list[Row]:
     """Reads the rows of a table of results."""
     if path.endswith(".parquet"):
         import duckdb  # start-up time

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headstack._native import version
-from headstack.report.figures import Asked, Axis, Bars, Lines, Provenance, Report, Section, Series, Table
-from headstack.results.explorer_queries import asked_of, figures_of
+from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, RunInputs, Section, Series, Table
+from headstack.results.explorer_queries import figures_of, request_of
 from headstack.results.report import BAND, MEANS, RESPONSE, THROUGHPUT, provenance_of
 from headstack.results.words import words_of
 
@@ -38,30 +38,30 @@ def report_of(comparison: Compared) -> Report:
         runs,
         version(),
         remarks="\n\n".join(remarks),
-        asked=partial(_inputs_of, comparison),
+        inputs=partial(_inputs_of, comparison),
     )
 
 
 def _summary_lines(comparison: Compared) -> list[str]:
-    """States the mean errors first, then their positions."""
-    known = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
-    told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in known.items() if name != "mb_per_s")
+    """States the mean errors, then the conclusions, then the unmatched points."""
+    errors = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
+    means = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
-    said = [f"Mean absolute error: {told}." if told else "No figure is known on both sides."]
-    if not known:
-        return said
+    lines = [f"Mean absolute error: {means}." if means else "No figure is on both sides."]
+    if not errors:
+        return lines
     short = comparison.shortfalls()
-    said += [f"{line[:1].upper()}{line[1:]}." for line in (*comparison.model_errors(), *short)]
+    lines += [f"{line[:1].upper()}{line[1:]}." for line in (*comparison.model_errors(), *short)]
     if not short:
         who = "The device is" if comparison.is_of_device else f"{ours[:1].upper()}{ours[1:]} is"
         than = "its model" if comparison.is_of_device else theirs
-        said.append(f"{who} never slower than {than} by more than the stated error.")
-    for names, what in (
+        lines.append(f"{who} never slower than {than} by more than the stated error.")
+    for names, side in (
         (comparison.alone_measured, f"{ours}, not {theirs}"),
         (comparison.alone_predicted, f"{theirs}, not {ours}"),
     ):
-        said += [f"{what[:1].upper()}{what[1:]}: {'; '.join(names)}."] * bool(names)
-    return said
+        lines += [f"{side[:1].upper()}{side[1:]}: {'; '.join(names)}."] * bool(names)
+    return lines
 
 
 def curves(comparison: Compared) -> Lines:
@@ -70,9 +70,9 @@ def curves(comparison: Compared) -> Lines:
     for name, points in by_curve(comparison).items():
         for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
             sides = [getattr(point, side) for point in points]
-            shown = [one.figures for one in sides]
-            ends = [one.model.get("mean_ms", (None, None)) for one in sides]
-            is_known = any(one.model.get("mean_ms") for one in sides)
+            shown = [point.figures for point in sides]
+            ends = [point.model.get("mean_ms", (None, None)) for point in sides]
+            is_known = any(point.model.get("mean_ms") for point in sides)
             series.append(
                 Series(
                     f"{name}, {word}",
@@ -86,9 +86,9 @@ def curves(comparison: Compared) -> Lines:
                 )
             )
     title = "Response time over throughput"
-    note = " ".join([MEANS, "Numbers at points: the load.", *([BAND] if any(one.low for one in series) else [])])
+    note = " ".join([MEANS, "Numbers at points: the load.", *([BAND] if any(line.low for line in series) else [])])
     near = sum(abs(error) <= comparison.tolerance for error in _errors_of(comparison, "iops"))
-    says = f"{near} of {len(comparison)} points lie within {100 * comparison.tolerance:.3g} % in throughput."
+    says = f"{near} of {len(comparison)} points are within {100 * comparison.tolerance:.3g} % in throughput."
     return Lines("curves", title, THROUGHPUT, RESPONSE, series, note, says=says)
 
 
@@ -114,10 +114,10 @@ def errors(comparison: Compared) -> Bars:
         series.append(Series(name, (), [None if error is None else 100 * error for error in found_errors]))
     ours, theirs = comparison.sides
     axis = Axis(f"{theirs[:1].upper()}{theirs[1:]} / {ours} − 1 (%)")
-    note = f"{100 * comparison.tolerance:.3g} % are tolerated, beside the statistical error of both sides."
-    found = {name: _errors_of(comparison, figure) for figure, name in ERRORS}
-    most = {name: max(errors, key=abs) for name, errors in found.items() if errors}
-    says = "Farthest off: " + ", ".join(f"{name} {100 * error:+.3g} %" for name, error in most.items()) + "."
+    note = f"{100 * comparison.tolerance:.3g} % are tolerated, in addition to the statistical error of both sides."
+    by_figure = {name: _errors_of(comparison, figure) for figure, name in ERRORS}
+    most = {name: max(errors, key=abs) for name, errors in by_figure.items() if errors}
+    says = "Largest errors: " + ", ".join(f"{name} {100 * error:+.3g} %" for name, error in most.items()) + "."
     groups = [point.name for point in comparison]
     return Bars("errors", "Errors of the prediction", axis, groups, series, note, says=says if most else "")
 
@@ -128,17 +128,17 @@ def _table(comparison: Compared) -> Table:
     return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
 
 
-def _inputs_of(comparison: Compared) -> list[Asked]:
-    sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
-    unknown = "the table that it is of does not hold what was run"
+def _inputs_of(comparison: Compared) -> list[RunInputs]:
+    sides = [side for point in comparison for side in (point.measured, point.predicted)]
+    unknown = "its table does not contain the workload"
     return [
-        asked_of(seen.results[seen.index], seen.results.whole(seen.index))
-        if seen.results is not None
-        else Asked(seen.system, "", {}, figures_of(seen.figures), refused=unknown)
-        for seen in sides
+        request_of(side.results[side.index], side.results.whole(side.index))
+        if side.results is not None
+        else RunInputs(side.system, "", {}, figures_of(side.figures), refused=unknown)
+        for side in sides
     ]
 
 
 def _runs(comparison: Compared) -> list[Provenance]:
-    sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
-    return [provenance_of(seen.results.whole(seen.index)) for seen in sides if seen.results is not None]
+    sides = [side for point in comparison for side in (point.measured, point.predicted)]
+    return [provenance_of(side.results.whole(side.index)) for side in sides if side.results is not None]

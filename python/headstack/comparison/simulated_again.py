@@ -16,27 +16,27 @@ from headstack.catalogue.options import Spec
 from headstack.catalogue.scenario import Scenario
 from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
-from headstack.comparison.points import Seen
+from headstack.comparison.points import SidePoint
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED
+from headstack.results.intervals.model_errors import DESCRIBED
 from headstack.results.results import Results
 from headstack.simulation.runs import Progress, System, run_specs
 
 
-def simulated_again(measured: list[Seen], system: System, progress: Progress | None) -> Results:
+def simulated_again(measured: list[SidePoint], system: System, progress: Progress | None) -> Results:
     """Simulates every measured point on a system with the workload, range, length and seed from the results.
 
-    If they state no range, the whole target was used: the same number of bytes of the system is, if it is larger.
+    If the results state no range, the whole target was used; of a larger system, the same number of bytes is used.
     """
-    found = load_system(system) if isinstance(system, str | os.PathLike) else system
-    return run_specs([_spec(point, found) for point in measured], {}, progress)
+    loaded = load_system(system) if isinstance(system, str | os.PathLike) else system
+    return run_specs([_spec(point, loaded) for point in measured], {}, progress)
 
 
-def _spec(point: Seen, system: Drive | Array) -> Spec:
-    if point.stated is None:
-        raise InputError("a table states no workload that could be simulated; name a file of whole results (.json)")
+def _spec(point: SidePoint, system: Drive | Array) -> Spec:
+    if point.origin is None:
+        raise InputError("a table contains no workload to simulate; give a file of whole results (.json)")
     clients = None
-    match stated(dict(point.stated.workload)):
+    match stated(dict(point.origin.workload)):
         case Workload() as workload:
             demand = workload.demand
         case Scenario() as scenario:
@@ -44,7 +44,7 @@ def _spec(point: Seen, system: Drive | Array) -> Spec:
             clients = int(point.load.split()[0]) if point.load.endswith(" clients") else None
         case Replayed():
             raise InputError(
-                f"{point.workload}: a replay's result does not hold its trace; replay that on the system as well "
+                f"{point.workload}: a replay's result does not contain its trace; replay it on the system as well "
                 "(headstack replay), and compare both results"
             )
         case Phase():
@@ -65,16 +65,16 @@ def _spec(point: Seen, system: Drive | Array) -> Spec:
     return spec
 
 
-def _span(point: Seen, system: Drive | Array) -> tuple[int, int] | None:
+def _span(point: SidePoint, system: Drive | Array) -> tuple[int, int] | None:
     """Returns first byte and length of the part of the system in use; ``None`` for all of it."""
-    if point.stated is None or any("lun" in stream for stream in _streams(point.stated.workload)):
+    if point.origin is None or any("lun" in stream for stream in _streams(point.origin.workload)):
         return None
     capacity, sector = system.capacity_bytes, system.size.sector_bytes
-    used = _capacity_bytes(point.stated.description)
+    used = _capacity_bytes(point.origin.description)
     start, length = (0, used) if point.part is None else _native.parse_range(point.part, used, sector)
     if point.part is not None and start + length > capacity:
         held = _native.format_bytes(capacity)
-        raise InputError(f"{point.part}: the range that was measured ends beyond {system.name}, which holds {held}")
+        raise InputError(f"{point.part}: the measured range exceeds {system.name}, which has {held}")
     return None if start == 0 and length >= capacity else (start, length // sector * sector)
 
 
@@ -91,5 +91,5 @@ def _capacity_bytes(description: Mapping[str, Any]) -> int:
     return _native.system_size(description).capacity_bytes
 
 
-def _interval_ns(point: Seen) -> int | None:
+def _interval_ns(point: SidePoint) -> int | None:
     return round(point.intervals[0]["duration_s"] * 1e9) if point.intervals else None

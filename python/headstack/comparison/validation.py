@@ -79,14 +79,14 @@ def validate(
 
     >>> hs.validate("no-such-folder")
     Traceback (most recent call last):
-    headstack.InputError: no-such-folder: there is no such folder
+    headstack.InputError: no-such-folder: no such folder
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder")
+        raise InputError(f"{folder}: no such folder")
     traces = sorted(folder.glob("*.trace"))
     if not traces:
-        raise InputError(f"{folder}: there are no files NAME.trace")
+        raise InputError(f"{folder}: contains no files NAME.trace")
     published = published_demerits(folder)
     scores: list[Validation] = []
     for done, trace in enumerate(traces, start=1):
@@ -108,7 +108,7 @@ def parameters_of(trace: Path) -> Path:
     candidates = [trace.with_suffix(suffix) for suffix in PARAMETER_SUFFIXES]
     parameters = next((path for path in candidates if path.is_file()), None)
     if parameters is None:
-        raise InputError(f"{trace}: neither {candidates[0].name} nor {candidates[1].name} is beside it")
+        raise InputError(f"{trace}: neither {candidates[0].name} nor {candidates[1].name} is in its folder")
     return parameters
 
 

@@ -3,8 +3,8 @@
 See docs/design/crash.md. For example::
 
     recording = hs.crash.open("run.journal")
-    found = recording.explore("./check.sh {device}", budget="60s")
-    print(found)
+    exploration = recording.explore("./check.sh {device}", budget="60s")
+    print(exploration)
 
 A *recording* is a journal from ``headstack serve --journal``, or a log of dm-log-writes. A *check* inspects the image
 of the device after a crash: a command, the name of a built-in check (``"ext4"``, ``"sqlite:/app.db"``), or a function

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstack._native import InputError, RunError
-from headstack.crash.ext4 import REPAIRED, e2fsck, fetch, needed, said_of
-from headstack.crash.postgres import look as look_at_postgres
+from headstack.crash.ext4 import REPAIRED, complaints_of, e2fsck, fetch, require_program
+from headstack.crash.postgres import check_cluster as check_postgres
 
 Function = Callable[[str, list[str]], object]
 """A function that checks an image, given the marks made before the crash; it raises, or returns a message, if there is
@@ -30,68 +30,69 @@ class Check:
     """A check with the name under which it can be repeated."""
 
     name: str
-    look: Callable[[str, list[str], Path], object]
-    """A ``Function`` with an additional folder of its own."""
+    run: Callable[[str, list[str], Path], object]
+    """A ``Function`` with an additional argument: a folder of its own."""
     is_named: bool = True
     """Whether its name identifies it: a function has none that a command would find."""
     takes_address: bool = False
     """Whether it accepts the address of an NBD server instead of a file."""
 
-    def violated(self, image: str, marks: list[str], folder: Path) -> str | None:
+    def find_fault(self, image: str, marks: list[str], folder: Path) -> str | None:
         """Returns the fault of an image. Raises ``RunError`` if the check cannot be run."""
         try:
-            said = self.look(image, marks, folder)
+            fault = self.run(image, marks, folder)
         except (RunError, KeyboardInterrupt):
             raise
         except Exception as error:
-            said = str(error) or type(error).__name__
-        return None if said is None or said is True else one_line(str(said))
+            fault = str(error) or type(error).__name__
+        return None if fault is None or fault is True else one_line(str(fault))
 
 
-def check_of(given: str | Function, over: str = "file") -> Check:
+def check_of(check: str | Function, over: str = "file") -> Check:
     """Returns a check from a function, a name, or a command, to which states are presented as ``over``, one of
     ``WAYS``.
     """
-    check = meant(given)
-    if over == "nbd" and not check.takes_address:
-        raise InputError(f"{check.name} looks at a file, which nbd is none; file and fuse are allowed", key="over")
-    return check
+    parsed = parse_check(check)
+    if over == "nbd" and not parsed.takes_address:
+        raise InputError(f"{parsed.name} needs a file; use file or fuse instead of nbd", key="over")
+    return parsed
 
 
-def meant(given: str | Function) -> Check:
+def parse_check(check: str | Function) -> Check:
     """Returns a check from a function, a name, or a command."""
-    if callable(given):
-        function = given
-        name = getattr(given, "__qualname__", type(given).__name__)
+    if callable(check):
+        function = check
+        name = getattr(check, "__qualname__", type(check).__name__)
         return Check(name, lambda image, marks, folder: function(image, marks), is_named=False, takes_address=True)
-    if given == "ext4":
-        needed("e2fsck")
-        return Check(given, ext4)
-    if given.startswith("sqlite:"):
-        path, query = placed(given, "file", "app.db")
-        return Check(given, lambda image, marks, folder: sqlite(image, marks, folder, path, query))
-    if given == "btrfs":
-        needed("btrfs")
-        return Check(given, btrfs)
-    if given.startswith("postgres:"):
-        path, query = placed(given, "folder", "data")
-        return Check(given, lambda image, marks, folder: postgres(image, marks, folder, path, query))
-    if "{device}" not in given:
+    if check == "ext4":
+        require_program("e2fsck")
+        return Check(check, ext4)
+    if check.startswith("sqlite:"):
+        path, query = parse_location(check, "file", "app.db")
+        return Check(check, lambda image, marks, folder: sqlite(image, marks, folder, path, query))
+    if check == "btrfs":
+        require_program("btrfs")
+        return Check(check, btrfs)
+    if check.startswith("postgres:"):
+        path, query = parse_location(check, "folder", "data")
+        return Check(check, lambda image, marks, folder: postgres(image, marks, folder, path, query))
+    if "{device}" not in check:
         raise InputError(
-            f"{given!r} has no {{device}}, which stands for the image; "
+            f"{check!r} has no {{device}} as placeholder of the image; "
             "other checks are ext4, btrfs, sqlite:/PATH and postgres:/PATH, the last two with ?QUERY",
             key="check",
         )
-    return Check(given, lambda image, marks, folder: command(given, image, marks, folder), takes_address=True)
+    return Check(check, lambda image, marks, folder: command(check, image, marks, folder), takes_address=True)
 
 
-def placed(given: str, what: str, example: str) -> tuple[str, str]:
+def parse_location(check: str, kind: str, example: str) -> tuple[str, str]:
     """Returns the path in a file system that a check names, and its query, if any."""
-    word, _, rest = given.partition(":")
+    word, _, rest = check.partition(":")
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
         raise InputError(
-            f"{given!r} names no {what}; {word}:/{example} means /{example} in the ext4 file system", key="check"
+            f"{check!r} names no {kind}; write {word}:/{example} for /{example} in the ext4 file system",
+            key="check",
         )
     return path, query
 
@@ -106,22 +107,24 @@ def acknowledged(
     >>> hs.crash.acknowledged(["commit 1", "commit 2"], [1], "commit ")
     Traceback (most recent call last):
     ...
-    AssertionError: acknowledged and not there: 2
+    AssertionError: acknowledged but missing: 2
     >>> hs.crash.acknowledged(["commit 1"], [1, 2, 7], "commit ", among=[1, 2, 3])
     Traceback (most recent call last):
     ...
-    AssertionError: there and never written: 7
+    AssertionError: present but never written: 7
     """
-    has = {str(one) for one in there}
-    lost = [mark.removeprefix(word) for mark in marks if mark.startswith(word) and mark.removeprefix(word) not in has]
+    present = {str(entry) for entry in there}
+    lost = [
+        mark.removeprefix(word) for mark in marks if mark.startswith(word) and mark.removeprefix(word) not in present
+    ]
     if lost:
-        raise AssertionError(f"acknowledged and not there: {some(lost)}")
-    others = set() if among is None else has - {str(one) for one in among}
+        raise AssertionError(f"acknowledged but missing: {first_names(lost)}")
+    others = set() if among is None else present - {str(entry) for entry in among}
     if others:
-        raise AssertionError(f"there and never written: {some(sorted(others))}")
+        raise AssertionError(f"present but never written: {first_names(sorted(others))}")
 
 
-def some(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
     """Lists the first names, and the number of others."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
@@ -139,27 +142,30 @@ def command(text: str, image: str, marks: list[str], folder: Path) -> str | None
         stderr=subprocess.STDOUT,
         check=False,
     )
-    said = done.stdout.decode(errors="replace").strip()
+    output = done.stdout.decode(errors="replace").strip()
     if done.returncode in NOT_RUN:
-        raise RunError(f"the check cannot be carried out: {one_line(said) or text}")
+        raise RunError(f"the check cannot run: {one_line(output) or text}")
     if done.returncode == 0:
         return None
     ended = f"ended by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-    return f"{said} ({ended})" if said else ended
+    return f"{output} ({ended})" if output else ended
 
 
 def ext4(image: str, marks: list[str], folder: Path) -> str | None:
     """Returns a fault unless e2fsck replays the journal and finds nothing that needs a decision."""
     done = e2fsck("-fp", image)
-    return None if done.returncode & ~REPAIRED == 0 else f"e2fsck: {said_of(done)}"
+    return None if done.returncode & ~REPAIRED == 0 else f"e2fsck: {complaints_of(done)}"
 
 
 def btrfs(image: str, marks: list[str], folder: Path) -> str | None:
     """Returns a fault unless the trees and checksums of btrfs are intact, as of the last commit."""
     done = subprocess.run(
-        [needed("btrfs"), "check", "--readonly", image], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        [require_program("btrfs"), "check", "--readonly", image],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
     )
-    return None if done.returncode == 0 else f"btrfs check: {said_of(done)}"
+    return None if done.returncode == 0 else f"btrfs check: {complaints_of(done)}"
 
 
 def postgres(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
@@ -167,9 +173,9 @@ def postgres(image: str, marks: list[str], folder: Path, path: str, query: str) 
     marks.
     """
     # Rarely used.
-    problem, found = look_at_postgres(image, folder, path, query)
+    problem, rows = check_postgres(image, folder, path, query)
     if problem is None and query:
-        acknowledged(marks, found)
+        acknowledged(marks, rows)
     return problem
 
 
@@ -182,12 +188,12 @@ def sqlite(image: str, marks: list[str], folder: Path, path: str, query: str) ->
     if problem is not None:
         return problem
     if not copies[0].exists():
-        return f"{path} is not there"
+        return f"{path} is missing"
     connection = sqlite3.connect(copies[0])
     try:
-        found = [row[0] for row in connection.execute("PRAGMA integrity_check")]
-        if found != ["ok"]:
-            return "; ".join(found[:3])
+        faults = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+        if faults != ["ok"]:
+            return "; ".join(faults[:3])
         if query:
             acknowledged(marks, (row[0] for row in connection.execute(query)))
     finally:

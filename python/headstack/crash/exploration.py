@@ -21,7 +21,7 @@ from headstack._native import InputError
 from headstack.crash.checks import Function, check_of
 from headstack.crash.files import files_of, repair
 from headstack.crash.findings import Coverage, Exploration, Finding, Write
-from headstack.crash.minimizing import minimized, needed
+from headstack.crash.minimizing import minimize, needed
 from headstack.crash.workers import Bench, Workers
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
@@ -29,7 +29,7 @@ from headstack.io.json_text import key_of, read_json
 from headstack.io.values import duration_ns
 
 if TYPE_CHECKING:
-    from headstack.crash.recorded import Recorded, Told
+    from headstack.crash.recorded import ProgressCallback, Recorded
     from headstack.crash.states import (
         CoverageCounts,
         CrashState,
@@ -49,33 +49,33 @@ def explore(
     check: str | Function,
     *,
     budget: str | int | None,
-    asked: SearchRequest,
+    request: SearchRequest,
     over: str,
     jobs: int | None,
     findings_max: int,
     kept: Path | None,
     reproducers: Path | None,
     patience_s: float,
-    progress: Told | None,
+    progress: ProgressCallback | None,
 ) -> Exploration:
     """Explores states; see ``Recording.explore``."""
     # Most callers load this only for its names.
     count = jobs if jobs is not None else len(os.sched_getaffinity(0))
     if count < 1:
         raise InputError(f"{count} is out of range; allowed: 1 or more", key="jobs")
-    found = check_of(check, over)
+    parsed = check_of(check, over)
     # Findings are written to a file, however they were presented.
     images = count + 1 if over == "file" else 1
     folder = _native.crash_folder(recording.native, recording.base, images)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
-        bench = Bench(recording, asked["rules"], found, over, Path(name), patience_s)
-        explorer = Explorer(recording, bench, asked, Budget.of(budget), findings_max, kept, reproducers)
+        bench = Bench(recording, request["rules"], parsed, over, Path(name), patience_s)
+        explorer = Explorer(recording, bench, request, Budget.parse(budget), findings_max, kept, reproducers)
         with closing(Workers(bench, count)) as workers:
-            return explorer.carried_out(workers, progress)
+            return explorer.explore(workers, progress)
 
 
 class SpentError(Exception):
-    """The budget is spent during a reduction."""
+    """Raised when the budget is spent during a reduction."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Budget:
     states: float = float("inf")
 
     @staticmethod
-    def of(given: str | int | None) -> Budget:
+    def parse(stated: str | int | None) -> Budget:
         """Parses a time, or a number of states. Raises ``InputError``."""
-        if given is None:
+        if stated is None:
             return Budget()
-        text = str(given).replace(",", "")
+        text = str(stated).replace(",", "")
         if text.isdigit():
             if int(text) < 1:
                 raise InputError("0 states are too few; allowed: 1 or more, or a time such as 60s", key="budget")
@@ -109,7 +109,7 @@ class Explorer:
         self,
         recording: Recorded,
         bench: Bench,
-        asked: SearchRequest,
+        request: SearchRequest,
         budget: Budget,
         findings_max: int,
         kept: Path | None,
@@ -117,12 +117,12 @@ class Explorer:
     ) -> None:
         self._recording = recording
         self._bench = bench
-        self._asked = asked
+        self._request = request
         self._budget = budget
         self._findings_max = findings_max
         self._kept = kept
         self._reproducers = reproducers
-        self._search = _native.CrashSearch(recording.native, recording.base, asked)
+        self._search = _native.CrashSearch(recording.native, recording.base, request)
         self._done = 0
         """Number of states that were checked, in order."""
         self._began_s = time.monotonic()
@@ -130,9 +130,9 @@ class Explorer:
         """Number of states checked by reductions before the one that the budget ended."""
         self._covered: CoverageCounts = self._search.coverage()
         self._before_s = 0.0
-        self._result = Exploration([], Coverage(**self._covered), 0, seed=asked["seed"])
+        self._result = Exploration([], Coverage(**self._covered), 0, seed=request["seed"])
 
-    def carried_out(self, workers: Workers, progress: Told | None) -> Exploration:
+    def explore(self, workers: Workers, progress: ProgressCallback | None) -> Exploration:
         """Checks states until the budget is spent. Raises ``InputError`` if the check fails without a crash."""
         self._began_s = began_s = time.monotonic()
         self._resume()
@@ -140,7 +140,7 @@ class Explorer:
             # Finished work is kept and reported, however the exploration ends.
             with signals.raising():
                 self._begin(workers)
-                for _ in self._answered(workers):
+                for _ in self._check_states(workers):
                     self._result.seconds = self._before_s + time.monotonic() - began_s
                     if progress is not None:
                         progress(self._done, min(self._spent(self._done), 1.0), len(self._result.findings))
@@ -154,17 +154,15 @@ class Explorer:
     def _begin(self, workers: Workers) -> None:
         """Runs the check on the end of the recording, where a failure is not due to a crash."""
         events = self._recording.described["events"]
-        message = workers.look({"events": events, "missing": [], "torn": []})
+        message = workers.check({"events": events, "missing": [], "torn": []})
         if message is not None:
-            raise InputError(
-                f"fails on the end of the recording, from which nothing is missing: {message}", key="check"
-            )
+            raise InputError(f"fails at the end of the recording, where nothing is missing: {message}", key="check")
 
     def _spent(self, states: int) -> float:
         """Returns the share of the budget that this many states of the search and all reductions have spent."""
         return self._budget.share(time.monotonic() - self._began_s, states + self._result.reduction_states)
 
-    def _answered(self, workers: Workers) -> Iterator[None]:
+    def _check_states(self, workers: Workers) -> Iterator[None]:
         """Yields each checked state in the order of the search, independent of the order of completion."""
         waiting: dict[int, tuple[CrashState, CoverageCounts]] = {}
         answers: dict[int, str | None] = {}
@@ -178,7 +176,7 @@ class Explorer:
                     is_complete = True
                     break
                 waiting[number] = state, self._search.coverage()
-                workers.give(number, state)
+                workers.assign(number, state)
                 number += 1
                 spent = self._spent(number)
             if not waiting:
@@ -191,7 +189,7 @@ class Explorer:
                 if message is not None:
                     # No new states are assigned meanwhile, but running ones complete.
                     self._settle(workers, answers)
-                    self._failed(workers, state, message)
+                    self._handle_failure(workers, state, message)
                 # An earlier interruption leaves it undone.
                 del waiting[self._done]
                 self._covered = covered
@@ -206,7 +204,7 @@ class Explorer:
         while workers.busy():
             answers.update(workers.answers())
 
-    def _failed(self, workers: Workers, state: CrashState, message: str) -> None:
+    def _handle_failure(self, workers: Workers, state: CrashState, message: str) -> None:
         """Handles a failing state: it matches a known finding, or is reduced."""
         result, kind = self._result, kind_of(message)
         for finding in result.findings:
@@ -220,71 +218,71 @@ class Explorer:
             return
         messages: dict[str, str] = {}
 
-        failing, looks_before = [state], result.reduction_states
+        failing, reductions_before = [state], result.reduction_states
 
         def fails(tried: CrashState) -> bool:
             if self._spent(self._done + 1) >= 1:
                 raise SpentError
             self._result.reduction_states += 1
-            said = workers.look(tried)
-            if said is not None:
-                messages[key_of(tried)] = said
+            fault = workers.check(tried)
+            if fault is not None:
+                messages[key_of(tried)] = fault
                 failing.append(tried)
-            return said is not None
+            return fault is not None
 
         try:
             if not fails(state):
                 result.unsteady += 1
                 return
         except SpentError:
-            self._cut_after, messages[key_of(state)] = looks_before, message
+            self._cut_after, messages[key_of(state)] = reductions_before, message
         native = self._recording.native
 
         def event_of(change: int) -> int:
             sent: list[SentChange] = native.changes([change])
             return sent[0]["event"]
 
-        there = None
+        present = None
         is_least = True
         try:
-            least = minimized(state, native.open_after, event_of, fails)
+            least = minimize(state, native.open_after, event_of, fails)
         except SpentError:
             # Each failing state is a step of the reduction.
-            least, is_least, self._cut_after = failing[-1], False, looks_before
+            least, is_least, self._cut_after = failing[-1], False, reductions_before
         surviving = len(native.open_after(least["events"])) - len(least["missing"]) - len(least["torn"])
         if is_least and surviving <= NEEDED_MAX:
             try:
-                there = needed(least, native.open_after, fails)
+                present = needed(least, native.open_after, fails)
             except SpentError:
-                self._cut_after = looks_before
-        finding = self._finding(least, messages.get(key_of(least), message), there)
+                self._cut_after = reductions_before
+        finding = self._finding(least, messages.get(key_of(least), message), present)
         finding.is_least = is_least
         result.findings.append(finding)
         result.violations += 1
 
-    def _finding(self, state: CrashState, message: str, there: list[int] | None) -> Finding:
+    def _finding(self, state: CrashState, message: str, present: list[int] | None) -> Finding:
         native = self._recording.native
         marks = native.marks_before(state["events"])
-        image = _native.CrashImage(str(self._own_folder()), native, self._recording.base, self._asked["rules"])
+        image = _native.CrashImage(str(self._own_folder()), native, self._recording.base, self._request["rules"])
         image.take({"events": state["events"], "missing": [], "torn": []})
         # Then debugfs also finds what was only in the journal.
         repair(str(image.path))
-        torn = {one["change"]: tuple((begin, end) for begin, end in one["kept"]) for one in state["torn"]}
+        torn = {write["change"]: tuple((begin, end) for begin, end in write["kept"]) for write in state["torn"]}
 
         def writes(numbers: list[int]) -> list[Write]:
             sent: list[SentChange] = native.changes(numbers)
             return [
                 Write(
-                    number=one["number"],
-                    what=one["what"],
-                    offset_bytes=one["offset_bytes"],
-                    length_bytes=one["length_bytes"],
-                    submitted_ns=one["submitted_ns"],
-                    is_metadata=one["is_metadata"],
-                    files=files_of(str(image.path), one["offset_bytes"], one["length_bytes"]),
-                    kept=torn.get(one["number"]),
+                    number=change["number"],
+                    what=change["what"],
+                    offset_bytes=change["offset_bytes"],
+                    length_bytes=change["length_bytes"],
+                    submitted_ns=change["submitted_ns"],
+                    is_metadata=change["is_metadata"],
+                    files=files_of(str(image.path), change["offset_bytes"], change["length_bytes"]),
+                    kept=torn.get(change["number"]),
                 )
-                for one in sent
+                for change in sent
             ]
 
         finding = Finding(
@@ -292,7 +290,7 @@ class Explorer:
             state=state,
             missing=writes(state["missing"]),
             torn=writes(list(torn)),
-            needed=None if there is None else writes(there),
+            needed=None if present is None else writes(present),
             marks=len(marks),
             last_mark=marks[-1] if marks else None,
             at_ns=native.time_of(state["events"]),
@@ -300,14 +298,14 @@ class Explorer:
         if self._reproducers is not None:
             self._reproducers.mkdir(parents=True, exist_ok=True)
             path = self._reproducers / f"crash-{identity(state)}.journal"
-            found: Reproduced = {
+            reproducer: Reproduced = {
                 "state": state,
-                "rules": self._asked["rules"],
+                "rules": self._request["rules"],
                 "check": self._bench.check.name,
                 "over": self._bench.over,
                 "message": message,
             }
-            image.reproduce(found, str(path))
+            image.reproduce(reproducer, str(path))
             finding.reproducer = str(path)
             finding.is_replayable = self._bench.check.is_named
         return finding
@@ -320,7 +318,7 @@ class Explorer:
     def _identity(self) -> ExplorationIdentity:
         """Returns the properties that this exploration shares with the one that it continues."""
         described = self._recording.described
-        return {"recording": described, "asked": self._asked, "check": self._bench.check.name}
+        return {"recording": described, "asked": self._request, "check": self._bench.check.name}
 
     def _resume(self) -> None:
         if self._kept is None or not self._kept.exists():
@@ -329,7 +327,7 @@ class Explorer:
             before: KeptExploration = read_json(self._kept)
             is_the_same = before["of"] == self._identity()
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{self._kept}: is no state of an exploration") from None
+            raise InputError(f"{self._kept}: is not a state of an exploration") from None
         if not is_the_same:
             raise InputError(f"{self._kept}: is of another recording, check, seed or device; name another file")
         for _ in range(before["done"]):
@@ -338,27 +336,27 @@ class Explorer:
         self._covered = self._search.coverage()
         self._before_s = before["seconds"]
         result = self._result
-        result.findings = [Finding.from_kept(one) for one in before["findings"]]
+        result.findings = [Finding.from_kept(finding) for finding in before["findings"]]
         result.violations, result.others, result.unsteady = before["violations"], before["others"], before["unsteady"]
         result.reduction_states = before.get("reduction_states", 0)
 
     def _keep(self) -> None:
         if self._kept is None:
             return
-        result, looks = self._result, self._result.reduction_states
+        result, reductions = self._result, self._result.reduction_states
         # A continued exploration repeats the reduction that the budget interrupted.
         undone = 0 if self._cut_after is None else 1
-        what = {
+        progress = {
             "of": self._identity(),
             "done": self._done - undone,
             "seconds": result.seconds,
             "violations": result.violations - undone,
             "others": result.others,
             "unsteady": result.unsteady,
-            "reduction_states": looks if self._cut_after is None else self._cut_after,
+            "reduction_states": reductions if self._cut_after is None else self._cut_after,
             "findings": [asdict(finding) for finding in result.findings[: len(result.findings) - undone]],
         }
-        write_text(self._kept, json.dumps(what, indent=1) + "\n")
+        write_text(self._kept, json.dumps(progress, indent=1) + "\n")
 
 
 def kind_of(message: str) -> str:
@@ -366,11 +364,13 @@ def kind_of(message: str) -> str:
     return re.sub(r"\d+", "N", message)
 
 
-def explains(known: CrashState, state: CrashState) -> bool:
-    """Whether a state misses all writes that a finding misses."""
-    has_missing = set(known["missing"]) <= set(state["missing"])
+def explains(reduced: CrashState, state: CrashState) -> bool:
+    """Whether a state misses all writes that the reduced state of a finding misses."""
+    has_missing = set(reduced["missing"]) <= set(state["missing"])
     return (
-        has_missing and all(torn in state["torn"] for torn in known["torn"]) and bool(known["missing"] or known["torn"])
+        has_missing
+        and all(torn in state["torn"] for torn in reduced["torn"])
+        and bool(reduced["missing"] or reduced["torn"])
     )
 
 

@@ -20,12 +20,12 @@ def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
     for copy in copies:
         copy.unlink(missing_ok=True)
     try:
-        held = _native.ext4_files(image, list(names))
+        contents = _native.ext4_files(image, list(names))
     except InputError:
         return fetch_repaired(image, names, copies)
     except RunError as error:
         return f"ext4: {error}"
-    for copy, data in zip(copies, held, strict=True):
+    for copy, data in zip(copies, contents, strict=True):
         if data is not None:
             copy.write_bytes(data)
     return None
@@ -33,7 +33,7 @@ def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
 
 def fetch_repaired(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
     """Copies files with the programs of e2fsprogs, for file systems with features that only they support."""
-    return dumped(image, [f'dump "{name}" "{copy}"' for name, copy in zip(names, copies, strict=True)])
+    return dump_files(image, [f'dump "{name}" "{copy}"' for name, copy in zip(names, copies, strict=True)])
 
 
 def fetch_folder(image: str, path: str, to: Path) -> str | None:
@@ -44,46 +44,48 @@ def fetch_folder(image: str, path: str, to: Path) -> str | None:
     except InputError:
         shutil.rmtree(to, ignore_errors=True)
         # It is copied under its own name.
-        beside = to.with_name(f"{to.name}-dumped")
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
-        problem = dumped(image, [f'rdump "{path}" "{beside}"'])
-        copied = beside / Path(path).name
+        dump = to.with_name(f"{to.name}-dumped")
+        shutil.rmtree(dump, ignore_errors=True)
+        dump.mkdir()
+        problem = dump_files(image, [f'rdump "{path}" "{dump}"'])
+        copied = dump / Path(path).name
         if copied.is_dir():
             copied.rename(to)
-        shutil.rmtree(beside)
+        shutil.rmtree(dump)
         return problem
     except RunError as error:
         return f"ext4: {error}"
     return None
 
 
-def dumped(image: str, asked: list[str]) -> str | None:
+def dump_files(image: str, commands: list[str]) -> str | None:
     """Repairs the file system in an image, and copies files out of it with debugfs."""
-    debugfs = needed("debugfs")
+    debugfs = require_program("debugfs")
     done = e2fsck("-fy", image)
     if done.returncode & ~REPAIRED:
-        return f"e2fsck: {said_of(done)}"
-    lines = "".join(f"{line}\n" for line in asked)
+        return f"e2fsck: {complaints_of(done)}"
+    lines = "".join(f"{command}\n" for command in commands)
     subprocess.run([debugfs, "-f", "-", image], input=lines.encode(), capture_output=True, check=False)
     return None
 
 
-def e2fsck(how: str, image: str) -> subprocess.CompletedProcess[bytes]:
+def e2fsck(options: str, image: str) -> subprocess.CompletedProcess[bytes]:
     """Repairs the file system in an image."""
-    return subprocess.run([needed("e2fsck"), how, image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return subprocess.run(
+        [require_program("e2fsck"), options, image], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
 
 
-def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
+def complaints_of(done: subprocess.CompletedProcess[bytes]) -> str:
     """Returns e2fsck's complaints without their headings."""
     lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
-    told = [line.strip() for line in lines if line.strip() and not line.startswith(("e2fsck ", "Pass "))]
-    return " ".join(told) or f"exit code {done.returncode}"
+    complaints = [line.strip() for line in lines if line.strip() and not line.startswith(("e2fsck ", "Pass "))]
+    return " ".join(complaints) or f"exit code {done.returncode}"
 
 
-def needed(program: str) -> str:
+def require_program(program: str) -> str:
     """Returns the path of a file system's program. Raises ``InputError`` if it is not installed."""
-    place = files.found(program)
+    place = files.find_program(program)
     if place is None:
         raise InputError(f"needs {program}, which is not installed", key="check")
     return place

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headstack.crash.states import CrashState, KeptFinding, KeptWrite
 
 NO_TIME_NS = 1_000_000
-"""A log counts its events in place of nanoseconds: smaller values are no real times."""
+"""Smallest real time in nanoseconds: logs of dm-log-writes have event numbers instead of times."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Write:
     submitted_ns: int
     is_metadata: bool
     files: tuple[str, ...] = ()
-    """The files of an ext4 file system at this place, if debugfs finds them."""
+    """The files of an ext4 file system at this position, if debugfs finds them."""
     kept: tuple[tuple[int, int], ...] | None = None
     """The stored atoms, if it is torn."""
 
@@ -48,9 +48,9 @@ class Write:
             kept=None if atoms is None else tuple((begin, end) for begin, end in atoms),
         )
 
-    def told(self) -> str:
-        """Describes the write in words."""
-        part = "" if self.kept is None else f", of which atoms {', '.join(f'{a}..{b}' for a, b in self.kept)} are there"
+    def describe(self) -> str:
+        """Returns the write's kind, number, size, position and files as text."""
+        part = "" if self.kept is None else f", only atoms {', '.join(f'{a}..{b}' for a, b in self.kept)} are present"
         place = f" ({'; '.join(self.files)})" if self.files else ""
         size, at = format_bytes(self.length_bytes), self.offset_bytes
         return f"{self.what} {self.number} of {size} at byte {at:,}{place}{part}"
@@ -76,7 +76,7 @@ class Finding:
     """Number of failing states that miss the same writes, including this one."""
     reproducer: str | None = None
     is_replayable: bool = False
-    """Whether ``headstack crash replay`` finds the check itself: a function has no name for it."""
+    """Whether ``headstack crash replay`` finds the check by its name; a function has none."""
     is_least: bool = True
     """Whether it was reduced completely before the budget was spent."""
 
@@ -87,9 +87,9 @@ class Finding:
         return cls(
             message=kept["message"],
             state=kept["state"],
-            missing=[Write.from_kept(one) for one in kept["missing"]],
-            torn=[Write.from_kept(one) for one in kept["torn"]],
-            needed=None if needed is None else [Write.from_kept(one) for one in needed],
+            missing=[Write.from_kept(write) for write in kept["missing"]],
+            torn=[Write.from_kept(write) for write in kept["torn"]],
+            needed=None if needed is None else [Write.from_kept(write) for write in needed],
             marks=kept["marks"],
             last_mark=kept["last_mark"],
             at_ns=kept["at_ns"],
@@ -104,23 +104,23 @@ class Finding:
         """Whether it fails with nothing missing: at that moment, regardless of what a crash loses."""
         return not self.missing and not self.torn
 
-    def told(self) -> str:
-        """Describes the finding in words."""
+    def describe(self) -> str:
+        """Returns the message, the moment of the power loss, and the missing writes as lines of text."""
         lines = [self.message]
         after = "before any mark" if self.last_mark is None else f"after mark {self.marks} ({self.last_mark})"
         # A log has no times.
         moment = f", {self.at_ns / 1e9:.6f} s into the recording" if self.at_ns >= NO_TIME_NS else ""
-        lines.append(f"  power fails behind event {self.state['events']:,}{moment}, {after}")
-        lines += [f"  missing: {write.told()}" for write in self.missing]
-        lines += [f"  torn: {write.told()}" for write in self.torn]
+        lines.append(f"  power loss after event {self.state['events']:,}{moment}, {after}")
+        lines += [f"  missing: {write.describe()}" for write in self.missing]
+        lines += [f"  torn: {write.describe()}" for write in self.torn]
         if self.is_of_no_write:
-            lines.append("  nothing is missing: all that was sent is there")
+            lines.append("  nothing is missing: all writes are present")
         if self.needed:
-            lines.append(f"  while there: {', '.join(write.told() for write in self.needed)}")
+            lines.append(f"  only if present: {', '.join(write.describe() for write in self.needed)}")
         if self.count > 1:
-            lines.append(f"  {self.count:,} states fail that miss this")
+            lines.append(f"  {self.count:,} failing states miss these writes")
         if not self.is_least:
-            lines.append("  the budget ended its reduction: fewer missing writes may do")
+            lines.append("  not fully reduced, since the budget was spent: fewer missing writes may suffice")
         if self.reproducer is not None and self.is_replayable:
             lines.append(f"  headstack crash replay {shlex.quote(self.reproducer)}")
         elif self.reproducer is not None:
@@ -151,15 +151,15 @@ class Coverage:
     """The scope of the coverage: another run of the same program, or other timing of the kernel, sends other writes
     between other flushes."""
 
-    def told(self) -> str:
-        """Describes the coverage in words."""
+    def describe(self) -> str:
+        """Returns the numbers of checked states, windows and subsets as text."""
         possible = f"{self.possible:,.0f}" if self.possible < 1e7 else f"{self.possible:.2g}"
         share = self.subsets / self.possible if self.possible else 1.0
         exact = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
         return (
             f"{self.states:,} states in {self.windows:,} windows of up to {self.largest_window:,} open writes; "
             f"{self.subsets:,} of {possible} subsets of {self.SCHEDULE} ({exact}), "
-            f"all of {self.whole_windows:,} windows"
+            f"complete in {self.whole_windows:,} windows"
         )
 
 
@@ -187,19 +187,17 @@ class Exploration:
         return bool(self.violations)
 
     def __str__(self) -> str:
-        lines = [f"{number}. {finding.told()}" for number, finding in enumerate(self.findings, 1)]
+        lines = [f"{number}. {finding.describe()}" for number, finding in enumerate(self.findings, 1)]
         lines += [f"and {counted(count, 'state')}: {message}" for message, count in self.others.items()]
         if self.unsteady:
-            lines.append(
-                f"{counted(self.unsteady, 'state')} failed once and not again: the check does not repeat itself"
-            )
+            lines.append(f"{counted(self.unsteady, 'state')} failed once, then passed: the check is not deterministic")
         if not self.violations:
             lines.append("nothing found")
         else:
             lines.append(f"{counted(self.violations, 'state')} {agreed(self.violations, 'fails', 'fail')}")
         rate = self.coverage.states / self.seconds if self.seconds else 0.0
-        complete = "; this schedule has no more states, others may"
+        complete = "; no more states in this schedule"
         ends = {"budget": "", "complete": complete, "interrupted": "; interrupted"}[self.ended_by]
-        lines.append(f"{self.coverage.told()};")
-        lines.append(f"{self.seconds:.1f} s, {rate:,.0f} states a second, seed {self.seed}{ends}")
+        lines.append(f"{self.coverage.describe()};")
+        lines.append(f"{self.seconds:.1f} s, {rate:,.0f} states/s, seed {self.seed}{ends}")
         return "\n".join(lines)

@@ -4,4 +4,4 @@ loads it in every run.
 
 
 class InconclusiveError(Exception):
-    """A test without conclusion: the machine was too busy for its times, or for the states to be tried."""
+    """Raised if a test has no conclusion: the machine was too busy for its latencies, or checked too few states."""

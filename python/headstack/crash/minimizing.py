@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     Fails = Callable[[CrashState], bool]
 
 
-def minimized(
+def minimize(
     state: CrashState, open_after: Callable[[int], list[int]], event_of: Callable[[int], int], fails: Fails
 ) -> CrashState:
     """Returns the state with the fewest missing and torn writes, at the earliest crash, that still fails."""
-    found = state
+    least = state
     # A torn write is only reported if no missing write explains the failure.
-    for torn in list(found["torn"]):
-        whole = found | {"torn": [one for one in found["torn"] if one is not torn]}
-        absent = whole | {"missing": sorted([*found["missing"], torn["change"]])}
-        found = next((easier for easier in (whole, absent) if fails(easier)), found)
-    if found["missing"]:
-        found = found | {"missing": ddmin(found["missing"], lambda missing: fails(found | {"missing": missing}))}
-    for torn in found["torn"]:
-        least = least_torn(found, torn, fails)
-        found = found | {"torn": [least if one is torn else one for one in found["torn"]]}
-    return earliest(found, event_of, fails)
+    for torn in list(least["torn"]):
+        whole = least | {"torn": [write for write in least["torn"] if write is not torn]}
+        absent = whole | {"missing": sorted([*least["missing"], torn["change"]])}
+        least = next((easier for easier in (whole, absent) if fails(easier)), least)
+    if least["missing"]:
+        least = least | {"missing": ddmin(least["missing"], lambda missing: fails(least | {"missing": missing}))}
+    for torn in least["torn"]:
+        fuller = least_torn(least, torn, fails)
+        least = least | {"torn": [fuller if write is torn else write for write in least["torn"]]}
+    return earliest(least, event_of, fails)
 
 
 def needed(state: CrashState, open_after: Callable[[int], list[int]], fails: Fails) -> list[int]:
@@ -40,9 +40,9 @@ def needed(state: CrashState, open_after: Callable[[int], list[int]], fails: Fai
     return ddmin(surviving, lambda kept: fails(only(kept)))
 
 
-def ddmin(given: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]:
-    """Returns a subset from which nothing can be left out (Zeller's delta debugging)."""
-    left = list(given)
+def ddmin(changes: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]:
+    """Returns a failing subset from which nothing can be left out (Zeller's delta debugging)."""
+    left = list(changes)
     if not left or fails([]):
         return []
     parts = 2
@@ -53,7 +53,7 @@ def ddmin(given: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]
         if smaller is not None:
             left, parts = smaller, 2
             continue
-        rests = ([one for one in left if one not in set(chunk)] for chunk in chunks) if parts > 2 else ()
+        rests = ([change for change in left if change not in set(chunk)] for chunk in chunks) if parts > 2 else ()
         smaller = next((rest for rest in rests if fails(rest)), None)
         if smaller is not None:
             left, parts = smaller, max(parts - 1, 2)
@@ -68,7 +68,7 @@ def least_torn(state: CrashState, torn: TornWrite, fails: Fails) -> TornWrite:
     """Returns a torn write with as much as possible present."""
 
     def with_kept(kept: list[list[int]]) -> CrashState:
-        others = [torn | {"kept": kept} if one is torn else one for one in state["torn"]]
+        others = [torn | {"kept": kept} if write is torn else write for write in state["torn"]]
         return state | {"torn": others}
 
     best = torn["kept"]
@@ -76,12 +76,12 @@ def least_torn(state: CrashState, torn: TornWrite, fails: Fails) -> TornWrite:
     gaps = list(zip([0, *(end for _, end in best)], [begin for begin, _ in best], strict=False))
     for begin, end in gaps:
         if begin < end:
-            closed = joined([*best, [begin, end]])
+            closed = merge_runs([*best, [begin, end]])
             best = closed if fails(with_kept(closed)) else best
     return torn | {"kept": best}
 
 
-def joined(runs: list[list[int]]) -> list[list[int]]:
+def merge_runs(runs: list[list[int]]) -> list[list[int]]:
     """Merges sorted runs that touch."""
     whole: list[list[int]] = []
     for begin, end in sorted(runs):

@@ -1,8 +1,8 @@
 """Checks PostgreSQL after a crash: its data folder is copied from the file system, and recovered.
 
 A separate process (``postgres --single``) replays the log, reads every row of every table and, if the extension amcheck
-is installed, compares each B-tree with its table. PostgreSQL refuses to run as root, which therefore becomes
-``postgres``, or ``nobody``.
+is installed, compares each B-tree with its table. PostgreSQL refuses to run as root: if we are root, it runs as
+``postgres``, or else as the user of ``UNPRIVILEGED``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ DO $$ DECLARE one record; BEGIN
   END IF;
 END $$
 """
-WRONG = re.compile(r"(?:FATAL|PANIC|ERROR): *(.*)")
+UNPRIVILEGED = "nobody"
+"""The user that runs PostgreSQL for root if there is no user ``postgres``."""
+ERROR = re.compile(r"(?:FATAL|PANIC|ERROR): *(.*)")
 
 
 class Owner(TypedDict, total=False):
@@ -68,7 +70,7 @@ class Owner(TypedDict, total=False):
     extra_groups: list[int]
 
 
-def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, list[str]]:
+def check_cluster(image: str, folder: Path, path: str, query: str) -> tuple[str | None, list[str]]:
     """Returns the fault of the data folder at ``path``, if any, and the rows of a query in the database
     ``postgres``."""
     data = folder / "data"
@@ -77,33 +79,31 @@ def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, l
     if problem is not None:
         return problem, []
     if not data.exists():
-        return f"{path} is not there", []
+        return f"{path} is missing", []
     try:
-        return recovered(data, query)
+        return recover(data, query)
     finally:
         shutil.rmtree(data, ignore_errors=True)
 
 
-def recovered(data: Path, query: str) -> tuple[str | None, list[str]]:
+def recover(data: Path, query: str) -> tuple[str | None, list[str]]:
     """Returns the fault and the rows of a copy."""
     version = data / "PG_VERSION"
     if not version.exists():
-        return "no cluster: PG_VERSION is not there", []
+        return "no cluster: PG_VERSION is missing", []
     program = binary(version.read_text(errors="replace").strip())
     (data / "postmaster.pid").unlink(missing_ok=True)
     # Distributions store it elsewhere.
     (data / "postgresql.conf").touch()
-    owner = handed_over(data)
-    questions = [DATABASES, READ_ALL]
+    owner = hand_over(data)
+    queries = [DATABASES, READ_ALL]
     if query:
-        questions.append(
-            f"SELECT '<<' || coalesce(jsonb_agg(one::text), '[]')::text || '>>' FROM ({query}) AS found(one)"
-        )
-    problem, answers = asked(program, data, "postgres", questions, owner)
+        queries.append(f"SELECT '<<' || coalesce(jsonb_agg(one::text), '[]')::text || '>>' FROM ({query}) AS rows(one)")
+    problem, answers = run_queries(program, data, "postgres", queries, owner)
     if problem is not None:
         return problem, []
     for name in answers[0]:
-        problem, _ = asked(program, data, name, [READ_ALL], owner)
+        problem, _ = run_queries(program, data, name, [READ_ALL], owner)
         if problem is not None:
             return f"database {name}: {problem}", []
     return None, answers[1] if query else []
@@ -111,14 +111,14 @@ def recovered(data: Path, query: str) -> tuple[str | None, list[str]]:
 
 def binary(version: str) -> str:
     """Returns the program of a cluster's version. Raises ``RunError`` if it is not installed."""
-    beside = f"{INSTALLED}/{version}/bin"
-    found = shutil.which("postgres", path=f"{beside}:{os.environ.get('PATH', '')}")
-    if found is None:
+    folder = f"{INSTALLED}/{version}/bin"
+    program = shutil.which("postgres", path=f"{folder}:{os.environ.get('PATH', '')}")
+    if program is None:
         raise RunError(f"postgres: needs PostgreSQL {version}, which is not installed")
-    return found
+    return program
 
 
-def handed_over(data: Path) -> Owner:
+def hand_over(data: Path) -> Owner:
     """Changes the owner of a copy to a user who may run PostgreSQL; returns how to become that user."""
     data.chmod(0o700)
     if os.geteuid() != 0:
@@ -126,7 +126,7 @@ def handed_over(data: Path) -> Owner:
     try:
         owner = pwd.getpwnam("postgres")
     except KeyError:
-        owner = pwd.getpwnam("nobody")
+        owner = pwd.getpwnam(UNPRIVILEGED)
     for place, folders, names in os.walk(data):
         for name in (".", *folders, *names):
             os.chown(Path(place, name), owner.pw_uid, owner.pw_gid)
@@ -138,13 +138,13 @@ def handed_over(data: Path) -> Owner:
     return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
 
 
-def asked(
-    program: str, data: Path, database: str, questions: list[str], owner: Owner
+def run_queries(
+    program: str, data: Path, database: str, queries: list[str], owner: Owner
 ) -> tuple[str | None, list[list[str]]]:
     """Runs queries in a single-user process; returns its error, if any, and the answers in order."""
     words = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
     # A query must be on one line.
-    lines = "".join(f"{' '.join(question.split())}\n" for question in questions)
+    lines = "".join(f"{' '.join(query.split())}\n" for query in queries)
     done = subprocess.run(
         [program, "--single", "-D", str(data), *words, database],
         input=lines.encode(),
@@ -153,11 +153,11 @@ def asked(
         cwd="/",
         **owner,
     )
-    said = done.stderr.decode(errors="replace")
-    wrong = WRONG.search(said)
-    if wrong is not None:
-        return wrong[1], []
+    output = done.stderr.decode(errors="replace")
+    error = ERROR.search(output)
+    if error is not None:
+        return error[1], []
     if done.returncode != 0:
         ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        return f"{' '.join(said.split()) or 'PostgreSQL does not recover'} ({ended})", []
-    return None, [json.loads(one) for one in re.findall(r'"<<(\[.*\])>>"', done.stdout.decode(errors="replace"))]
+        return f"{' '.join(output.split()) or 'PostgreSQL does not recover'} ({ended})", []
+    return None, [json.loads(answer) for answer in re.findall(r'"<<(\[.*\])>>"', done.stdout.decode(errors="replace"))]

@@ -19,12 +19,19 @@ import pytest
 from headstack._native import InputError, RunError
 from headstack.crash.inconclusive import InconclusiveError
 from headstack.crash.recording import open as open_recording
-from headstack.crash.replaying import replayed
+from headstack.crash.replaying import replay_finding
 from headstack.io.values import duration_ns
 from headstack.live.control import Control
-from headstack.live.filesystems import UnreadableError, file_system, forget_failed, left, looped, made
+from headstack.live.filesystems import (
+    UnreadableError,
+    close_failed_files,
+    file_system,
+    loop_device,
+    new_file_system,
+    recovered_file_system,
+)
 from headstack.live.serving import Live, Serving, serve
-from headstack.live.writeback import Writeback, synced_in_the_background
+from headstack.live.writeback import Writeback, background_syncs
 
 if TYPE_CHECKING:
     from headstack.crash import Exploration
@@ -62,7 +69,10 @@ class DiskMark:
         if marker is None:
             return cls()
         if len(marker.args) > 1:
-            raise InputError(f"{marker.args[1]!r} has no name; write faults=... or another of its words", key="disk")
+            raise InputError(
+                f"{marker.args[1]!r} needs a keyword, such as faults=...",
+                key="disk",
+            )
         allowed = [field.name for field in fields(cls)]
         for word in marker.kwargs:
             if word not in allowed:
@@ -70,7 +80,7 @@ class DiskMark:
         return cls(**{**dict(zip(("system",), marker.args, strict=False)), **marker.kwargs})
 
 
-class Asked:
+class DiskRequest:
     """The disk that a test's marker and the command line request."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
@@ -84,9 +94,7 @@ class Asked:
         if self.crash not in (None, "explore"):
             raise InputError(f"crash: {self.crash!r} is unknown; allowed: explore", key="disk")
         if self.crash is not None and is_constant:
-            raise InputError(
-                f"crash: {self.system} has no cache that a power cut empties; name a drive or an array", key="disk"
-            )
+            raise InputError(f"crash: {self.system} has no volatile cache; name a drive or an array", key="disk")
         option = request.config.getoption
         self.required_ns = _valid_from_ns(option("--disk-require") or mark.require)
         self.budget: str | None = option("--disk-budget")
@@ -102,8 +110,8 @@ class Asked:
 def _valid_from_ns(text: str | None) -> int | None:
     if text is None:
         return None
-    what, _, time = text.partition(":")
-    if what != "valid" or not time:
+    word, _, time = text.partition(":")
+    if word != "valid" or not time:
         raise InputError(f"{text!r} is unknown; allowed: valid:TIME, such as valid:1ms", key="require")
     return duration_ns("require", time)
 
@@ -111,8 +119,10 @@ def _valid_from_ns(text: str | None) -> int | None:
 class Device:
     """A simulated disk that a test writes to; stores that need files find them in ``with disk.mounted() as folder``."""
 
-    def __init__(self, asked: Asked, live: Live, folder: Path, report: Callable[[tuple[str, object]], None]) -> None:
-        self._asked, self._live, self._folder, self._report = asked, live, folder, report
+    def __init__(
+        self, request: DiskRequest, live: Live, folder: Path, report: Callable[[tuple[str, object]], None]
+    ) -> None:
+        self._request, self._live, self._folder, self._report = request, live, folder, report
         self._kind: str | None = None
         self._writeback: Writeback | None = None
         self._explored = False
@@ -123,7 +133,7 @@ class Device:
         disk.
         """
         if not self._live.files:
-            raise RunError("disk.path: no /dev/fuse to be opened here; disk.uri needs none")
+            raise RunError("disk.path: cannot open /dev/fuse; use disk.uri, which does not need it")
         return Path(self._live.files[0])
 
     @property
@@ -134,7 +144,7 @@ class Device:
     @contextmanager
     def attached(self) -> Iterator[str]:
         """Yields the disk as a block device (``/dev/loopN``), for root."""
-        with looped(self.path, direct=True) as device:
+        with loop_device(self.path, direct=True) as device:
             yield device
 
     @contextmanager
@@ -148,12 +158,12 @@ class Device:
         itself, and a missing fsync is rarely found."""
         file_system(kind)
         self._kind = kind
-        every_s = duration_ns("writeback", writeback) / 1e9 if self._asked.crash is not None else 0.0
-        with made(self.path, kind, options) as folder:
+        every_s = duration_ns("writeback", writeback) / 1e9 if self._request.crash is not None else 0.0
+        with new_file_system(self.path, kind, options) as folder:
             if not every_s:
                 yield folder
                 return
-            with synced_in_the_background(folder, every_s) as self._writeback:
+            with background_syncs(folder, every_s) as self._writeback:
                 try:
                     yield folder
                 finally:
@@ -166,10 +176,10 @@ class Device:
         if self._writeback is not None:
             self._writeback.pause()
 
-    def inject(self, what: str, lasting: str | None = None, **keys: Any) -> Injected:
+    def inject(self, fault: str, lasting: str | None = None, **keys: Any) -> Injected:
         """Injects a fault of the page "Faults" now: ``disk.inject("latency-spike", percent=5, time="50ms")``."""
         lasts = {} if lasting is None else {"for": lasting}
-        answer: Injected = self._live.order({"do": "inject", "fault": {"what": what, **keys}, **lasts})
+        answer: Injected = self._live.order({"do": "inject", "fault": {"what": fault, **keys}, **lasts})
         return answer
 
     def cut_power(self, tear: Literal["sector", "track"] = "sector") -> PowerLoss:
@@ -194,17 +204,17 @@ class Device:
         return self.fidelity["verdict"]
 
     def unused(self) -> str | None:
-        """Returns the reason why a passed test has not tested what it declares."""
-        if self._asked.crash is not None and not self._explored:
-            return 'disk: the test asks for crash="explore", and has not called disk.explore(check)'
+        """Returns the reason why a passed test has not made the exploration that it declares."""
+        if self._request.crash is not None and not self._explored:
+            return 'disk: the test has crash="explore" but did not call disk.explore(check)'
         return None
 
     def doubt(self) -> str | None:
         """Returns the reason why a passed test is not conclusive."""
-        if self._asked.required_ns is None:
+        if self._request.required_ns is None:
             return None
         valid_above_ns = self.fidelity["valid_above_ns"]
-        return None if valid_above_ns is not None and valid_above_ns <= self._asked.required_ns else self.verdict
+        return None if valid_above_ns is not None and valid_above_ns <= self._request.required_ns else self.verdict
 
     def explore(self, check: Check | str, budget: str = BUDGET, least: int = LEAST, **how: Any) -> Exploration | None:
         """Ends the disk, and runs ``check`` on the states that power losses may leave, from the first mark on.
@@ -215,43 +225,45 @@ class Device:
         ``seed``, ``jobs``, ``check_timeout``. A finding fails the test; fewer states than ``least`` within the budget
         are inconclusive. With ``--disk-replay`` there is one state, that of a reproducer, and nothing is returned.
         """
-        if self._asked.crash is None:
-            raise InputError('disk.explore: there is no journal; write @pytest.mark.disk(SYSTEM, crash="explore")')
+        if self._request.crash is None:
+            raise InputError('disk.explore: needs a journal; write @pytest.mark.disk(SYSTEM, crash="explore")')
         self._explored = True
         self._live.stop()
         checked = _Checked(self._kind, check) if callable(check) else check
-        if self._asked.replayed is not None:
-            self._replayed(self._asked.replayed, checked)
+        if self._request.replayed is not None:
+            self._replay(self._request.replayed, checked)
             return None
         recording = open_recording(self._folder / JOURNAL)
-        how = {"reproducers": self._asked.findings, **how}
-        exploration = recording.explore(checked, budget=self._asked.budget or budget, **how)
-        self._report(("crash_coverage", exploration.coverage.told()))
+        how = {"reproducers": self._request.findings, **how}
+        exploration = recording.explore(checked, budget=self._request.budget or budget, **how)
+        self._report(("crash_coverage", exploration.coverage.describe()))
         for finding in exploration.findings:
             if finding.reproducer is not None:
                 self._report(("crash_reproducer", finding.reproducer))
         if exploration:
             kept = exploration.findings[0].reproducer if exploration.findings else None
             again = (
-                f"\nonce more: {pytest_command()} {quote(self._asked.test)} --disk-replay {quote(kept)}" if kept else ""
+                f"\nto reproduce: {pytest_command()} {quote(self._request.test)} --disk-replay {quote(kept)}"
+                if kept
+                else ""
             )
-            pytest.fail(f"a power cut breaks it\n{exploration}{again}", pytrace=False)
+            pytest.fail(f"the check fails after a power loss\n{exploration}{again}", pytrace=False)
         if exploration.coverage.states < least and exploration.ended_by != "complete":
             raise InconclusiveError(
-                f"{exploration.coverage.states} states, and {least} were to be tried: {exploration}"
+                f"{exploration.coverage.states} states checked, but at least {least} are required: {exploration}"
             )
         return exploration
 
-    def _replayed(self, reproducer: str, check: _Checked | str) -> None:
-        message = replayed(open_recording(reproducer), check)
+    def _replay(self, reproducer: str, check: _Checked | str) -> None:
+        message = replay_finding(open_recording(reproducer), check)
         if message is not None:
-            pytest.fail(f"a power cut breaks it: {message}", pytrace=False)
+            pytest.fail(f"the check fails after a power loss: {message}", pytrace=False)
 
 
 def pytest_command() -> str:
     """Returns the command that starts pytest: its name, if that is the pytest of this interpreter."""
-    found = shutil.which("pytest")
-    is_own = found is not None and Path(found).parent == Path(sys.executable).parent
+    program = shutil.which("pytest")
+    is_own = program is not None and Path(program).parent == Path(sys.executable).parent
     return "pytest" if is_own else f"{quote(sys.executable)} -m pytest"
 
 
@@ -265,16 +277,16 @@ class _Checked:
         if self._kind is None:
             return self._check(Path(image), marks)
         try:
-            with left(Path(image), self._kind) as folder:
+            with recovered_file_system(Path(image), self._kind) as folder:
                 return self._check(folder, marks)
         except UnreadableError as error:
-            return f"the file system is gone: {error}"
+            return f"the file system cannot be mounted: {error}"
 
 
 @contextmanager
 def opened(request: pytest.FixtureRequest) -> Iterator[Device]:
     """Yields the device of a test, which ends with it."""
-    asked = Asked(request)
+    disk = DiskRequest(request)
     # Paths of sockets must be short.
     with tempfile.TemporaryDirectory(prefix="headstack-disk-") as name:
         folder = Path(name)
@@ -282,16 +294,16 @@ def opened(request: pytest.FixtureRequest) -> Iterator[Device]:
         serving = Serving(
             unix=(str(folder / "nbd"),),
             fuse=str(folder / "fuse") if has_fuse else None,
-            size=asked.size,
-            faults=asked.faults,
+            size=disk.size,
+            faults=disk.faults,
             control=str(folder / CONTROL),
-            journal=str(folder / JOURNAL) if asked.crash is not None else None,
+            journal=str(folder / JOURNAL) if disk.crash is not None else None,
         )
-        with serve(asked.system, serving) as live:
+        with serve(disk.system, serving) as live:
             for note in live.notes:
                 request.node.warn(pytest.PytestWarning(f"disk: {note}"))
             try:
-                yield Device(asked, live, folder, request.node.user_properties.append)
+                yield Device(disk, live, folder, request.node.user_properties.append)
             finally:
                 # Files left open by a failing test would keep the disk in use.
-                forget_failed()
+                close_failed_files()

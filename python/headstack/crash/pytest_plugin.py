@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 MARKER = (
     'disk(system, faults=None, crash=None, size=None, require=None): the device of the fixture "disk": a system of the '
-    'catalogue or of a file, or "constant:TIME"; a file of faults; crash="explore" keeps a journal, of which '
-    'disk.explore() tries the crash states; require="valid:TIME" says from which latencies on its times must be true'
+    'catalogue or of a file, or "constant:TIME"; a file of faults; crash="explore" keeps a journal, whose crash '
+    'states disk.explore() checks; require="valid:TIME" requires exact latencies from TIME on'
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("headstack", "simulated disks")
-    group.addoption("--disk-require", metavar="valid:TIME", help="every disk's times must be true from TIME on")
-    group.addoption("--disk-budget", metavar="TIME", help="of each exploration, or a number of states")
-    group.addoption("--disk-findings", metavar="DIR", help="where the reproducers of findings are kept")
-    group.addoption("--disk-replay", metavar="FILE", help="explore nothing but the state of this reproducer")
-    group.addoption("--disk-strict", action="store_true", help="what is inconclusive fails")
+    group.addoption("--disk-require", metavar="valid:TIME", help="require exact latencies of all disks from TIME on")
+    group.addoption("--disk-budget", metavar="TIME", help="budget of each exploration: a time, or a number of states")
+    group.addoption("--disk-findings", metavar="DIR", help="folder for reproducers of findings")
+    group.addoption("--disk-replay", metavar="FILE", help="check only the state of this reproducer")
+    group.addoption("--disk-strict", action="store_true", help="fail inconclusive tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,8 +19,8 @@ TEARS = ("none", "prefix", "any")
 FORMS = ("journal", "dm-log-writes")
 
 
-Told = Callable[[int, float, int], object]
-"""Called with the progress: states, the share of the budget, findings."""
+ProgressCallback = Callable[[int, float, int], object]
+"""Called with the progress: number of states, spent share of the budget, number of findings."""
 
 
 class Recorded:
@@ -42,12 +42,14 @@ class Recorded:
             return type(self)(self.path, os.fspath(base))
         if image is None:
             return self
-        beside = Path(self.path).parent / image
-        if not beside.exists():
-            raise InputError(f"{self.path}: the device began with the image {image}, which is not there; give base")
-        return type(self)(self.path, os.fspath(beside))
+        initial = Path(self.path).parent / image
+        if not initial.exists():
+            raise InputError(f"{self.path}: the initial image {image} of the device is missing; set base")
+        return type(self)(self.path, os.fspath(initial))
 
-    def asked(self, tear: str, atom: str | None, start: str, regions: Iterable[str], seed: int) -> SearchRequest:
+    def search_request(
+        self, tear: str, atom: str | None, start: str, regions: Iterable[str], seed: int
+    ) -> SearchRequest:
         """Returns the states to search, as the compiled part takes them. Raises ``InputError``."""
         rules: Rules = {
             "tear": choice("tear", tear, TEARS),
@@ -62,9 +64,9 @@ class Recorded:
 
     def moments(self, tear: str = "none", atom: str | None = None, start: str = "begin") -> list[Moment]:
         """Returns the windows: moments at which crashes are tried, with their open changes and number of states."""
-        search = _native.CrashSearch(self.native, self.base, self.asked(tear, atom, start, (), 0))
-        found: list[Moment] = search.moments()
-        return found
+        search = _native.CrashSearch(self.native, self.base, self.search_request(tear, atom, start, (), 0))
+        moments: list[Moment] = search.moments()
+        return moments
 
     def convert(self, path: str | os.PathLike[str], to: str = "journal") -> int:
         """Writes it as a ``"journal"`` or as ``"dm-log-writes"``; returns the number of failed changes, which are left
@@ -83,5 +85,5 @@ class Recorded:
     @property
     def reproduced(self) -> Reproduced | None:
         """The state of a reproducer; ``None`` for other recordings."""
-        found: Reproduced | None = self.native.reproduced()
-        return found
+        reproduced: Reproduced | None = self.native.reproduced()
+        return reproduced

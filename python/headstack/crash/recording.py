@@ -14,14 +14,14 @@ from headstack.io.values import choice, duration_ns
 if TYPE_CHECKING:
     from headstack.crash.checks import Function
     from headstack.crash.findings import Exploration
-from headstack.crash.recorded import Recorded, Told
+from headstack.crash.recorded import ProgressCallback, Recorded
 
 
 def patience_s(text: str) -> float:
     """Parses the time limit of a check. Raises ``InputError``."""
     seconds = duration_ns("check-timeout", text) / 1e9
     if seconds <= 0:
-        raise InputError(f"check-timeout: {text} is no time for a check; above 0 is allowed, such as 60s")
+        raise InputError(f"check-timeout: {text} is out of range; write a time above 0s, such as 60s")
     return seconds
 
 
@@ -56,7 +56,7 @@ class Recording(Recorded):
         state: str | os.PathLike[str] | None = None,
         reproducers: str | os.PathLike[str] | None = None,
         check_timeout: str = "60s",
-        progress: Told | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Exploration:
         """Checks states that a crash may leave, until the ``budget`` is spent: a time, or a number of states.
 
@@ -77,7 +77,7 @@ class Recording(Recorded):
             self.over(base),
             check,
             budget=budget,
-            asked=self.asked(tear, atom, start, regions, seed),
+            request=self.search_request(tear, atom, start, regions, seed),
             over=choice("over", over, WAYS),
             jobs=jobs,
             findings_max=findings,

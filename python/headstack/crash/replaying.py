@@ -11,22 +11,22 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.crash.checks import Function, check_of
 from headstack.crash.recording import Recording
-from headstack.crash.showing import shown
+from headstack.crash.showing import present_states
 from headstack.io.atomic_files import write_all
 
 PART_BYTES = 1 << 20
 
 
-def replayed(recording: Recording, check: str | Function | None = None, output: str | None = None) -> str | None:
+def replay_finding(recording: Recording, check: str | Function | None = None, output: str | None = None) -> str | None:
     """Returns the result of a check on the state of a reproducer, by default of its own check; writes the image after
     the crash to ``output``. Raises ``InputError`` if the recording is not a reproducer."""
-    found = recording.reproduced
-    if found is None:
-        raise InputError(f"{recording.path}: is no reproducer; crash explore writes them")
-    looks = check_of(found["check"] if check is None else check)
+    reproduced = recording.reproduced
+    if reproduced is None:
+        raise InputError(f"{recording.path}: is not a reproducer, as crash explore writes them")
+    parsed = check_of(reproduced["check"] if check is None else check)
     # Another check than the original one may require a file.
-    over = found["over"] if looks.takes_address or found["over"] != "nbd" else "file"
-    state, rules = found["state"], found["rules"]
+    over = reproduced["over"] if parsed.takes_address or reproduced["over"] != "nbd" else "file"
+    state, rules = reproduced["state"], reproduced["rules"]
     folder = _native.crash_folder(recording.native, recording.base, 1)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
         parts = [Path(name, part) for part in ("output", "device", "check")]
@@ -36,9 +36,9 @@ def replayed(recording: Recording, check: str | Function | None = None, output: 
             image = _native.CrashImage(str(parts[0]), recording.native, recording.base, rules)
             image.take(state)
             write_all([(output, partial(copy, image.path))])
-        with shown(recording, rules, over, parts[1]) as (device, address):
+        with present_states(recording, rules, over, parts[1]) as (device, address):
             device.take(state)
-            return looks.violated(address, recording.native.marks_before(found["state"]["events"]), parts[2])
+            return parsed.find_fault(address, recording.native.marks_before(reproduced["state"]["events"]), parts[2])
 
 
 def copy(image: Path, to: Path) -> None:

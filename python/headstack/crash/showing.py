@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 WAYS = ("file", "nbd", "fuse")
 
-Shown = _native.CrashImage | _native.CrashedDevice
+StateDevice = _native.CrashImage | _native.CrashedDevice
 
 
 @contextmanager
-def shown(recording: Recorded, rules: Rules, over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
+def present_states(recording: Recorded, rules: Rules, over: str, folder: Path) -> Iterator[tuple[StateDevice, str]]:
     """Yields a device that switches between states, with its path or address, in a folder of its own."""
-    given = (str(folder), recording.native, recording.base, rules)
+    arguments = (str(folder), recording.native, recording.base, rules)
     if over == "file":
-        image = _native.CrashImage(*given)
+        image = _native.CrashImage(*arguments)
         yield image, str(image.path)
         return
-    device = _native.CrashedDevice(*given, over)
+    device = _native.CrashedDevice(*arguments, over)
     try:
         yield device, f"nbd+unix:///?socket={quote(str(device.place))}" if over == "nbd" else str(device.place)
     finally:

@@ -28,7 +28,7 @@ class Rules(TypedDict):
     """Guarantees of the device in addition to those of its flushes."""
 
     tear: str
-    """Where writes may be torn: one of ``TEARS``."""
+    """The points at which a crash may tear writes: one of ``TEARS``."""
     atom_bytes: int
     """The size that is written atomically; 0 for a block of the device."""
     regions: list[int]
@@ -97,7 +97,7 @@ class Moment(TypedDict):
 
 
 class SentChange(TypedDict):
-    """A write or a trim that the device was sent."""
+    """A write or a trim that was sent to the device."""
 
     number: int
     what: str

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from headstack import _native
 from headstack._native import RunError
 from headstack.crash.checks import Check
-from headstack.crash.showing import shown
+from headstack.crash.showing import present_states
 from headstack.io.json_text import line_of
 
 if TYPE_CHECKING:
@@ -55,12 +55,16 @@ class Worker:
 
     number: int
     process: int
-    asks: int
+    requests: int
+    """Pipe to which states are written."""
     answers: int
-    given: deque[tuple[int, CrashState]] = field(default_factory=deque)
+    """Pipe from which answers are read."""
+    assigned: deque[tuple[int, CrashState]] = field(default_factory=deque)
     """States that were assigned and not answered, by number."""
     since_s: float = 0.0
-    heard: bytes = b""
+    """Start of the current check."""
+    received: bytes = b""
+    """The begin of an incomplete answer."""
 
 
 class Workers:
@@ -75,21 +79,21 @@ class Workers:
 
     def free(self) -> bool:
         """Whether a process can take another state."""
-        return any(len(worker.given) < AHEAD for worker in self._workers)
+        return any(len(worker.assigned) < AHEAD for worker in self._workers)
 
     def busy(self) -> bool:
         """Whether a process has an unanswered state."""
-        return any(worker.given for worker in self._workers)
+        return any(worker.assigned for worker in self._workers)
 
-    def give(self, number: int, state: CrashState) -> None:
+    def assign(self, number: int, state: CrashState) -> None:
         """Assigns a state to a process."""
-        worker = min(self._workers, key=lambda worker: len(worker.given))
-        if not worker.given:
+        worker = min(self._workers, key=lambda worker: len(worker.assigned))
+        if not worker.assigned:
             worker.since_s = time.monotonic()
-        worker.given.append((number, state))
+        worker.assigned.append((number, state))
         # If the process has ended meanwhile, ``answers`` notices, and another takes its place.
         with suppress(BrokenPipeError):
-            _send(worker.asks, (number, state))
+            _send(worker.requests, (number, state))
 
     def answers(self) -> Iterator[tuple[int, str | None]]:
         """Waits for answers: numbers of states with their faults. Raises ``RunError`` if the check cannot be run."""
@@ -100,21 +104,21 @@ class Workers:
             if not part:
                 yield from self._ended(worker)
                 continue
-            *lines, worker.heard = (worker.heard + part).split(b"\n")
+            *lines, worker.received = (worker.received + part).split(b"\n")
             for line in lines:
                 answer = json.loads(line)
                 if "failed" in answer:
                     raise RunError(answer["failed"])
-                worker.given.popleft()
+                worker.assigned.popleft()
                 worker.since_s = time.monotonic()
                 yield answer["number"], answer["message"]
         for worker in list(self._workers):
-            if worker.given and time.monotonic() - worker.since_s > self._bench.patience_s:
+            if worker.assigned and time.monotonic() - worker.since_s > self._bench.patience_s:
                 os.killpg(worker.process, signal.SIGKILL)
 
-    def look(self, state: CrashState) -> str | None:
+    def check(self, state: CrashState) -> str | None:
         """Returns the fault that the check finds in a state; no other state is assigned meanwhile."""
-        self.give(-1, state)
+        self.assign(-1, state)
         while True:
             for number, message in self.answers():
                 if number == -1:
@@ -130,7 +134,7 @@ class Workers:
         self._selector.close()
 
     def _begin(self, number: int) -> None:
-        theirs, asks = os.pipe()
+        theirs, requests = os.pipe()
         answers, ours = os.pipe()
         with warnings.catch_warnings():
             # The compiled part keeps no threads between calls.
@@ -140,10 +144,10 @@ class Workers:
             code = 1
             try:
                 os.setpgid(0, 0)
-                os.close(asks)
+                os.close(requests)
                 os.close(answers)
                 for other in self._workers:
-                    os.close(other.asks)
+                    os.close(other.requests)
                     os.close(other.answers)
                 _serve(self._bench, number, theirs, ours)
                 code = 0
@@ -154,7 +158,7 @@ class Workers:
         # Either may occur first.
         with suppress(PermissionError, ProcessLookupError):
             os.setpgid(process, process)
-        worker = Worker(number, process, asks, answers)
+        worker = Worker(number, process, requests, answers)
         self._workers.append(worker)
         self._selector.register(answers, selectors.EVENT_READ, worker)
 
@@ -163,9 +167,9 @@ class Workers:
         states."""
         self._workers.remove(worker)
         status = self._forget(worker)
-        if not worker.given:
-            raise RunError("a process that looks at states has ended by itself")
-        (number, _), *others = worker.given
+        if not worker.assigned:
+            raise RunError("a worker process ended unexpectedly")
+        (number, _), *others = worker.assigned
         ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         hung = ended_by == signal.SIGKILL and time.monotonic() - worker.since_s > self._bench.patience_s
         if hung:
@@ -176,12 +180,12 @@ class Workers:
             message = "the check ended its process"
         self._begin(worker.number)
         for other, state in others:
-            self.give(other, state)
+            self.assign(other, state)
         yield number, message
 
     def _forget(self, worker: Worker) -> int:
         self._selector.unregister(worker.answers)
-        os.close(worker.asks)
+        os.close(worker.requests)
         os.close(worker.answers)
         status = os.waitpid(worker.process, 0)[1]
         # A killed process has not unmounted anything.
@@ -189,7 +193,7 @@ class Workers:
         return status
 
 
-def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
+def _serve(bench: Bench, number: int, requests: int, answers: int) -> None:
     """Runs a worker process until its pipe is closed."""
     # Ctrl-C is handled by the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -202,21 +206,21 @@ def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
     (folder / "image").unlink(missing_ok=True)
     (folder / "check").mkdir(exist_ok=True)
     try:
-        with shown(bench.recording, bench.rules, bench.over, folder) as (device, address):
-            for line in os.fdopen(asks, "rb", closefd=False):
-                asked, state = json.loads(line)
+        with present_states(bench.recording, bench.rules, bench.over, folder) as (device, address):
+            for line in os.fdopen(requests, "rb", closefd=False):
+                state_number, state = json.loads(line)
                 device.take(state)
                 marks = bench.recording.native.marks_before(state["events"])
-                message = bench.check.violated(address, marks, folder / "check")
+                message = bench.check.find_fault(address, marks, folder / "check")
                 device.restore()
-                _send(answers, {"number": asked, "message": message})
+                _send(answers, {"number": state_number, "message": message})
     except Exception as error:
         # An exception of the check is its answer; this one is ours.
         with suppress(BrokenPipeError):
             _send(answers, {"failed": str(error) or repr(error)})
 
 
-def _send(pipe: int, what: object) -> None:
-    data = line_of(what)
+def _send(pipe: int, message: object) -> None:
+    data = line_of(message)
     while data:
         data = data[os.write(pipe, data) :]

@@ -38,27 +38,27 @@ def write_all(files: Iterable[tuple[File, Write]]) -> None:
     streams: list[tuple[File, int | str, Path]] = []
     with signals.deferred(), tempfile.TemporaryDirectory(prefix="headstack-") as folder:
         try:
-            for given, write in files:
-                through = _native.written_through(os.fspath(given))
+            for target, write in files:
+                through = _native.written_through(os.fspath(target))
                 if through is None:
-                    with failing(given):
-                        draft = _native.AtomicFile(os.fspath(given))
-                    drafts.append((given, draft))
+                    with failing(target):
+                        draft = _native.AtomicFile(os.fspath(target))
+                    drafts.append((target, draft))
                     path = Path(draft.draft)
                 else:
                     # The suffix selects the format of a picture.
-                    path = Path(folder, f"{len(streams)}{Path(given).suffix}")
-                    streams.append((given, through, path))
-                with failing(given):
+                    path = Path(folder, f"{len(streams)}{Path(target).suffix}")
+                    streams.append((target, through, path))
+                with failing(target):
                     write(path)
-            for given, draft in drafts:
-                with failing(given):
+            for target, draft in drafts:
+                with failing(target):
                     draft.finish()
         finally:
             for _, draft in drafts:
                 draft.discard()
-        for given, through, path in streams:
-            with failing(given), signals.raising():
+        for target, through, path in streams:
+            with failing(target), signals.raising():
                 _send(path, through)
 
 
@@ -90,22 +90,26 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def failing(given: File) -> Iterator[None]:
+def failing(target: File) -> Iterator[None]:
     """Converts errors so that they name the file being written."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise WriteError(error.errno, error.strerror or str(error), os.fspath(given)) from None
+        raise WriteError(error.errno, error.strerror or str(error), os.fspath(target)) from None
 
 
-def _send(written: Path, through: int | str) -> None:
+def _send(content: Path, through: int | str) -> None:
     """Copies a file to a descriptor, pipe or device; a pipe blocks until it has a reader."""
     # Without O_NOCTTY a terminal could become the controlling terminal of this process.
-    number = os.dup(through) if isinstance(through, int) else os.open(through, os.O_WRONLY | os.O_NOCTTY)
+    descriptor = os.dup(through) if isinstance(through, int) else os.open(through, os.O_WRONLY | os.O_NOCTTY)
     # The reader of a pipe may have closed it.
-    with open(written, "rb") as source, open(number, "wb", buffering=0) as sink, contextlib.suppress(BrokenPipeError):
-        while part := memoryview(source.read(1 << 20)):
-            while part:
-                part = part[sink.write(part) or 0 :]
+    with (
+        open(content, "rb") as source,
+        open(descriptor, "wb", buffering=0) as sink,
+        contextlib.suppress(BrokenPipeError),
+    ):
+        while chunk := memoryview(source.read(1 << 20)):
+            while chunk:
+                chunk = chunk[sink.write(chunk) or 0 :]

@@ -105,7 +105,7 @@ def drawn(
     return "\n".join(lines), [column.title for c, column in enumerate(columns) if c not in widths]
 
 
-def told(columns: Sequence[Column], rows: Iterable[Sequence[str]], last: str, where: str) -> str:
+def format_repr(columns: Sequence[Column], rows: Iterable[Sequence[str]], last: str, where: str) -> str:
     """Formats a table as the ``repr`` of an object, with a last line; ``where`` says where to find the columns left
     out.
     """

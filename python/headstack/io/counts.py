@@ -12,10 +12,10 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {agreed(count, noun, noun + 's')}"
 
 
-def agreed(count: int, one: str, several: str) -> str:
+def agreed(count: int, singular: str, plural: str) -> str:
     """Returns the singular or the plural form for a count.
 
     >>> agreed(1, "is", "are"), agreed(0, "is", "are")
     ('is', 'are')
     """
-    return one if count == 1 else several
+    return singular if count == 1 else plural

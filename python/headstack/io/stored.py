@@ -38,27 +38,27 @@ class Stored:
         """
         return {"format": f"headstack {self.format}", "schema": self.version}
 
-    def upgraded(self, file: str, told: Fields) -> Fields:
+    def upgraded(self, file: str, content: Fields) -> Fields:
         """Upgrades a file's content to the current version; a file without a version is version 1.
 
         Raises ``InputError`` if the file has another format or an unknown version.
 
-        >>> survey = Stored("survey", steps=(lambda told: told | {"trees": told["tries"]},))
+        >>> survey = Stored("survey", steps=(lambda content: content | {"trees": content["tries"]},))
         >>> survey.upgraded("old.json", {"schema": 1, "tries": 3})
         {'schema': 2, 'tries': 3, 'trees': 3}
         >>> survey.upgraded("new.json", {"schema": 3})
         Traceback (most recent call last):
         headstack.InputError: new.json: schema 3 of a survey is not known; this build reads 1 to 2
         """
-        if told.get("format", self.head["format"]) != self.head["format"]:
-            raise InputError(f"{file}: is a {told['format']}, not a {self.head['format']}")
-        found = told.get("schema", 1)
-        if type(found) is not int or not 1 <= found <= self.version:
-            known = "1" if self.version == 1 else f"1 to {self.version}"
+        if content.get("format", self.head["format"]) != self.head["format"]:
+            raise InputError(f"{file}: is a {content['format']}, not a {self.head['format']}")
+        schema = content.get("schema", 1)
+        if type(schema) is not int or not 1 <= schema <= self.version:
+            supported = "1" if self.version == 1 else f"1 to {self.version}"
             article = "an" if self.format[0] in "aei" else "a"
             raise InputError(
-                f"{file}: schema {found} of {article} {self.format} is not known; this build reads {known}"
+                f"{file}: schema {schema} of {article} {self.format} is not known; this build reads {supported}"
             )
-        for step in self.steps[found - 1 :]:
-            told = step(told)
-        return told | {"schema": self.version} if found != self.version else told
+        for step in self.steps[schema - 1 :]:
+            content = step(content)
+        return content | {"schema": self.version} if schema != self.version else content

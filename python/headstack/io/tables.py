@@ -65,8 +65,8 @@ def finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: finite(one) for key, one in value.items()}
-    return [finite(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: finite(inner) for key, inner in value.items()}
+    return [finite(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 def to_csv(
@@ -111,17 +111,17 @@ def sql_type(texts: Iterable[str]) -> str:
     return "ubigint" if least >= 0 and most < 1 << 64 else "varchar"
 
 
-def copy_to(connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], how: str) -> None:
+def copy_to(connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], options: str) -> None:
     """Writes a table of a connection in one of its formats. Raises ``OSError`` if the write fails."""
     import duckdb  # start-up time
 
     quoted = os.fspath(path).replace("'", "''")
     try:
-        connection.execute(f"copy {table} to '{quoted}' ({how}, use_tmp_file false)")
+        connection.execute(f"copy {table} to '{quoted}' ({options}, use_tmp_file false)")
     except duckdb.IOException as error:
         # The error number of the kernel is only in the text.
-        told = re.search(r'"errno":"(\d+)"', str(error))
-        number = int(told[1]) if told else errno.EIO
+        match = re.search(r'"errno":"(\d+)"', str(error))
+        number = int(match[1]) if match else errno.EIO
         raise OSError(number, os.strerror(number)) from None
 
 

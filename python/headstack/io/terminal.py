@@ -22,7 +22,7 @@ def visible(text: str) -> str:
     >>> print(visible("sda\x1b]0;title\x07"))
     sda\x1b]0;title\x07
     """
-    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    return CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 class Guarded(io.TextIOWrapper):

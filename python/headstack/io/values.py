@@ -65,7 +65,7 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
             value = parse(name, text.strip())
         except InputError as error:
             raise InputError(f"{error}; a range is written LOW..HIGH, LOW.. or ..HIGH") from None
-        return lambda found: abs(found - value) <= about * value
+        return lambda candidate: abs(candidate - value) <= about * value
     unit = re.sub(r"^[\d._ ]+", "", high_text)
     if low_text and unit and not low_text[-1].isalpha():
         low_text += unit
@@ -73,7 +73,7 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
     high = parse(name, high_text) if high_text else math.inf
     if low > high or (not low_text and not high_text):
         raise InputError(f"the range {text} is empty; the lower end comes first", key=name)
-    return lambda found: low <= found <= high
+    return lambda candidate: low <= candidate <= high
 
 
 def plain(value: str, unit: str | None) -> str:

@@ -15,7 +15,7 @@ TRIGGERS = ("at", "after", "touching", "containing", "while", "state", "every", 
 """Keys of a fault that select the requests that trigger it, or are affected by it."""
 
 PATIENCE_S = 30.0
-"""Time limit of an answer in seconds: an order is answered between two events of the model."""
+"""Time limit of an answer in seconds; the server answers between two events of the model."""
 
 
 class Control:
@@ -27,7 +27,9 @@ class Control:
         try:
             self._socket.connect(os.fspath(path))
         except OSError as error:
-            raise InputError(f"{os.fspath(path)}: no server takes orders there: {error.strerror or error}") from None
+            raise InputError(
+                f"{os.fspath(path)}: no export listens on this control socket: {error.strerror or error}"
+            ) from None
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
     def order(self, order: Mapping[str, Any]) -> Any:
@@ -35,7 +37,7 @@ class Control:
         self._socket.sendall(line_of(order))
         line = self._lines.readline()
         if not line:
-            raise RunError("the server has gone")
+            raise RunError("the server closed the connection")
         answer = json.loads(line)
         if "error" in answer:
             raise InputError(answer["error"])
@@ -62,12 +64,14 @@ def order_of(words: tuple[str, ...]) -> Mapping[str, object]:
         except ValueError as error:
             raise InputError(f"this is not JSON: {error}", key="order") from None
         if not isinstance(order, dict):
-            raise InputError("an object is wanted", key="order")
+            raise InputError("not a JSON object", key="order")
         return order
     name, *rest = words
     if name == "inject":
         if not rest:
-            raise InputError('inject what? For example "inject latency-spike percent=1 time=50ms for=10s"', key="order")
+            raise InputError(
+                'inject needs a fault, for example "inject latency-spike percent=1 time=50ms for=10s"', key="order"
+            )
         keys = dict(_pair(word) for word in rest[1:])
         lasts = {"for": keys.pop("for")} if "for" in keys else {}
         # For link resets, `every` is a time.
@@ -95,7 +99,7 @@ def _pair(word: str) -> tuple[str, Any]:
         return word, True
     key, separator, value = word.partition("=")
     if not separator:
-        raise InputError(f"{word!r} is no KEY=VALUE", key="order")
+        raise InputError(f"{word!r} is not KEY=VALUE", key="order")
     try:
         return key, json.loads(value)
     except ValueError:

@@ -18,10 +18,10 @@ from pathlib import Path
 from headstack._native import InputError, RunError
 
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-PATIENCE_S = 60
+TIMEOUT_S = 60
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Folder for temporary files."""
-LOOKS, LOOK_S = 20, 0.05
+DETACH_ATTEMPTS, DETACH_INTERVAL_S = 20, 0.05
 """Number of attempts, and interval in seconds, to wait until a loop device is detached."""
 CAUSES_MAX = 16
 """Maximum number of causes of an error to follow."""
@@ -35,7 +35,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class FileSystem:
-    """How a file system is made, and the options to mount its state after a crash; `least_mib` is its minimum size."""
+    """A file system: the command that makes it, the options to mount its state after a crash, and its minimum size."""
 
     make: tuple[str, ...]
     reading: str
@@ -72,27 +72,27 @@ def file_system(kind: str) -> FileSystem:
     return FILE_SYSTEMS[kind]
 
 
-def _tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
+def _run_tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
     """Runs a system program and returns its output. Raises ``OSError`` if it fails."""
-    found = shutil.which(str(command[0]), path=PATH)
-    if found is None:
+    program = shutil.which(str(command[0]), path=PATH)
+    if program is None:
         raise RunError(f"{command[0]} is not installed")
-    done = subprocess.run([found, *map(str, command[1:])], capture_output=True, text=True, timeout=PATIENCE_S)
-    if done.returncode not in allowed:
+    process = subprocess.run([program, *map(str, command[1:])], capture_output=True, text=True, timeout=TIMEOUT_S)
+    if process.returncode not in allowed:
         # e2fsck prints its name on standard error, and the problem on standard output.
-        said = " ".join(f"{done.stderr} {done.stdout}".split())
-        raise OSError(f"{command[0]}: exit code {done.returncode}: {said[:300]}")
-    return done.stdout
+        output = " ".join(f"{process.stderr} {process.stdout}".split())
+        raise OSError(f"{command[0]}: exit code {process.returncode}: {output[:300]}")
+    return process.stdout
 
 
 @contextmanager
-def looped(file: Path, *, direct: bool) -> Iterator[str]:
+def loop_device(file: Path, *, direct: bool) -> Iterator[str]:
     """Yields a block device for a file; ``direct`` bypasses the page cache, as a device's writes do. Raises
     ``RunError`` if the machine has none available."""
     if os.geteuid() != 0:
         raise RunError("loop devices and mounts need root")
     try:
-        device = _tool("losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", file).strip()
+        device = _run_tool("losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", file).strip()
     except OSError as error:
         raise RunError(f"no loop device: {error}") from None
     try:
@@ -102,27 +102,27 @@ def looped(file: Path, *, direct: bool) -> Iterator[str]:
 
 
 def detach(device: str) -> None:
-    """Detaches a loop device now, or as soon as it is unused, for which this waits a while."""
-    _tool("losetup", "--detach", device)
+    """Detaches a loop device, and waits a short time until it is unused."""
+    _run_tool("losetup", "--detach", device)
     backing = Path("/sys/block", Path(device).name, "loop", "backing_file")
-    for _ in range(LOOKS):
+    for _ in range(DETACH_ATTEMPTS):
         if not backing.exists():
             return
-        forget_failed()
-        time.sleep(LOOK_S)
+        close_failed_files()
+        time.sleep(DETACH_INTERVAL_S)
 
 
 def unmount(folder: str) -> None:
     """Unmounts a folder. If it is in use, for example by a file that a failing test left open, it is detached from the
     tree at once, and its device is released when the last file is closed."""
     try:
-        _tool("umount", folder)
+        _run_tool("umount", folder)
     except OSError:
-        forget_failed()
-        _tool("umount", "--lazy", folder)
+        close_failed_files()
+        _run_tool("umount", "--lazy", folder)
 
 
-def forget_failed() -> None:
+def close_failed_files() -> None:
     """Closes files that only frames of a failure keep open, including those of a test that pytest still holds."""
     error: BaseException | None = getattr(sys, "last_value", None) or sys.exception()
     seen = 0
@@ -133,12 +133,12 @@ def forget_failed() -> None:
 
 
 @contextmanager
-def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
+def mounted_folder(device: str, kind: str, options: str = "") -> Iterator[Path]:
     """Yields the folder on which a device is mounted."""
     with tempfile.TemporaryDirectory(prefix="headstack-mount-") as name:
         # Databases run as other users, who need access.
         os.chmod(name, 0o755)
-        _tool("mount", "-t", kind, "-o", ",".join(filter(None, ("noatime", options))), device, name)
+        _run_tool("mount", "-t", kind, "-o", ",".join(filter(None, ("noatime", options))), device, name)
         try:
             yield Path(name)
         finally:
@@ -146,17 +146,17 @@ def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def made(file: Path, kind: str, options: str = "") -> Iterator[Path]:
+def new_file_system(file: Path, kind: str, options: str = "") -> Iterator[Path]:
     """Yields a new mounted file system on the device behind a file, synced beforehand."""
-    with looped(file, direct=True) as device:
-        _tool(*file_system(kind).make, device)
-        with mounted(device, kind, options) as folder:
-            _tool("sync", "-f", folder)
+    with loop_device(file, direct=True) as device:
+        _run_tool(*file_system(kind).make, device)
+        with mounted_folder(device, kind, options) as folder:
+            _run_tool("sync", "-f", folder)
             yield folder
 
 
 @contextmanager
-def left(image: Path, kind: str) -> Iterator[Path]:
+def recovered_file_system(image: Path, kind: str) -> Iterator[Path]:
     """Yields the contents of an image after the file system's own recovery. Raises `UnreadableError` if that fails.
 
     ext4 is recovered and read by its tools, which need no root; others are mounted.
@@ -166,20 +166,20 @@ def left(image: Path, kind: str) -> Iterator[Path]:
             os.chmod(name, 0o755)
             try:
                 # 1 means errors were corrected, which is normal after a crash.
-                _tool("e2fsck", "-fy", image, allowed=(0, 1))
+                _run_tool("e2fsck", "-fy", image, allowed=(0, 1))
             except OSError as error:
                 raise UnreadableError(str(error)) from None
-            _tool("debugfs", "-R", f"rdump / {name}", image)
+            _run_tool("debugfs", "-R", f"rdump / {name}", image)
             yield Path(name)
         return
-    with looped(image, direct=False) as device, _mounted_again(device, kind) as folder:
+    with loop_device(image, direct=False) as device, _mount_with_retries(device, kind) as folder:
         yield folder
 
 
 @contextmanager
-def _mounted_again(device: str, kind: str) -> Iterator[Path]:
+def _mount_with_retries(device: str, kind: str) -> Iterator[Path]:
     for attempt in range(1, MOUNTS_MAX + 1):
-        mount = mounted(device, kind, file_system(kind).reading)
+        mount = mounted_folder(device, kind, file_system(kind).reading)
         try:
             folder = mount.__enter__()
         except OSError as error:

@@ -8,7 +8,7 @@ print(live.fidelity["verdict"])
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -37,7 +37,7 @@ SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and 
 
 @dataclass(frozen=True)
 class Serving:
-    """How a system is exported: its addresses, the storage of the data, and the clock.
+    """Settings of an export: its addresses, the storage of the data, and the clock.
 
     ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are always
     kept. ``tcp`` are ``[HOST:]PORT``, by default on loopback (IPv4 and IPv6). ``fuse`` is a directory with a file for
@@ -168,14 +168,12 @@ class Live:
 def serve(
     system: str | os.PathLike[str],
     serving: Serving | None = None,
-    progress: Callable[[float], object] | None = None,
     **settings: Any,
 ) -> Live:
     """Exports a system by name, file or part (``NAME@RANGE``), or ``constant:TIME``.
 
-    ``settings`` are the fields of :class:`Serving`. ``progress`` is called with the share done (0 to 1) while SSDs are
-    preconditioned, which takes about two minutes per TB. Raises ``InputError`` for invalid settings, and ``RunError``
-    if the machine cannot provide the export.
+    ``settings`` are the fields of :class:`Serving`. Raises ``InputError`` for invalid settings, and ``RunError`` if the
+    machine cannot provide the export.
 
     >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
     ...     live.exports[0][1]
@@ -183,19 +181,21 @@ def serve(
     """
     serving = serving if serving is not None else Serving(**settings)
     name = os.fspath(system)
-    asked, notes = constant_device(name, serving) if name.startswith(CONSTANT) else (simulated(name, serving), [])
+    description, notes = (
+        constant_service(name, serving) if name.startswith(CONSTANT) else (simulated_service(name, serving), [])
+    )
     with nullcontext() if serving.record is None else opened_pipe(serving.record) as place:
-        service = _native.LiveService({**asked, "record": place}, progress)
-        return Live(asked["name"], service, serving.record, notes)
+        service = _native.LiveService({**description, "record": place})
+        return Live(description["name"], service, serving.record, notes)
 
 
-def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
+def constant_service(name: str, serving: Serving) -> tuple[Service, list[str]]:
     """Returns a device of constant latency, and notes about it."""
     if serving.options:
-        raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
+        raise InputError(f"{next(iter(serving.options))}: not available for a device of constant latency")
     latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
     if latency_ns < 0:
-        raise InputError(f"{name.removeprefix(CONSTANT)} is less than nothing", key="constant")
+        raise InputError(f"{name.removeprefix(CONSTANT)} is negative", key="constant")
     size = size_bytes("size", serving.size if serving.size is not None else CONSTANT_SIZE)
     if size < CONSTANT_BLOCK_BYTES:
         raise InputError(f"{serving.size} is less than a block of {CONSTANT_BLOCK_BYTES} bytes", key="size")
@@ -206,14 +206,14 @@ def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
     return {"name": name, "system": None, "constant": (latency_ns, size), "options": options}, notes
 
 
-def simulated(name: str, serving: Serving) -> Service:
+def simulated_service(name: str, serving: Serving) -> Service:
     """Returns a simulated system."""
     if serving.size is not None:
-        raise InputError("a system has its own; write NAME@RANGE for a part of it", key="size")
-    known = {option.name for option in SYSTEM_OPTIONS}
+        raise InputError("only for constant:LATENCY; write NAME@RANGE for a part of a system", key="size")
+    supported = {option.name for option in SYSTEM_OPTIONS}
     for option in serving.options:
-        if option not in known:
-            raise InputError("no such option of systems", key=option)
+        if option not in supported:
+            raise InputError("unknown option of systems", key=option)
     spec = applied(first_spec(changed(name, serving.options), None), serving.options)
     size = _native.system_size(spec["system"])
     options: ServiceOptions = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}
@@ -228,12 +228,12 @@ def simulated(name: str, serving: Serving) -> Service:
 def options_of(serving: Serving, capacity: int) -> ExportOptions:
     """Returns the options that do not depend on the system."""
     if serving.loop and serving.fuse is None:
-        raise InputError("a block device is made of a file of a mount: give --fuse DIR too", key="loop")
+        raise InputError("needs a mounted file; add --fuse DIR", key="loop")
     if not (serving.speed > 0 and serving.speed < 1e6):
         raise InputError(f"{serving.speed} is not possible; 1 is real time, 0.1 ten times slower", key="speed")
     return {
         "unix": list(serving.unix),
-        "socket_mode": mode(serving.socket_mode),
+        "socket_mode": parse_mode(serving.socket_mode),
         "tcp": [address("tcp", text) for text in serving.tcp if loopback_port(text) is None],
         "loopback": [port for text in serving.tcp if (port := loopback_port(text)) is not None],
         "stdio": serving.stdio,
@@ -242,7 +242,7 @@ def options_of(serving: Serving, capacity: int) -> ExportOptions:
         "loops": serving.loop,
         "ublk": serving.ublk,
         "tls": tls(serving),
-        "keeping": keeping(serving, capacity),
+        "keeping": data_storage(serving, capacity),
         "speed": serving.speed,
         "realtime": serving.realtime,
         "memory_bytes": memory_bytes(serving),
@@ -282,20 +282,20 @@ def tls(serving: Serving) -> Tls | None:
     return None
 
 
-def keeping(serving: Serving, capacity: int) -> Keeping:
+def data_storage(serving: Serving, capacity: int) -> Keeping:
     """Returns the storage of the data."""
     if serving.adopt and serving.data in ("memory", "discard"):
-        raise InputError("there is no file: --data FILE", key="adopt")
+        raise InputError("needs a file; add --data FILE", key="adopt")
     if serving.data == "discard":
-        return {"discard": [kept_range(text, capacity) for text in serving.keep]}
+        return {"discard": [parse_kept_range(text, capacity) for text in serving.keep]}
     if serving.keep:
-        raise InputError("only what is discarded can be kept in part: --data discard", key="keep")
+        raise InputError("needs --data discard", key="keep")
     if serving.data == "memory":
         return "memory"
     return {"adopted": serving.data} if serving.adopt else {"file": serving.data}
 
 
-def kept_range(text: str, capacity: int) -> tuple[int, int]:
+def parse_kept_range(text: str, capacity: int) -> tuple[int, int]:
     """Returns first byte and length of a range, which must be within the system."""
     first, separator, last = text.partition("..")
     start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
@@ -323,10 +323,10 @@ def address(name: str, text: str) -> str:
     return f"{'127.0.0.1' if host == 'localhost' else host}:{port}"
 
 
-def mode(text: str) -> int:
+def parse_mode(text: str) -> int:
     """Parses permissions of a socket, in octal."""
     if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
-        raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for the owner alone, 660 for his group too")
+        raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for only the owner, 660 also for the group")
     return int(text, 8)
 
 

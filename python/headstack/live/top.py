@@ -36,16 +36,16 @@ def watch(socket: str, interval: str, once: bool) -> None:
     """Shows the export behind a control socket until it ends or is interrupted."""
     seconds = duration_ns("interval", interval) / 1e9
     if seconds <= 0:
-        raise InputError(f"{interval} is no time to wait", key="interval")
+        raise InputError(f"{interval} is out of range; write a time above 0s", key="interval")
     is_terminal = not is_plain(sys.stdout)
-    paint = painted if is_terminal and not os.environ.get("NO_COLOR") else plain
+    paint = with_style if is_terminal and not os.environ.get("NO_COLOR") else without_style
     with Control(socket) as control:
         before: Status = control.order({"do": "status"})
         while True:
             time.sleep(seconds)
             now: Status = control.order({"do": "status"})
             columns, rows = shutil.get_terminal_size()
-            lines = screen(before, now, columns, rows if is_terminal and not once else None)
+            lines = format_screen(before, now, columns, rows if is_terminal and not once else None)
             text = "\n".join(paint(visible(line)[:columns], style) for line, style in lines)
             # Without a final line feed, which would scroll the first line away.
             send(sys.stdout, CLEAR + text if is_terminal and not once else text + "\n")
@@ -55,12 +55,12 @@ def watch(socket: str, interval: str, once: bool) -> None:
             before = now
 
 
-def plain(line: str, style: str) -> str:
+def without_style(line: str, style: str) -> str:
     """Returns a line unchanged."""
     return line
 
 
-def painted(line: str, style: str) -> str:
+def with_style(line: str, style: str) -> str:
     """Returns a line in its colour."""
     return f"{STYLES[style]}{line}{PLAIN}" if style else line
 
@@ -69,7 +69,7 @@ Line = tuple[str, str]
 """A line with its style; the style may be empty."""
 
 
-def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
+def format_screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
     """Returns the screen for the interval between two reports: a summary first, then the devices in the remaining
     space.
     """
@@ -78,9 +78,9 @@ def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[
     earlier = before["gauges"] or gauges
     power, colour = ("", "") if now["power"] else ("   POWER IS OFF", "bad")
     lines = [(f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}{power}", colour)]
-    lines.append(verdict(now["fidelity"], columns))
+    lines.append(format_verdict(now["fidelity"], columns))
     lines.append((f"{'':5} {'rate':>11} {'MB/s':>9} {'mean':>9} {'p50':>9} {'p99':>9} {'p99.9':>9}   failed", "quiet"))
-    lines += [traffic(kind, before, now, seconds) for kind in ("read", "write", "flush")]
+    lines += [format_traffic(kind, before, now, seconds) for kind in ("read", "write", "flush")]
     fidelity = now["fidelity"]
     lateness_ns = (fidelity["lateness_p50_ns"], fidelity["lateness_p99_ns"], fidelity["lateness_max_ns"])
     late = (f"{ns / 1e3:,.0f}" for ns in lateness_ns)
@@ -97,7 +97,7 @@ def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[
     return lines
 
 
-def verdict(fidelity: Fidelity, columns: int) -> Line:
+def format_verdict(fidelity: Fidelity, columns: int) -> Line:
     """States the latencies for which the session is valid so far."""
     words = str(fidelity["verdict"])
     short = words.partition(" (")[0] if fidelity["valid_above_ns"] is not None else words
@@ -107,7 +107,7 @@ def verdict(fidelity: Fidelity, columns: int) -> Line:
     )
 
 
-def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
+def format_traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
     """Formats requests, bytes and response times of a kind."""
     old, new = before["kinds"][kind], now["kinds"][kind]
     requests = new["requests"] - old["requests"]
@@ -116,14 +116,14 @@ def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
     times = ["-"] * 4
     if requests:
         mean_ns = (new["response_ns"] - old["response_ns"]) / requests
-        counts = difference(old["buckets"], new["buckets"])
+        counts = subtract_counts(old["buckets"], new["buckets"])
         quantiles = (quantile_ns(counts, now["bounds_ns"], share) for share in (0.5, 0.99, 0.999))
-        times = [milliseconds(ns) for ns in (mean_ns, *quantiles)]
+        times = [format_milliseconds(ns) for ns in (mean_ns, *quantiles)]
     text = f"{kind:5} {rate:9,.0f}/s {mb_per_s:9,.1f} " + " ".join(f"{time:>9}" for time in times)
     return (f"{text}   {failed:,}", "bad") if failed else (text, "")
 
 
-def difference(before: list[int], now: list[int]) -> list[int]:
+def subtract_counts(before: list[int], now: list[int]) -> list[int]:
     """Returns the increase of bucket counts between two reports; a report ends with the last non-empty bucket."""
     return [count - (before[index] if index < len(before) else 0) for index, count in enumerate(now)]
 
@@ -140,7 +140,7 @@ def quantile_ns(counts: list[int], bounds_ns: list[int], share: float) -> float 
     return float(first_ns + inside * (bounds_ns[bucket] - first_ns))
 
 
-def milliseconds(ns: float | None) -> str:
+def format_milliseconds(ns: float | None) -> str:
     """Formats a time in milliseconds."""
     if ns is None:
         return "> 100 s"
@@ -149,26 +149,33 @@ def milliseconds(ns: float | None) -> str:
 
 def faults(faults: list[ActiveFault]) -> list[Line]:
     """Formats faults in effect, grouped by kind."""
-    met: dict[str, list[int]] = {}
+    requests_by_fault: dict[str, list[int]] = {}
     for fault in faults:
-        what = fault["fault"]["what"]
+        label = fault["fault"]["what"]
         member = fault["fault"].get("member")
-        met.setdefault(f"{what} of {member}" if member else what, []).append(fault["met"])
-    told = (f"{what}{f' x{len(each)}' if len(each) > 1 else ''} (met by {sum(each):,})" for what, each in met.items())
-    return [("faults: " + ", ".join(told), "bad")] if met else []
+        requests_by_fault.setdefault(f"{label} of {member}" if member else label, []).append(fault["met"])
+    descriptions = (
+        f"{label}{f' x{len(each)}' if len(each) > 1 else ''} (met by {sum(each):,})"
+        for label, each in requests_by_fault.items()
+    )
+    return [("faults: " + ", ".join(descriptions), "bad")] if requests_by_fault else []
 
 
 def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> list[Line]:
     """Formats the RAID groups of an array, with the remaining time of a rebuild at its current rate."""
-    known = {group["name"]: group for group in before}
+    earlier = {group["name"]: group for group in before}
     lines = []
     for group in now:
         line, style = f"group {group['name']}: {group['state']}", "" if group["state"] == "healthy" else "warning"
         if group["of_bytes"]:
-            done, whole = group["rebuilt_bytes"], group["of_bytes"]
-            gained = done - known.get(group["name"], group)["rebuilt_bytes"]
-            left = f"{duration((whole - done) / gained * seconds)} left" if gained > 0 else "time left unknown"
-            line += f", {100 * done / whole:.1f} % rebuilt, {left}"
+            rebuilt, total = group["rebuilt_bytes"], group["of_bytes"]
+            progress = rebuilt - earlier.get(group["name"], group)["rebuilt_bytes"]
+            left = (
+                f"{format_duration((total - rebuilt) / progress * seconds)} left"
+                if progress > 0
+                else "time left unknown"
+            )
+            line += f", {100 * rebuilt / total:.1f} % rebuilt, {left}"
         scan = group.get("pass")
         if scan and scan["state"] == "running":
             line += f", {scan['kind']} at {100 * scan['done_bytes'] / scan['of_bytes']:.1f} %"
@@ -178,7 +185,7 @@ def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> lis
     return lines
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Formats a duration for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -198,10 +205,10 @@ def cache(before: Cache | None, now: Cache | None) -> list[Line]:
 
 def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]:
     """Formats devices: one per line if there is space, else several per line, else counts by state."""
-    long = [("", ""), *one_a_line(devices)]
+    long = [("", ""), *one_per_line(devices)]
     if room is None or len(long) <= room:
         return long
-    short = [("", ""), *several_a_line(devices, columns)]
+    short = [("", ""), *several_per_line(devices, columns)]
     if len(short) <= room:
         return short
     counts: dict[str, int] = {}
@@ -212,18 +219,18 @@ def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]
     return [(f"{text}; {queued:,} commands", "")]
 
 
-def one_a_line(devices: list[Device]) -> Iterable[Line]:
+def one_per_line(devices: list[Device]) -> Iterable[Line]:
     """Formats one device per line: its state, its queue, the position of its arm."""
     width = max([6, *(len(device["name"]) for device in devices)])
     yield f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty", "quiet"
     for device in devices:
         name = device["name"] or "drive"
         dirty = format_bytes(device["dirty_bytes"]) if device["dirty_bytes"] else ""
-        line = f"{name:{width}}  {device['state']:10} {device['queue']:6}  {arm(device)}  {dirty}".rstrip()
+        line = f"{name:{width}}  {device['state']:10} {device['queue']:6}  {draw_arm(device)}  {dirty}".rstrip()
         yield line, style_of(device)
 
 
-def several_a_line(devices: list[Device], columns: int) -> Iterable[Line]:
+def several_per_line(devices: list[Device], columns: int) -> Iterable[Line]:
     """Formats state and queue of each device, as many per line as fit; missing and rebuilding devices have their own
     line.
     """
@@ -248,7 +255,7 @@ def style_of(device: Device) -> str:
     return "" if device["state"] in BUSY else "quiet"
 
 
-def arm(device: Device) -> str:
+def draw_arm(device: Device) -> str:
     """Draws the position of an arm between the outer edge, on the left, and the spindle."""
     if device["cylinder"] is None or not device["cylinders"]:
         return " " * (TRACK_WIDTH + 2)

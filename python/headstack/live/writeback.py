@@ -24,7 +24,7 @@ def sync_file_system(folder: Path) -> None:
 
 
 class Writeback:
-    """Syncs in the background of a program."""
+    """Periodic syncs in a background thread."""
 
     def __init__(self, folder: Path, every_s: float) -> None:
         self._folder, self._every_s = folder, every_s
@@ -36,9 +36,9 @@ class Writeback:
         one."""
         time.sleep((self._every_s + self._took_s) / 2)
 
-    def repeat(self, over: threading.Event) -> None:
-        """Syncs until it is ended, or a sync fails."""
-        while not over.wait(self._every_s):
+    def repeat(self, ended: threading.Event) -> None:
+        """Syncs until the event is set, or a sync fails."""
+        while not ended.wait(self._every_s):
             began_s = time.monotonic()
             try:
                 sync_file_system(self._folder)
@@ -54,24 +54,24 @@ class Writeback:
 
 
 @contextmanager
-def synced_in_the_background(folder: Path, every_s: float) -> Iterator[Writeback]:
+def background_syncs(folder: Path, every_s: float) -> Iterator[Writeback]:
     """Syncs the file system every ``every_s`` seconds: unsynced data reach the device at any time and in any order, as
     through the kernel's writeback. Without it, a recording of a program that forgets to sync contains nothing to lose.
     """
     writeback = Writeback(folder, every_s)
-    with meanwhile(writeback.repeat):
+    with background_thread(writeback.repeat):
         yield writeback
     writeback.check()
 
 
 @contextmanager
-def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
+def background_thread(work: Callable[[threading.Event], None]) -> Iterator[None]:
     """Runs a function in a thread until the context ends, which is signalled by its event."""
-    over = threading.Event()
-    thread = threading.Thread(target=work, args=[over])
+    ended = threading.Event()
+    thread = threading.Thread(target=work, args=[ended])
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()

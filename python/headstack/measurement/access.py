@@ -47,17 +47,17 @@ class Access:
     slots: int = SLOTS
     """Open loop: maximum queue depth."""
     connections: int = 1
-    """Connections of each thread to an export."""
+    """Number of connections of each thread to an export."""
     zoned: str | None = None
     """Zoned writing: ``device`` for the zones of a zoned device, or a size, such as ``64MiB``, into which any other
     target is divided."""
     open_zones: int = 0
     """Maximum number of open zones; 0 for the device's limit."""
 
-    def asked(self, path: str) -> TargetSpec:
+    def target_spec(self, path: str) -> TargetSpec:
         """Returns the target as the compiled part opens it.
 
-        >>> hs.Access(buffered=True).asked("data.bin")["direct"]
+        >>> hs.Access(buffered=True).target_spec("data.bin")["direct"]
         False
         """
         return {
@@ -87,7 +87,7 @@ class Access:
             raise InputError(f"{self.open_zones} is not allowed; 0 to 4294967295 is", key="open_zones")
         if self.zoned is None:
             if self.open_zones:
-                raise InputError("zones are not tended; zoned says that they are to be", key="open_zones")
+                raise InputError("applies only to zoned writes; set zoned, or leave it out", key="open_zones")
             return None
         size = None if self.zoned == "device" else size_bytes("zoned", self.zoned)
         return {"size_bytes": size, "open_max": self.open_zones}

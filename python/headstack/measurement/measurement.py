@@ -156,10 +156,10 @@ def verify(
     >>> hs.verify("data.bin", buffered=True).integrity(0)["damaged"]
     0
     """
-    asked: TargetSpec = {"path": os.fspath(target), "direct": not buffered, "write": False}
-    targets = _native.Targets([asked])
-    how = choice("engine", engine, ENGINES)
-    return Results(targets.verify(how, None if ledger is None else os.fspath(ledger), progress))
+    spec: TargetSpec = {"path": os.fspath(target), "direct": not buffered, "write": False}
+    targets = _native.Targets([spec])
+    chosen_engine = choice("engine", engine, ENGINES)
+    return Results(targets.verify(chosen_engine, None if ledger is None else os.fspath(ledger), progress))
 
 
 def measure_curve(
@@ -233,24 +233,24 @@ def prepared(
     return opened, steps
 
 
-def scenario_of(given: Iterable[Demand | None]) -> Scenario | None:
+def scenario_of(demands: Iterable[Demand | None]) -> Scenario | None:
     """Returns the scenario if there is one, which must be the only load."""
-    demands = [load_demand(one) if isinstance(one, str | os.PathLike) else one for one in given]
-    scenarios = [demand for demand in demands if isinstance(demand, Scenario)]
-    if scenarios and len(demands) > 1:
-        raise InputError(f"{scenarios[0].name}: a scenario is measured alone; name no other workload beside it")
+    loads = [load_demand(demand) if isinstance(demand, str | os.PathLike) else demand for demand in demands]
+    scenarios = [load for load in loads if isinstance(load, Scenario)]
+    if scenarios and len(loads) > 1:
+        raise InputError(f"{scenarios[0].name}: a scenario must be the only load; remove the other workloads")
     return scenarios[0] if scenarios else None
 
 
 def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
     """Returns the workloads; ``None`` for the one defined by access options."""
-    demands: list[Workload | None] = []
-    for one in several(workload):
-        demand = load_demand(one) if isinstance(one, str | os.PathLike) else one
-        if isinstance(demand, Scenario):
-            raise InputError(f"{demand.name}: this is a scenario; name a workload")
-        demands.append(demand)
-    return demands
+    workloads: list[Workload | None] = []
+    for demand in several(workload):
+        load = load_demand(demand) if isinstance(demand, str | os.PathLike) else demand
+        if isinstance(load, Scenario):
+            raise InputError(f"{load.name}: this is a scenario; name a workload")
+        workloads.append(load)
+    return workloads
 
 
 def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None]) -> None:
@@ -259,7 +259,7 @@ def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None
     measured = {option.name for option in MEASURED_OPTIONS}
     for name in values:
         if name not in measured:
-            raise InputError("a real target has its own; leave the option out", key=name)
+            raise InputError("does not apply to real targets; leave the option out", key=name)
 
 
 def one_size_of(values: Mapping[str, list[str]]) -> Workload:
@@ -299,13 +299,13 @@ def _step(path: str, described: TargetDescription, demand: Workload, chosen: Map
     )
 
 
-def _numbered(progress: Progress, run: int, runs: int) -> Progress:
+def _number_runs(progress: Progress, run: int, runs: int) -> Progress:
     """Returns the progress of one run among several."""
 
-    def tell(now: ProgressReport) -> object:
+    def report(now: ProgressReport) -> object:
         return progress(now | {"run": run, "runs": runs})
 
-    return tell
+    return report
 
 
 @dataclass(frozen=True)
@@ -317,8 +317,8 @@ class Step:
     span: tuple[int, int] | None = None
     """First byte and length in bytes of the part that is used; ``None`` for the whole target."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """End conditions, of which the first one reached counts: ``requests``, ``bytes``, ``time_ns``; else the workload's
-    run length.
+    """End conditions ``requests``, ``bytes`` and ``time_ns``: the first one reached counts. Without any, the workload's
+    run length applies.
     """
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional columns in the table of results."""
@@ -339,8 +339,8 @@ class Opened:
         """Raises ``InputError`` if one of them cannot be opened, or ``access`` does not permit it."""
         self.paths, self.access, self.writing, self._verifying = list(paths), access, writing, verifying
         self._engines = [access.engine_of(path) for path in paths]
-        asked = replace(access, write=writing)
-        self._targets = _native.Targets([asked.asked(path) for path in paths])
+        permitted = replace(access, write=writing)
+        self._targets = _native.Targets([permitted.target_spec(path) for path in paths])
         self.described: list[TargetDescription] = self._targets.described()
         self.ended: str | None = None
         """The reason why a measurement ended early, after which the remaining work should be skipped."""
@@ -353,13 +353,13 @@ class Opened:
         log: _native.RequestLog | None = None,
     ) -> Results:
         """Runs one step after the other; ``log`` records individual requests."""
-        return self._carry_out([self._run([step]) for step in steps], progress, swept, log)
+        return self._measure_runs([self._run([step]) for step in steps], progress, swept, log)
 
     def each(self, steps: Sequence[Step], progress: Progress | None = None) -> Iterator[Results]:
         """Runs steps like ``measure``, and yields the results of each step as soon as it ends."""
         for number, step in enumerate(steps):
-            tell = None if progress is None else _numbered(progress, number, len(steps))
-            yield self._carry_out([self._run([step])], tell, (), None)
+            report = None if progress is None else _number_runs(progress, number, len(steps))
+            yield self._measure_runs([self._run([step])], report, (), None)
             if self.ended is not None:
                 return
 
@@ -370,15 +370,15 @@ class Opened:
 
         The jobs of ``log`` are the steps if each has one thread.
         """
-        return self._carry_out([self._run(steps)], progress, (), log)
+        return self._measure_runs([self._run(steps)], progress, (), log)
 
-    def stream(self, asked: PassSpec, keep: Callable[[Stretch], object], progress: Callable[[int], object]) -> PassEnd:
+    def stream(self, spec: PassSpec, keep: Callable[[Stretch], object], progress: Callable[[int], object]) -> PassEnd:
         """Makes one pass over all targets as one striped stream; ``keep`` is called with each interval, ``progress``
         with the position.
 
         An exception of either ends the pass, and is raised after all results are kept.
         """
-        end: PassEnd = self._targets.stream({**asked, "engines": self._engines}, keep, progress)
+        end: PassEnd = self._targets.stream({**spec, "engines": self._engines}, keep, progress)
         return end
 
     def discard(self, target: int = 0) -> None:
@@ -393,7 +393,7 @@ class Opened:
         except KeyboardInterrupt:
             self.ended = BY_HAND
 
-    def _carry_out(
+    def _measure_runs(
         self,
         runs: list[RunSpec],
         progress: Progress | None,

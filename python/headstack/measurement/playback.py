@@ -37,24 +37,24 @@ class Prepared:
     expected: int | None
     """Number of requests per replay, if known."""
 
-    def carry_out(self, course: Progress | None) -> _native.Results:
+    def run(self, course: Progress | None) -> _native.Results:
         """Runs the replays one after the other."""
-        return self.targets.replay(self.specs, None if course is None else self._with_share(course))
+        return self.targets.replay(self.specs, None if course is None else self._add_share(course))
 
-    def _with_share(self, course: Progress) -> Progress:
+    def _add_share(self, course: Progress) -> Progress:
         """Returns progress that is computed from completed and expected requests of a replay."""
 
-        def tell(now: ProgressReport) -> object:
+        def report(now: ProgressReport) -> object:
             return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
 
-        return tell
+        return report
 
 
 def prepare(
     trace: Trace,
     paths: Sequence[str],
     replays: Sequence[Mapping[str, Any]],
-    given: Mapping[str, list[str]],
+    options: Mapping[str, list[str]],
     playback: Playback,
 ) -> Prepared:
     """Opens the targets for ``replays``, each as the compiled part takes it; all of them run on each target.
@@ -62,21 +62,21 @@ def prepare(
     The trace is read once beforehand, so that unreadable records, forbidden writes and addresses beyond a target are
     reported before the first request.
     """
-    for name in given:
+    for name in options:
         if name != "interval":
-            raise InputError("a real target has its own; leave the option out", key=name)
+            raise InputError("does not apply to real targets; leave the option out", key=name)
     choice("writes", playback.writes, WRITES)
     access = playback.access
     if access.threads != 1:
-        raise InputError(f"{access.threads} is not allowed; one thread plays a replay", key="threads")
+        raise InputError(f"{access.threads} is not allowed; a replay uses one thread", key="threads")
     counted, highest_end_byte = _extent_of(trace, playback.writes, replays[0]["requests_max"])
     writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
     permitted = access.destroy or access.overwrite or access.create is not None
     refused = [path for path in paths if writes and not permitted and not is_null(path)]
     if refused:
         raise InputError(
-            f"{refused[0]}: {trace.name} has {writes:,} writes and trims: --destroy lets a device be written, "
-            "--overwrite a file; --writes skip leaves writes out, as-reads reads instead"
+            f"{refused[0]}: {trace.name} has {writes:,} writes and trims; permit them with --destroy for a "
+            "device or --overwrite for a file, or use --writes skip (leave writes out) or as-reads (read instead)"
         )
     specs: list[ReplaySpec] = [
         {
@@ -94,10 +94,9 @@ def prepare(
         }
         for number, path in enumerate(paths)
         for played in replays
-        for interval in given.get("interval", [None])
+        for interval in options.get("interval", [None])
     ]
-    asked = [replace(access, write=writes > 0).asked(path) for path in paths]
-    targets = _native.Targets(asked)
+    targets = _native.Targets([replace(access, write=writes > 0).target_spec(path) for path in paths])
     is_part = replays[0]["time_max_ns"] is not None
     if replays[0]["outside"] == "refuse" and not is_part:
         _check_addresses(trace, highest_end_byte, targets.described())
@@ -128,6 +127,6 @@ def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[Ta
         capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]
         if highest_end_byte > capacity_bytes // block_bytes * block_bytes:
             raise InputError(
-                f"{trace.name}: its requests reach to byte {highest_end_byte:,}, {target['name']} has "
-                f"{capacity_bytes:,}; outside: fold moves such requests into it, drop leaves them out"
+                f"{trace.name}: its requests extend to byte {highest_end_byte:,}, but {target['name']} has "
+                f"{capacity_bytes:,} bytes; use --outside fold to wrap such requests, or drop to omit them"
             )

@@ -95,7 +95,7 @@ def replay(
     >>> [row["mode"] for row in hs.replay(trace, "atlas-10k-iii-73", ["timed", "asap"])]
     ['timed', 'asap']
     """
-    given = {name: texts(value) for name, value in options.items()}  # type: ignore[arg-type]
+    values = {name: texts(value) for name, value in options.items()}  # type: ignore[arg-type]
     settings = {
         "depth": None if depth is None else texts(depth),
         "time_scale": str(time_scale),
@@ -116,13 +116,15 @@ def replay(
     )
     modes = [mode] if isinstance(mode, str) else list(mode)
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    asked = Asked(traced, tuple(several(systems)), tuple(modes), settings, given, Playback(access, writes, realtime))
-    return replay_all(asked, record, progress, course)
+    request = ReplayRequest(
+        traced, tuple(several(systems)), tuple(modes), settings, values, Playback(access, writes, realtime)
+    )
+    return replay_all(request, record, progress, course)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Requested replays."""
+class ReplayRequest:
+    """Replays of one trace: the systems, the modes and the options."""
 
     trace: Trace
     systems: tuple[System, ...]
@@ -130,48 +132,48 @@ class Asked:
     modes: tuple[str, ...]
     settings: Mapping[str, Any]
     """``depth``, ``time_scale``, ``within``, ``outside``, ``requests`` and ``time``."""
-    given: Mapping[str, list[str]]
+    options: Mapping[str, list[str]]
     """Options of ``SYSTEM_OPTIONS``."""
     playback: Playback
 
 
 def replay_all(
-    asked: Asked,
+    request: ReplayRequest,
     record: str | os.PathLike[str] | None,
     progress: Callable[[int], object] | None,
     course: Progress | None,
 ) -> Results:
     """Replays on all systems, in their order in the results; all inputs are checked before the first replay starts."""
-    real = [is_target(system) for system in asked.systems]
-    simulated = [system for system, is_real in zip(asked.systems, real, strict=True) if not is_real]
-    if asked.settings.get("map") is not None and any(real):
-        raise InputError("volumes are mapped to simulated systems; --step stack puts them on a real one", key="map")
+    real = [is_target(system) for system in request.systems]
+    simulated = [system for system, is_real in zip(request.systems, real, strict=True) if not is_real]
+    if request.settings.get("map") is not None and any(real):
+        raise InputError("maps volumes only to simulated systems; use --step stack for a real one", key="map")
     paths = [
-        os.fspath(system) for system in asked.systems if isinstance(system, str | os.PathLike) and is_target(system)
+        os.fspath(system) for system in request.systems if isinstance(system, str | os.PathLike) and is_target(system)
     ]
-    playback = asked.playback
+    playback = request.playback
     if not paths and playback.realtime:
-        raise InputError("a simulation knows no time but its own; leave the option out", key="realtime")
+        raise InputError("applies only to real targets; leave the option out", key="realtime")
     if simulated and playback.writes != "as-recorded":
         raise InputError(
-            f"simulated systems take them as recorded, not {playback.writes}; --step kind=read,flush leaves "
-            "them out everywhere",
+            f"{playback.writes} does not apply to simulated systems; use --step kind=read,flush to leave writes out "
+            "on all systems",
             key="writes",
         )
-    replays = replays_of(asked.trace, asked.modes, asked.settings)
-    specs = specify(asked.trace, simulated, replays, asked.given, asked.settings.get("map"))
-    prepared = prepare(asked.trace, paths, replays, asked.given, playback) if paths else None
+    replays = replays_of(request.trace, request.modes, request.settings)
+    specs = specify(request.trace, simulated, replays, request.options, request.settings.get("map"))
+    prepared = prepare(request.trace, paths, replays, request.options, playback) if paths else None
     played = [] if prepared is None else prepared.specs
     if record is not None and len(specs) + len(played) > 1:
-        raise InputError(f"{len(specs) + len(played)} replays cannot be one trace", key="record")
+        raise InputError(f"{len(specs) + len(played)} replays; only one can be recorded", key="record")
     with nullcontext() if record is None else opened_pipe(record) as place:
         for spec in specs:
             spec["record"] = place
         for played_spec in played:
             played_spec["record"] = place
-        results, volumes = replay_simulated(specs, asked.given, progress)
+        results, volumes = replay_simulated(specs, request.options, progress)
         if prepared is not None:
-            results = results.and_others(Results(prepared.carry_out(course)))
+            results = results.and_others(Results(prepared.run(course)))
     check_replays(results)
     per_system = len(specs) // max(1, len(simulated))
     owners = [number for number, is_real in enumerate(real) if not is_real for _ in range(per_system)]
@@ -179,6 +181,6 @@ def replay_all(
     # After an interruption, the last real ones are missing.
     order = sorted(range(len(results)), key=owners.__getitem__)
     results = results.chosen(order)
-    if asked.settings.get("map") is not None:
+    if request.settings.get("map") is not None:
         results.volumes = volumes_of(results, [volumes[number] for number in order])
     return results

@@ -40,23 +40,23 @@ def measure_scenario(
     ``luns`` maps LUNs to paths by name; the LUN that it leaves out, or the whole target if the scenario names no LUN,
     is at ``path``. Only LUNs that streams write to are opened for writing.
     """
-    known = {option.name for option in SCENARIO_OPTIONS}
+    supported = {option.name for option in SCENARIO_OPTIONS}
     for name in values:
-        if name not in known:
-            raise InputError("a scenario has none on a real target; leave the option out", key=name)
+        if name not in supported:
+            raise InputError("does not apply to a scenario on real targets; leave the option out", key=name)
     if access.threads != 1:
-        raise InputError(f"{access.threads} is not allowed; one thread plays a scenario", key="threads")
+        raise InputError(f"{access.threads} is not allowed; a scenario uses one thread", key="threads")
     if access.zoned is not None:
-        raise InputError("zones are tended of workloads and job files; leave the option out", key="zoned")
+        raise InputError("applies only to workloads and job files; leave the option out", key="zoned")
     places = places_of(scenario, path, luns)
-    asked = [replace(access, write=_is_written(scenario, lun)).asked(place) for lun, place in places.items()]
-    real = [one["path"] for one in asked if one["null_bytes"] is None]
+    specs = [replace(access, write=_is_written(scenario, lun)).target_spec(place) for lun, place in places.items()]
+    real = [spec["path"] for spec in specs if spec["null_bytes"] is None]
     if len(set(real)) < len(real):
-        raise InputError(f"{', '.join(real)}: each LUN is a file or device of its own", key="lun")
+        raise InputError(f"{', '.join(real)}: each LUN needs a file or device of its own", key="lun")
     engines = [access.engine_of(place) for place in places.values()]
     if any(engine != engines[0] for engine in engines):
-        raise InputError(f"{path}: LUNs that store nothing cannot stand beside others; name one kind for all of them")
-    targets = _native.Targets(asked)
+        raise InputError(f"{path}: LUNs that store nothing cannot be mixed with others; use one kind for all LUNs")
+    targets = _native.Targets(specs)
     several = [f"{lun}={place}" for lun, place in places.items()]
     plays = []
     ordered = [option for option in SCENARIO_OPTIONS if option.name in values]
@@ -86,16 +86,16 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
     named = list(dict.fromkeys(stream["lun"] for stream in scenario.description["streams"] if "lun" in stream))
     unknown = [name for name in luns if name not in named]
     if unknown:
-        known = ", ".join(named) if named else "it names none"
-        raise InputError(f"{scenario.name} has no LUN {unknown[0]!r}; allowed: {known}", key="lun")
+        allowed = ", ".join(named) if named else "none"
+        raise InputError(f"{scenario.name} has no LUN {unknown[0]!r}; allowed: {allowed}", key="lun")
     left = [name for name in named if name not in luns]
     if not named:
         return {WHOLE: path}
     if len(left) != 1:
-        state = f"{', '.join(left)} are without a place" if left else f"all have one, and none is left for {path}"
+        state = f"{', '.join(left)} have no target" if left else f"all have a target, and none is left for {path}"
         raise InputError(
-            f"{scenario.name} names the LUNs {', '.join(named)}; {state}: TARGET is one of them, --lun NAME=PATH "
-            "says where each of the others is",
+            f"{scenario.name} names the LUNs {', '.join(named)}; {state}: TARGET is one of them; set the target "
+            "of each other LUN with --lun NAME=PATH",
             key="lun",
         )
     return {name: luns.get(name, path) for name in named}

@@ -69,7 +69,7 @@ Engine = str | NullEngine
 
 
 class Limits(TypedDict):
-    """End conditions of a job, of which the first one reached counts; without any, the run length of its workload."""
+    """End conditions of a job: the first one reached counts. Without any, the run length of its workload applies."""
 
     requests: int | None
     bytes: int | None

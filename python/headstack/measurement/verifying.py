@@ -37,14 +37,17 @@ class Verifying:
                 raise InputError("nothing is verified; --verify, --verify-after or --check is needed", key="ledger")
             return self
         if self.resume and self.ledger is None:
-            raise InputError("a ledger to go on with is needed; name it with --ledger", key="resume")
+            raise InputError("needs the ledger of an earlier run; name it with --ledger", key="resume")
         if self.kind == "check":
             return Verifying(self.kind, self.ledger, resume=self.ledger is not None)
         if not writes and not self.resume:
-            raise InputError("the workload writes nothing; --check holds reads against what is there", key="verify")
+            raise InputError(
+                "the workload writes nothing; use --check to verify the data of an earlier run",
+                key="verify",
+            )
         if self.ledger is not None and not self.resume and os.path.lexists(self.ledger):
             raise InputError(
-                f"{self.ledger}: an earlier run has left this ledger; --resume goes on with it if its data are still "
+                f"{self.ledger}: an earlier run left this ledger; use --resume to continue it if its data are still "
                 "there, else remove it or name another with --ledger"
             )
         return self

@@ -26,14 +26,14 @@ from headstack.prediction.grid import (
     SKEWED,
     Axes,
     Bench,
-    Ran,
-    as_run,
+    RunSummary,
     axes_of,
+    closed_loop_spec,
     hot_part,
     ranges_of,
     with_arrivals,
 )
-from headstack.prediction.loops import Reached, reached
+from headstack.prediction.loops import LoopResult, solve
 from headstack.prediction.model import Model
 from headstack.prediction.percentiles import FIGURES, Percentile
 from headstack.prediction.workload_types import Line
@@ -48,7 +48,7 @@ RANGE_MIN = 0.001
 SIZE_MAX = 256 << 10
 
 
-def drawn(bench: Bench, axes: Axes) -> list[tuple[Environment, Spec]]:
+def draw_environments(bench: Bench, axes: Axes) -> list[tuple[Environment, Spec]]:
     """Returns the random environments as predictions and as runs, with equal numbers of each kind."""
     random = Random(1998)
     return [_draw_environment(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
@@ -91,7 +91,7 @@ def _draw_environment(random: Random, kind: str, bench: Bench, axes: Axes) -> tu
     least = max(RANGE_MIN, ranges_of(axes, bench.capacity_bytes)[0])
     range_share = 1.0 if kind == SKEWED or random.random() < 0.5 else logarithmic(least, 1.0)
     depth = round(logarithmic(1, axes.depths[-1]))
-    spec = as_run(bench, axes, lines, depth, range_share, several)
+    spec = closed_loop_spec(bench, axes, lines, depth, range_share, several)
     spec["seed"] = 1 + int(random.random() * 2**31)
     environment = of_workload(completed(spec["workload"]), spec["span"][1])
     return environment, spec
@@ -113,19 +113,19 @@ def _line(size: int, share: float, read: float, random: float, align: int) -> Li
     }
 
 
-def residuals(model: Model, drawn: Iterable[tuple[Environment, Ran]]) -> Residuals:
+def residuals(model: Model, drawn: Iterable[tuple[Environment, RunSummary]]) -> Residuals:
     """Returns for each environment the logarithm of simulated over predicted time per request, by kind; for
     percentiles, divided by their uncertainty."""
-    found: Residuals = {figure: {kind: [] for kind in KINDS} for figure in (MEAN, *FIGURES)}
-    for environment, ran in drawn:
+    errors: Residuals = {figure: {kind: [] for kind in KINDS} for figure in (MEAN, *FIGURES)}
+    for environment, summary in drawn:
         blend = model.blend(environment)
         depth = environment.load.outstanding  # type: ignore[union-attr]
         service_ns = model.service_at_ns(blend, depth)
-        reached = Reached(1e9 / service_ns, depth * service_ns)
-        found[MEAN][blend.kind].append(math.log(ran.time_ns / service_ns))
-        for figure, one in model.percentiles(environment, blend, reached, 0.0, 0.0).items():
-            found[figure][blend.kind].append(_off(ran, figure, reached.mean_ns, one))
-    return found
+        reached = LoopResult(1e9 / service_ns, depth * service_ns)
+        errors[MEAN][blend.kind].append(math.log(summary.time_ns / service_ns))
+        for figure, percentile in model.percentiles(environment, blend, reached, 0.0, 0.0).items():
+            errors[figure][blend.kind].append(_off(summary, figure, reached.mean_ns, percentile))
+    return errors
 
 
 def with_loads(
@@ -135,36 +135,36 @@ def with_loads(
     throughput.
     """
     random = Random(1961)
-    found = []
+    loaded = []
     for environment, spec in drawn:
         blend = model.blend(environment)
         if blend.kind == SEQUENTIAL:
             continue
         load = axes.loads[0] + (axes.loads[-1] - axes.loads[0]) * random.random()
         rate = load * model.rates(blend).most
-        found.append((environment.at_rate(rate), with_arrivals(deepcopy(spec), axes, rate, load), 1 - load))
-    return found
+        loaded.append((environment.at_rate(rate), with_arrivals(deepcopy(spec), axes, rate, load), 1 - load))
+    return loaded
 
 
 def response_residuals(
-    model: Model, environments: Iterable[tuple[Environment, Spec, float]], simulated: Iterable[Ran]
+    model: Model, environments: Iterable[tuple[Environment, Spec, float]], simulated: Iterable[RunSummary]
 ) -> dict[str, list[float]]:
     """Returns for each environment the logarithm of simulated over predicted response time, multiplied by the unused
     share of the load: near saturation a small error of the rate is a large one of the response time."""
-    found: dict[str, list[float]] = {figure: [] for figure in (MEAN, *FIGURES)}
-    for (environment, _, left), ran in zip(environments, simulated, strict=False):
+    errors: dict[str, list[float]] = {figure: [] for figure in (MEAN, *FIGURES)}
+    for (environment, _, left), summary in zip(environments, simulated, strict=False):
         blend = model.blend(environment)
-        point = reached(environment.load, model.rates(blend))
-        point = replace(point, mean_ns=point.mean_ns * model.patience(environment, 1 - left))
-        found[MEAN].append(left * math.log(ran.mean_ns / point.mean_ns))
-        for figure, one in model.percentiles(environment, blend, point, 1.0, 1 - left).items():
-            found[figure].append(left * _off(ran, figure, point.mean_ns, one))
-    return found
+        point = solve(environment.load, model.rates(blend))
+        point = replace(point, mean_ns=point.mean_ns * model.arrival_factor(environment, 1 - left))
+        errors[MEAN].append(left * math.log(summary.mean_ns / point.mean_ns))
+        for figure, percentile in model.percentiles(environment, blend, point, 1.0, 1 - left).items():
+            errors[figure].append(left * _off(summary, figure, point.mean_ns, percentile))
+    return errors
 
 
-def _off(ran: Ran, figure: str, mean_ns: float, predicted: Percentile) -> float:
+def _off(summary: RunSummary, figure: str, mean_ns: float, predicted: Percentile) -> float:
     """Returns the logarithm of simulated over predicted percentile, divided by its uncertainty."""
-    return (math.log(ran.percentile_ns(FIGURES[figure]) / mean_ns) - predicted.ratio) / predicted.unsure
+    return (math.log(summary.percentile_ns(FIGURES[figure]) / mean_ns) - predicted.ratio) / predicted.uncertainty
 
 
 def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
@@ -172,10 +172,8 @@ def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
     few.
     """
     sizes = [[abs(error)] for error in errors]
-    found = conformal.quantile(sizes, coverage)
-    if found is None:
+    bound = conformal.quantile(sizes, coverage)
+    if bound is None:
         needed = conformal.devices_needed(coverage)
-        raise InputError(
-            f"{len(sizes)} environments of a kind are too few for {100 * coverage:.0f} %: {needed} are needed"
-        )
-    return found
+        raise InputError(f"{len(sizes)} environments of a kind; a {100 * coverage:.0f} % bound needs {needed}")
+    return bound

@@ -20,21 +20,21 @@ from headstack.io.stored import Fields, Stored
 from headstack.prediction.calibration import (
     COVERAGE,
     Residuals,
-    drawn,
+    draw_environments,
     quantile,
     residuals,
     response_residuals,
     with_loads,
 )
-from headstack.prediction.composed import ENVIRONMENTS, Layout, composed
-from headstack.prediction.grid import OPEN, Axes, Axis, Bench, Progress, Ran, StoppedError, Table, characterized
-from headstack.prediction.kept import KeptTests, resumed
+from headstack.prediction.composition import ENVIRONMENTS, Layout, compose_tables
+from headstack.prediction.grid import OPEN, Axes, Axis, Bench, Progress, RunSummary, StoppedError, Table, run_grid
 from headstack.prediction.model import Model
+from headstack.prediction.stored_tests import StoredTests, skip_finished
 from headstack.results.intervals.conformal import devices_needed
 
 
-def _without_percentiles(told: Fields) -> Fields:
-    raise InputError(f"{told['system']}: was tested before percentiles were kept; characterize it again")
+def _without_percentiles(stored: Fields) -> Fields:
+    raise InputError(f"{stored['system']}: has no percentiles; run headstack characterize again")
 
 
 STORED = Stored("characterization", steps=(_without_percentiles,))
@@ -90,11 +90,11 @@ class Characterization:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns all data as JSON text and, if ``path`` is given, writes it there.
 
-        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
-        >>> known.to_json().startswith('{"format":"headstack characterization"')
+        >>> tested = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
+        >>> tested.to_json().startswith('{"format":"headstack characterization"')
         True
         """
-        told = {
+        content = {
             **STORED.head,
             **{
                 name: getattr(self, name)
@@ -104,7 +104,7 @@ class Characterization:
             "residuals": self.residuals,
             "tables": {name: _stored_table(table) for name, table in self.tables.items()},
         }
-        text = json.dumps(told, separators=(",", ":")) + "\n"
+        text = json.dumps(content, separators=(",", ":")) + "\n"
         if path is not None:
             write_text(path, text)
         return text
@@ -113,30 +113,30 @@ class Characterization:
     def load(cls, path: str | os.PathLike[str]) -> Characterization:
         """Loads the output of ``to_json``. Raises ``InputError`` if it is anything else.
 
-        >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
-        >>> _ = known.to_json("my-disk.json")
+        >>> tested = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
+        >>> _ = tested.to_json("my-disk.json")
         >>> hs.Characterization.load("my-disk.json").system
         'my-disk'
         """
         name = os.fspath(path)
         try:
-            told = read_json(Path(path))
+            stored = read_json(Path(path))
         except ValueError as error:
             raise InputError(f"is not a characterization: {error}", file=name) from None
-        if not isinstance(told, dict) or told.get("format") != STORED.head["format"]:
-            raise InputError("is not a characterization; headstack characterize writes them", file=name)
-        told = STORED.upgraded(name, told)
+        if not isinstance(stored, dict) or stored.get("format") != STORED.head["format"]:
+            raise InputError("is not a characterization; create one with headstack characterize", file=name)
+        stored = STORED.upgraded(name, stored)
         try:
             return cls(
-                told["system"],
-                told["description_hash"],
-                told["version"],
-                told["how"],
-                told["capacity_bytes"],
-                told["held_bytes"],
-                {table: _table(columns) for table, columns in told["tables"].items()},
-                told["errors"],
-                told["residuals"],
+                stored["system"],
+                stored["description_hash"],
+                stored["version"],
+                stored["how"],
+                stored["capacity_bytes"],
+                stored["held_bytes"],
+                {table: _table(columns) for table, columns in stored["tables"].items()},
+                stored["errors"],
+                stored["residuals"],
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"is a damaged characterization: {error!r}", file=name) from None
@@ -154,38 +154,38 @@ def _stored_table(table: Table) -> StoredTable:
     }
 
 
-def _table(told: StoredTable) -> Table:
-    axes = tuple(Axis(name, tuple(knots)) for name, knots in told["axes"])
+def _table(stored: StoredTable) -> Table:
+    axes = tuple(Axis(name, tuple(knots)) for name, knots in stored["axes"])
     points = 1
     for axis in axes:
         points *= len(axis.knots)
-    columns = (told["time_ns"], told["half_width"], told["bottleneck"], told["shape"])
+    columns = (stored["time_ns"], stored["half_width"], stored["bottleneck"], stored["shape"])
     if any(len(column) != points for column in columns):
         raise ValueError(f"a table of {points} tests has columns of another length")
-    names = told["components"]
-    bottleneck = [names[index] for index in told["bottleneck"]]
-    return Table(axes, told["time_ns"], told["half_width"], bottleneck, told["shape"])
+    names = stored["components"]
+    bottleneck = [names[index] for index in stored["bottleneck"]]
+    return Table(axes, stored["time_ns"], stored["half_width"], bottleneck, stored["shape"])
 
 
 def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
     """Returns a hash of everything that the tests depend on, except for headstack's version."""
-    told = key_of([system.system, system.span, asdict(axes), direct])
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    key = key_of([system.system, system.span, asdict(axes), direct])
+    return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
 
 def characterize(
-    system: Drive | Array, axes: Axes, tests: KeptTests, progress: Progress | None = None
+    system: Drive | Array, axes: Axes, tests: StoredTests, progress: Progress | None = None
 ) -> Characterization:
     """Runs the low-level tests of a system that are not stored yet, and determines the errors of predictions from them,
     on all cores.
 
     Raises ``InputError`` for an invalid system, and ``RunError`` if a run fails.
     """
-    told = progress or (lambda share: None)
-    bench = resumed(Bench.of(system), tests)
-    tables = characterized(bench, axes, lambda share: told(GRID_SHARE * share))
+    report = progress or (lambda share: None)
+    bench = skip_finished(Bench.of(system), tests)
+    tables = run_grid(bench, axes, lambda share: report(GRID_SHARE * share))
     key = hash_of(system, axes, direct=True)
-    return calibrated(bench, axes, tables, "simulated", key, lambda share: told(GRID_SHARE + (1 - GRID_SHARE) * share))
+    return calibrate(bench, axes, tables, "simulated", key, lambda share: report(GRID_SHARE + (1 - GRID_SHARE) * share))
 
 
 def compose(
@@ -193,56 +193,62 @@ def compose(
     layout: Layout,
     member: Characterization,
     axes: Axes,
-    tests: KeptTests,
+    tests: StoredTests,
     progress: Progress | None = None,
 ) -> Characterization:
     """Characterizes an array from the tests of its member and a few of its own."""
-    told = progress or (lambda share: None)
-    bench = resumed(Bench.of(system), tests)
-    tables = composed(bench, layout, member.model, axes, lambda share: told(COMPOSED_SHARE * share))
+    report = progress or (lambda share: None)
+    bench = skip_finished(Bench.of(system), tests)
+    tables = compose_tables(bench, layout, member.model, axes, lambda share: report(COMPOSED_SHARE * share))
     few = replace(axes, environments=min(axes.environments, ENVIRONMENTS))
     key = hash_of(system, axes, direct=False)
-    return calibrated(
+    return calibrate(
         bench,
         few,
         tables,
         "composed",
         key,
-        lambda share: told(COMPOSED_SHARE + (1 - COMPOSED_SHARE) * share),
+        lambda share: report(COMPOSED_SHARE + (1 - COMPOSED_SHARE) * share),
     )
 
 
-def _as_far(specs: list[Spec], bench: Bench, progress: Progress | None) -> tuple[list[Ran], bool]:
+def _run_until_interrupted(specs: list[Spec], bench: Bench, progress: Progress | None) -> tuple[list[RunSummary], bool]:
     """Runs environments until an interruption. The tables are complete by then, and fewer environments still give an
     error bound, or none."""
     try:
         return bench.run(specs, progress), False
     except StoppedError as stopped:
-        return stopped.found, True
+        return stopped.results, True
 
 
-def calibrated(
+def calibrate(
     bench: Bench, axes: Axes, tables: dict[str, Table], how: str, key: str, progress: Progress | None
 ) -> Characterization:
     """Returns the characterization of these tables, with the errors of predictions on random environments."""
     # Use the stored form for predictions, so that a loaded file gives the same ones.
     tables = {name: _table(_stored_table(table)) for name, table in tables.items()}
     model = Model(tables, bench.capacity_bytes, bench.held_bytes)
-    environments = drawn(bench, axes)
-    ran, ended = _as_far([spec for _, spec in environments], bench, progress)
-    found = residuals(model, [(environment, one) for (environment, _), one in zip(environments, ran, strict=False)])
+    environments = draw_environments(bench, axes)
+    summaries, is_interrupted = _run_until_interrupted([spec for _, spec in environments], bench, progress)
+    errors_by_kind = residuals(
+        model, [(environment, summary) for (environment, _), summary in zip(environments, summaries, strict=False)]
+    )
     loaded = with_loads(model, environments, axes)
-    responses, _ = ([], True) if ended else _as_far([spec for _, spec, _ in loaded], bench, None)
-    for figure, of in response_residuals(model, loaded, responses).items():
-        found[figure][OPEN] = of
-    found = {
-        figure: {kind: [round(error, 6) for error in of] for kind, of in kinds.items()}
-        for figure, kinds in found.items()
+    responses, _ = (
+        ([], True) if is_interrupted else _run_until_interrupted([spec for _, spec, _ in loaded], bench, None)
+    )
+    for figure, figure_errors in response_residuals(model, loaded, responses).items():
+        errors_by_kind[figure][OPEN] = figure_errors
+    errors_by_kind = {
+        figure: {kind: [round(error, 6) for error in kind_errors] for kind, kind_errors in kinds.items()}
+        for figure, kinds in errors_by_kind.items()
     }
     errors = {
-        figure: {kind: round(quantile(of), 6) for kind, of in kinds.items() if len(of) >= ENOUGH}
-        for figure, kinds in found.items()
+        figure: {
+            kind: round(quantile(kind_errors), 6) for kind, kind_errors in kinds.items() if len(kind_errors) >= ENOUGH
+        }
+        for figure, kinds in errors_by_kind.items()
     }
     return Characterization(
-        bench.name, key, version(), how, bench.capacity_bytes, bench.held_bytes, tables, errors, found
+        bench.name, key, version(), how, bench.capacity_bytes, bench.held_bytes, tables, errors, errors_by_kind
     )

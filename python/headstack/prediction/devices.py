@@ -18,7 +18,7 @@ from headstack.prediction.prediction import Prediction
 from headstack.prediction.predictions import Predictions
 from headstack.results.intervals.calibration import FIGURES, Learnt, Load, Refusal
 from headstack.results.intervals.described import Described, described
-from headstack.results.intervals.of_runs import SAMPLE_REQUESTS, in_words, learnt, spread_of
+from headstack.results.intervals.model_errors import SAMPLE_REQUESTS, in_words, learnt, spread_of
 from headstack.results.intervals.workloads import MOSTLY, kind_of
 from headstack.simulation.runs import first_spec
 
@@ -31,9 +31,9 @@ def with_devices(
 ) -> Predictions:
     """Returns the predictions, environments outermost, each with the 90 % prediction interval for devices, or the
     reason why it is unknown. For a calibrated model this runs some of its sample in each environment."""
-    known = [_known(system) for system in systems]
+    origins = [_describe(system) for system in systems]
     return Predictions(
-        _with_device(environments[number // len(systems)], known[number % len(systems)], prediction)
+        _with_device(environments[number // len(systems)], origins[number % len(systems)], prediction)
         for number, prediction in enumerate(predictions)
     )
 
@@ -48,9 +48,9 @@ def load_of(environment: Environment, mostly: float = MOSTLY) -> Load | Refusal:
     """
     load = environment.load
     if not isinstance(load, Closed) or load.think_ns > 0 or load.processors is not None:
-        return Refusal("models were scored with a number of requests outstanding and no think times")
+        return Refusal("model errors are known only for a fixed queue depth without think time")
     if len(environment.spread) > 1 or environment.hot is not None:
-        return Refusal("models were scored with uniform addresses, not with skewed ones")
+        return Refusal("model errors are known only for uniform addresses")
     kind = kind_of(100 * environment.read_share, 100 * environment.random_share, mostly)
     if isinstance(kind, Refusal):
         return kind
@@ -72,15 +72,15 @@ class _System:
         spec = first_spec(self.system, Workload(_as_workload(environment)))
         if environment.spread:
             spec["span"] = (0, round(environment.spread[0].range_bytes) // 4096 * 4096)
-        ran = _native.run([spec | {"system": one, "labels": []} for one in sample], None, None)
+        ran = _native.run([spec | {"system": system, "labels": []} for system in sample], None, None)
         return spread_of([ran[number] for number in range(len(sample))])
 
 
-def _known(system: Named) -> _System | Refusal:
+def _describe(system: Named) -> _System | Refusal:
     if isinstance(system, Characterization) or (isinstance(system, str) and system.endswith(".json")):
-        return Refusal("a file of tests does not say how its system is described; name the system")
-    found = system if isinstance(system, Drive | Array) else load_system(system)
-    return _System(found, described(found))
+        return Refusal("a characterization file contains no description; name the system instead")
+    loaded = system if isinstance(system, Drive | Array) else load_system(system)
+    return _System(loaded, described(loaded))
 
 
 def _as_workload(environment: Environment) -> dict[str, object]:
@@ -88,13 +88,13 @@ def _as_workload(environment: Environment) -> dict[str, object]:
     assert isinstance(environment.load, Closed)
     lines = [
         {
-            "size": f"{one.size_bytes}B",
-            "share_percent": 100 * one.share,
-            "read_percent": 100.0 * one.is_read,
-            "random_percent": 100.0 * one.is_random,
+            "size": f"{request_class.size_bytes}B",
+            "share_percent": 100 * request_class.share,
+            "read_percent": 100.0 * request_class.is_read,
+            "random_percent": 100.0 * request_class.is_random,
             "align": f"{environment.align_bytes}B",
         }
-        for one in environment.classes
+        for request_class in environment.classes
     ]
     outstanding = max(1, round(environment.load.outstanding))
     return {
@@ -107,17 +107,21 @@ def _as_workload(environment: Environment) -> dict[str, object]:
 
 def _with_device(environment: Environment, system: _System | Refusal, prediction: Prediction) -> Prediction:
     if isinstance(system, Refusal):
-        return replace(prediction, model_error=f"not known: {system.why}")
+        return replace(prediction, model_error=f"unknown: {system.why}")
     load = load_of(environment, system.described.mostly)
-    found = {figure: learnt(system.described, load, figure) for figure in FIGURES}
-    spread = system.spread(environment) if any(isinstance(one, Learnt) for one in found.values()) else spread_of([])
+    errors_by_figure = {figure: learnt(system.described, load, figure) for figure in FIGURES}
+    spread = (
+        system.spread(environment)
+        if any(isinstance(error, Learnt) for error in errors_by_figure.values())
+        else spread_of([])
+    )
 
     def ends(figure: str, low: float | None, high: float | None) -> tuple[float | None, float | None]:
         """Returns the interval with both errors, which is valid if both are."""
-        one = found[figure]
-        if isinstance(one, Refusal) or low is None or high is None:
+        error = errors_by_figure[figure]
+        if isinstance(error, Refusal) or low is None or high is None:
             return None, None
-        apart = math.exp(one.half_width(spread[figure]))
+        apart = math.exp(error.half_width(spread[figure]))
         return low / apart, high * apart
 
     rate = ends("rate", prediction.iops_low, prediction.iops_high)
@@ -126,7 +130,7 @@ def _with_device(environment: Environment, system: _System | Refusal, prediction
     p99 = ends("p99", prediction.p99_ms_low, prediction.p99_ms_high)
     return replace(
         prediction,
-        model_error=in_words(system.described, found),
+        model_error=in_words(system.described, errors_by_figure),
         iops_model_low=rate[0],
         iops_model_high=rate[1],
         mean_model_low_ms=mean[0],

@@ -14,8 +14,8 @@ from headstack._native import InputError
 from headstack.catalogue.scenario import Scenario, kind_of
 from headstack.catalogue.workload import Workload
 from headstack.io.values import duration_ns, size_bytes
-from headstack.prediction.recorded import Piece, pieces_of
 from headstack.prediction.request_class import RequestClass
+from headstack.prediction.trace_arrivals import Piece, pieces_of
 from headstack.prediction.workload_types import Addresses, Arrivals, Line, Video
 from headstack.traces.analysis import Analysis
 from headstack.traces.report_types import PowerBin, ReuseReport
@@ -49,7 +49,7 @@ class Hot:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class CacheReuse:
     """Cache behaviour of a trace, which is unknown for other environments."""
 
     moved_bytes: int
@@ -90,7 +90,7 @@ class Open:
 
 
 @dataclass(frozen=True)
-class AsRecorded(Open):
+class TraceArrivals(Open):
     """The recorded arrivals of a trace."""
 
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
@@ -129,10 +129,10 @@ class Environment:
     align_bytes: int = 512
     """Alignment of random requests in bytes."""
     hot: Hot | None = None
-    recorded: Recorded | None = None
+    recorded: CacheReuse | None = None
 
     def __post_init__(self) -> None:
-        if not math.isclose(sum(one.share for one in self.classes), 1.0, abs_tol=1e-6):
+        if not math.isclose(sum(request_class.share for request_class in self.classes), 1.0, abs_tol=1e-6):
             raise InputError(f"{self.name}: shares of classes sum to {sum(c.share for c in self.classes):g}, not to 1")
         if not 0 <= self.switch_share <= 1:
             raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is not a share; 0 to 1 is allowed")
@@ -144,17 +144,17 @@ class Environment:
     @cached_property
     def random_share(self) -> float:
         """Random requests over all requests."""
-        return min(1.0, sum(one.share for one in self.classes if one.is_random))
+        return min(1.0, sum(request_class.share for request_class in self.classes if request_class.is_random))
 
     @cached_property
     def read_share(self) -> float:
         """Reads over all requests."""
-        return min(1.0, sum(one.share for one in self.classes if one.is_read))
+        return min(1.0, sum(request_class.share for request_class in self.classes if request_class.is_read))
 
     @cached_property
     def mean_bytes(self) -> float:
         """Mean length of a request."""
-        return sum(one.share * one.size_bytes for one in self.classes)
+        return sum(request_class.share * request_class.size_bytes for request_class in self.classes)
 
     def at_depth(self, outstanding: float) -> Environment:
         """Returns the environment in a closed loop with this queue depth, or number of clients if they think.
@@ -163,7 +163,7 @@ class Environment:
         8
         """
         if isinstance(self.load, Staged):
-            raise InputError(f"{self.name}: depth: its stages have one of their own")
+            raise InputError(f"{self.name}: depth: its stages set their own depth")
         load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
         return replace(self, load=load)
 
@@ -197,20 +197,20 @@ def classes_of(name: str, lines: Iterable[Line]) -> tuple[RequestClass, ...]:
 
 def of_workload(workload: Workload, span_bytes: int | None = None) -> Environment:
     """Returns the environment of an access specification; ``span_bytes`` is the range of its addresses, if stated."""
-    told = workload.description
+    description = workload.description
     name = workload.name
-    if told["flush_every"]:
+    if description["flush_every"]:
         raise InputError("flush_every: flushes have no low-level test; 0 is allowed", file=name)
-    turn = told.get("stream_turn", 1)
-    aligns = [size_bytes("align", line["align"]) if "align" in line else 512 for line in told["lines"]]
+    turn = description.get("stream_turn", 1)
+    aligns = [size_bytes("align", line["align"]) if "align" in line else 512 for line in description["lines"]]
     return Environment(
         name,
-        classes_of(name, told["lines"]),
-        load_of(name, told["arrivals"]),
+        classes_of(name, description["lines"]),
+        load_of(name, description["arrivals"]),
         spread=() if span_bytes is None else (Spread(1.0, float(span_bytes)),),
-        hot=hot_of(name, told["addresses"]),
-        streams=told["streams"],
-        switch_share=0.0 if told["streams"] == 1 else 1 / turn,
+        hot=hot_of(name, description["addresses"]),
+        streams=description["streams"],
+        switch_share=0.0 if description["streams"] == 1 else 1 / turn,
         align_bytes=math.gcd(*aligns),
     )
 
@@ -249,29 +249,29 @@ def spread_of_seeks(seeks: Sequence[PowerBin], span_bytes: int) -> tuple[Spread,
     Random requests over a range are farther apart than 25 % of it in (3/4)^2 of the cases: the widest range gets the
     share that explains the largest distances, the next range explains the remaining ones, and so on.
     """
-    bins = sorted((int(one["from"]), float(one["count"])) for one in seeks if one["from"] > 0)
+    bins = sorted((int(bin_["from"]), float(bin_["count"])) for bin_ in seeks if bin_["from"] > 0)
     total = sum(count for _, count in bins)
     if total == 0:
         return ()
 
-    def beyond(distance: float) -> float:
+    def share_beyond(distance: float) -> float:
         """Returns the share of the seeks that are longer; within a bin their logarithms are spread evenly."""
-        found = (count * min(1.0, max(0.0, math.log2(2 * low / distance))) for low, count in bins)
-        return sum(found) / total
+        shares = (count * min(1.0, max(0.0, math.log2(2 * low / distance))) for low, count in bins)
+        return sum(shares) / total
 
-    spread: list[Spread] = []
+    spreads: list[Spread] = []
     width, left = float(span_bytes), 1.0
     while width > 4 * RANGE_MIN_BYTES and left > 0:
-        far = beyond(width / 4)
-        explained = sum(one.share * (1 - min(1.0, width / 4 / one.range_bytes)) ** 2 for one in spread)
-        share = min(left, max(0.0, (far - explained) / FARTHER_THAN_A_QUARTER))
+        longer_share = share_beyond(width / 4)
+        explained = sum(spread.share * (1 - min(1.0, width / 4 / spread.range_bytes)) ** 2 for spread in spreads)
+        share = min(left, max(0.0, (longer_share - explained) / FARTHER_THAN_A_QUARTER))
         if share > 0:
-            spread.append(Spread(share, width))
+            spreads.append(Spread(share, width))
             left -= share
         width /= 4
     if left > 0:
-        spread.append(Spread(left, width))
-    return tuple(spread)
+        spreads.append(Spread(left, width))
+    return tuple(spreads)
 
 
 def of_trace(trace: Trace) -> Environment:
@@ -280,15 +280,15 @@ def of_trace(trace: Trace) -> Environment:
     environment = of_analysis(analysis)
     assert isinstance(environment.load, Open)
     pieces = pieces_of(trace, int(analysis.report["requests"]))
-    return replace(environment, load=AsRecorded(environment.load.rate_per_s, pieces))
+    return replace(environment, load=TraceArrivals(environment.load.rate_per_s, pieces))
 
 
 def of_analysis(analysis: Analysis) -> Environment:
     """Returns the environment of an analysis. Raises ``InputError`` if the trace lacks the required data."""
-    told = _native.complete_workload(tomllib.loads(analysis.workload_toml))
+    workload = _native.complete_workload(tomllib.loads(analysis.workload_toml))
     report = analysis.report
     seeks = report["sequence"]["forward_seeks_bytes"] + report["sequence"]["backward_seeks_bytes"]
-    environment = replace(of_workload(Workload(told | {"addresses": "uniform"})), name=analysis.name)
+    environment = replace(of_workload(Workload(workload | {"addresses": "uniform"})), name=analysis.name)
     strict = report["sequence"]["strict"]["share"] or 0.0
     continuing = 1 - environment.random_share
     # Requests that continue a stream, but not the previous request, return to the stream.
@@ -296,28 +296,30 @@ def of_analysis(analysis: Analysis) -> Environment:
     return replace(
         environment,
         spread=spread_of_seeks(seeks, int(report["highest_end_bytes"] or 0)),
-        streams=max(told["streams"], 1),
+        streams=max(workload["streams"], 1),
         switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
         align_bytes=report["alignment"]["common_bytes"] or 512,
-        recorded=Recorded(int(report["bytes"]), returns_of(report["reuse"])),
+        recorded=CacheReuse(int(report["bytes"]), returns_of(report["reuse"])),
     )
 
 
 def returns_of(reuse: ReuseReport | None) -> tuple[tuple[float, float], ...]:
     """Returns the share of blocks that return to a cache, by its size."""
     curve = reuse["lru_curve"] if reuse is not None else []
-    return tuple((float(one["cache_bytes"]), 1 - one["miss_ratio"]) for one in curve if one["cache_bytes"] is not None)
+    return tuple(
+        (float(point["cache_bytes"]), 1 - point["miss_ratio"]) for point in curve if point["cache_bytes"] is not None
+    )
 
 
 def of_scenario(scenario: Scenario) -> Environment:
     """Returns the environment of a scenario with one kind of clients."""
-    told, name = scenario.description, scenario.name
-    streams = told["streams"]
+    description, name = scenario.description, scenario.name
+    streams = description["streams"]
     kind = kind_of(streams[0])
     stream = streams[0][kind]
-    plain = len(streams) == 1 and "pool" not in told and "network" not in told
+    plain = len(streams) == 1 and "pool" not in description and "network" not in description
     if not plain or kind not in ("access", "transactions", "video") or "lun" in streams[0]:
-        raise InputError(f"{SCENARIOS} is allowed; record others (run --record), and predict the trace", file=name)
+        raise InputError(f"allowed: {SCENARIOS}; for others, record a trace (run --record) and predict that", file=name)
     if kind == "video":
         return of_video(name, stream)
     workload = {"name": name, "lines": stream["lines"], "addresses": stream["addresses"]}
@@ -328,7 +330,7 @@ def of_scenario(scenario: Scenario) -> Environment:
     load = Closed(
         stream["clients"],
         mean_think_ns(stream["think"]) / requests,
-        Processors(told["cpus"], duration_ns("cpu", stream["cpu"]) / requests),
+        Processors(description["cpus"], duration_ns("cpu", stream["cpu"]) / requests),
         in_a_row=requests,
     )
     return replace(of_workload(completed(workload)), load=load)
@@ -343,7 +345,7 @@ def of_video(name: str, video: Video) -> Environment:
     """Returns the environment of video tracks in turn, frame by frame: reads, then a processor, then writes."""
     if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
         raise InputError(
-            f"video: frames at a rate or in a buffer; {SCENARIOS}, one frame at a time, is allowed", key=name
+            "video: frames at a rate or in a buffer have no low-level test; allowed: one frame at a time", key=name
         )
     frame, request = size_bytes("frame", video["frame"]), size_bytes("request", video["request"])
     whole, rest = divmod(-(-frame // 512) * 512, request)

@@ -80,15 +80,15 @@ class Axis:
 
 
 class StoppedError(RunError):
-    """The tests were interrupted; ``found`` has the results of the completed ones."""
+    """The tests were interrupted; ``results`` has those of the completed tests."""
 
-    def __init__(self, found: list[Ran], why: str, done: int, planned: int) -> None:
-        told = "a characterization takes all of them, and the same command goes on from there"
-        super().__init__(f"{why} after {done} of {planned} tests; {told}")
-        self.found, self.why = found, why
+    def __init__(self, results: list[RunSummary], why: str, done: int, planned: int) -> None:
+        advice = "a characterization needs all of them; repeat the command to resume"
+        super().__init__(f"{why} after {done} of {planned} tests; {advice}")
+        self.results, self.why = results, why
 
 
-class Ran(NamedTuple):
+class RunSummary(NamedTuple):
     """The result of a run."""
 
     time_ns: float
@@ -119,10 +119,14 @@ class Table:
     """Response times at ``LEVELS`` divided by their mean."""
 
     @classmethod
-    def of(cls, axes: tuple[Axis, ...], ran: Sequence[Ran], response: bool = False) -> Table:
+    def of(cls, axes: tuple[Axis, ...], summaries: Sequence[RunSummary], response: bool = False) -> Table:
         """Returns the table of completed tests, with their mean response time if ``response``."""
-        time_ns = [one.mean_ns if response else one.time_ns for one in ran]
-        rest = ([one.half_width for one in ran], [one.bottleneck for one in ran], [one.shape for one in ran])
+        time_ns = [summary.mean_ns if response else summary.time_ns for summary in summaries]
+        rest = (
+            [summary.half_width for summary in summaries],
+            [summary.bottleneck for summary in summaries],
+            [summary.shape for summary in summaries],
+        )
         return cls(axes, time_ns, *rest)
 
     def knots(self, name: str) -> tuple[float, ...]:
@@ -204,7 +208,7 @@ class Bench:
     """Whether tests may write."""
     spec: Callable[[Workload], Spec]
     """Creates a run of a workload."""
-    run: Callable[[Sequence[Spec], Progress | None], list[Ran]]
+    run: Callable[[Sequence[Spec], Progress | None], list[RunSummary]]
     """Runs specifications."""
 
     @classmethod
@@ -249,48 +253,56 @@ def alignments(tested: Drive | Array) -> tuple[float, ...]:
     return (float(SECTOR), float(PAGE)) if matters else (float(SECTOR),)
 
 
-def characterized(bench: Bench, axes: Axes, progress: Progress | None) -> dict[str, Table]:
+def run_grid(bench: Bench, axes: Axes, progress: Progress | None) -> dict[str, Table]:
     """Runs all tests on all cores."""
     planned = {name: axes_of(name, axes, bench) for name in CLOSED}
-    told = progress or (lambda share: None)
-    tables = tested(bench, axes, planned, lambda share: told(CLOSED_SHARE * share))
+    report = progress or (lambda share: None)
+    tables = run_closed_loops(bench, axes, planned, lambda share: report(CLOSED_SHARE * share))
     return tables | {
-        OPEN: open_loops(bench, axes, tables[MIXED], lambda share: told(CLOSED_SHARE + (1 - CLOSED_SHARE) * share))
+        OPEN: run_open_loops(
+            bench, axes, tables[MIXED], lambda share: report(CLOSED_SHARE + (1 - CLOSED_SHARE) * share)
+        )
     }
 
 
-def tested(bench: Bench, axes: Axes, planned: dict[str, tuple[Axis, ...]], progress: Progress) -> dict[str, Table]:
+def run_closed_loops(
+    bench: Bench, axes: Axes, planned: dict[str, tuple[Axis, ...]], progress: Progress
+) -> dict[str, Table]:
     """Returns the tables of closed loops at the planned coordinates of each."""
-    places = [(name, point) for name, of in planned.items() for point in itertools.product(*(a.knots for a in of))]
+    places = [
+        (name, point)
+        for name, coordinates in planned.items()
+        for point in itertools.product(*(a.knots for a in coordinates))
+    ]
     specs: dict[str, Spec] = {}
     keys = []
     for name, point in places:
-        spec = test(bench, axes, name, dict(zip((a.name for a in planned[name]), point, strict=True)))
+        spec = grid_spec(bench, axes, name, dict(zip((a.name for a in planned[name]), point, strict=True)))
         # Identical tests, such as those of one stream for any number of streams, run once.
         key = key_of([spec["workload"], spec["span"]])
         specs.setdefault(key, spec)
         keys.append(key)
     figures = dict(zip(specs, bench.run(list(specs.values()), progress), strict=True))
     tables: dict[str, Table] = {}
-    for name, of in planned.items():
+    for name, coordinates in planned.items():
         rows = [figures[key] for key, (table, _) in zip(keys, places, strict=True) if table == name]
-        tables[name] = Table.of(of, rows)
+        tables[name] = Table.of(coordinates, rows)
     return tables
 
 
-def open_loops(bench: Bench, axes: Axes, mixed: Table, progress: Progress) -> Table:
+def run_open_loops(bench: Bench, axes: Axes, mixed: Table, progress: Progress) -> Table:
     """Runs arrivals on the whole system: closed loops cannot show how much a system does while idle, above all for
     writes that it has already accepted."""
     align, _random, read, size, range_, _depth = mixed.axes
     shares = Axis("random", tuple(axes.random_shares[n] for n in axes.open_shares))
-    of = (align, shares, read, size, Axis("load", axes.loads))
+    coordinates = (align, shares, read, size, Axis("load", axes.loads))
     specs = []
-    for a, f, r, s in itertools.product(*(axis.knots for axis in of[:-1])):
+    for a, f, r, s in itertools.product(*(axis.knots for axis in coordinates[:-1])):
         most = 1e9 / min(mixed.curve(a, f, r, s, range_.knots[-1]))
         for load in axes.loads:
-            spec = test(bench, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
+            spec = grid_spec(bench, axes, MIXED, {"align": a, "random": f, "read": r, "size": s, "depth": 1.0})
             specs.append(with_arrivals(spec, axes, load * most, load))
-    return Table.of(of, bench.run(specs, progress), response=True)
+    return Table.of(coordinates, bench.run(specs, progress), response=True)
 
 
 def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
@@ -300,7 +312,7 @@ def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spe
     return spec
 
 
-def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
+def grid_spec(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
     """Returns one test as a run."""
     random = {RANDOM: 1.0, SKEWED: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
     size = at.get("size", skewed_bytes(axes, bench))
@@ -312,8 +324,8 @@ def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
         several = {"streams": int(at["streams"]), "stream_turn": round(1 / at["switch"])}
     if table == SKEWED:
         several = {"addresses": hot_part(at["hot"], at["range"])}
-        return as_run(bench, axes, [line], at["depth"], 1.0, several)
-    return as_run(bench, axes, [line], at["depth"], at.get("range", 1.0), several)
+        return closed_loop_spec(bench, axes, [line], at["depth"], 1.0, several)
+    return closed_loop_spec(bench, axes, [line], at["depth"], at.get("range", 1.0), several)
 
 
 def skewed_bytes(axes: Axes, bench: Bench) -> float:
@@ -327,7 +339,7 @@ def hot_part(share: float, part: float) -> HotBands:
     return {"hot_bands": [{"from_percent": 0.0, "to_percent": to, "share_percent": of} for to, of in bands if of > 0]}
 
 
-def as_run(
+def closed_loop_spec(
     bench: Bench,
     axes: Axes,
     lines: Sequence[Line],
@@ -360,24 +372,24 @@ def share_of_requests(axes: Axes, lines: Sequence[Line]) -> float:
     return min(1.0, max(1 / LARGE_LESS, TEST_BYTES / mean_bytes / axes.requests))
 
 
-def run(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:
+def run(specs: Sequence[Spec], _: Progress | None) -> list[RunSummary]:
     """Returns the result of each run, on all cores."""
     results = _native.run(specs, None, None)
     rows = [results[index] for index in range(len(results))]
     for index, row in enumerate(rows):
         if not row["checks_passed"]:
             raise RunError(f"{row['system']}: {results.failed_checks(index)[0]}")
-    return [ran(row, partial(results.quantile_ms, index)) for index, row in enumerate(rows)]
+    return [summarize_run(row, partial(results.quantile_ms, index)) for index, row in enumerate(rows)]
 
 
-def ran(row: Mapping[str, Any], quantile_ms: Callable[[float], float | None]) -> Ran:
+def summarize_run(row: Mapping[str, Any], quantile_ms: Callable[[float], float | None]) -> RunSummary:
     """Returns the result of one run from its row of results and its response times."""
     mean_ms = row["mean_ms"]
     # If the run was too short, the error is unknown.
     half = row["half_width_ms"] / mean_ms if row["half_width_ms"] is not None and mean_ms else 1.0
     levels = [min(max(level, OUTMOST), 1 - OUTMOST) for level in LEVELS]
     shape = [(quantile_ms(level) or 0.0) / mean_ms if mean_ms else 1.0 for level in levels]
-    return Ran(1e9 / row["iops"], mean_ms * 1e6, half, component(row["bottleneck"]), shape)
+    return RunSummary(1e9 / row["iops"], mean_ms * 1e6, half, component(row["bottleneck"]), shape)
 
 
 def component(bottleneck: str | None) -> str:
@@ -388,12 +400,12 @@ def component(bottleneck: str | None) -> str:
     return rest if rest and first[0] == "d" and first[1:].isdecimal() else bottleneck.rstrip("0123456789")
 
 
-def between(axis: Axis, value: float, is_log: bool, what: str) -> tuple[tuple[int, float], ...]:
+def interpolate(axis: Axis, value: float, is_log: bool, label: str) -> tuple[tuple[int, float], ...]:
     """Returns the knots around a value, with their weights. Raises ``InputError`` outside the range of the axis."""
     knots = axis.knots
     low, high = knots[0], knots[-1]
     if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9):
-        raise InputError(f"{what} is outside the tests, which have {low:g} to {high:g}")
+        raise InputError(f"{label} is outside the tested range, {low:g} to {high:g}")
     for index in range(len(knots) - 1):
         if value <= knots[index + 1]:
             a, b = knots[index], knots[index + 1]

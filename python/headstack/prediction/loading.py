@@ -14,7 +14,7 @@ from headstack.prediction.environment import (
     of_trace,
     of_workload,
 )
-from headstack.prediction.written import written
+from headstack.prediction.environment_file import load_environment_file
 from headstack.traces.traces import Trace
 
 
@@ -36,8 +36,8 @@ def load_environment(source: str | os.PathLike[str] | Environment | Workload | S
         if path.is_file():
             if path.suffix != ".toml":
                 return of_trace(Trace(path))
-            found = written(path)
-            if found is not None:
-                return found
+            environment = load_environment_file(path)
+            if environment is not None:
+                return environment
         source = load_demand(source)
     return of_workload(source) if isinstance(source, Workload) else of_scenario(source)

@@ -22,7 +22,7 @@ HUGE = 1e100
 
 
 @dataclass(frozen=True)
-class Reached:
+class LoopResult:
     """The result of a loop."""
 
     iops: float
@@ -63,12 +63,12 @@ class Rates:
         return exp(max(self._rates))
 
 
-def closed(load: Closed, rates: Rates) -> Reached:
+def solve_closed(load: Closed, rates: Rates) -> LoopResult:
     """Solves a closed loop: by Little's law without think time, else by the product form of thinkers, processors and
     system."""
     if load.think_ns == 0 and load.processors is None:
         iops = rates.at(load.outstanding)
-        return Reached(iops, load.outstanding / iops * 1e9)
+        return LoopResult(iops, load.outstanding / iops * 1e9)
     clients = max(1, round(load.outstanding))
     stations: list[Callable[[int], float]] = [lambda held: rates.at(held)]
     if load.processors is not None and load.processors.demand_ns > 0:
@@ -77,7 +77,7 @@ def closed(load: Closed, rates: Rates) -> Reached:
     return product_form(clients, load.think_ns / 1e9, stations)
 
 
-def product_form(clients: int, think_s: float, stations: Sequence[Callable[[int], float]]) -> Reached:
+def product_form(clients: int, think_s: float, stations: Sequence[Callable[[int], float]]) -> LoopResult:
     """Solves a network by exact mean value analysis with rates that depend on the queue length (Reiser and Lavenberg,
     1980); returns the response of the first station."""
     # held[s][j]: probability that station s holds j, with one client less than the current round.
@@ -90,14 +90,14 @@ def product_form(clients: int, think_s: float, stations: Sequence[Callable[[int]
             behind = [throughput / rate(j) * held[s][j - 1] for j in range(1, population + 1)]
             # Rounding can make the probability of an empty station negative.
             held[s] = [max(0.0, 1 - sum(behind)), *behind]
-    return Reached(throughput, times[0] * 1e9)
+    return LoopResult(throughput, times[0] * 1e9)
 
 
-def opened(load: Open, rates: Rates) -> Reached:
+def solve_open(load: Open, rates: Rates) -> LoopResult:
     """Solves Poisson arrivals by the birth-death process of the system's rates."""
     most = rates.most
     if load.rate_per_s >= SATURATED_SHARE * most:
-        return Reached(most, float("inf"), saturated=True)
+        return LoopResult(most, float("inf"), saturated=True)
     # A rate that falls as the queue grows, whether by scatter or in truth, is taken as constant: the tests with
     # arrivals correct this. Above their depths the weights form a geometric series, which has a sum.
     weight, weights, held, served = 1.0, 1.0, 0.0, 0.0
@@ -109,16 +109,16 @@ def opened(load: Open, rates: Rates) -> Reached:
         held += depth * weight
         # The rest is less than a geometric series.
         if ratio < 1 and weight * depth < NEGLIGIBLE * weights * (1 - ratio) ** 2:
-            return Reached(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
+            return LoopResult(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
         if weights > HUGE:
             weight, weights, held = weight / HUGE, weights / HUGE, held / HUGE
     ratio = load.rate_per_s / most
     weights += weight * ratio / (1 - ratio)
     held += weight * (rates.depth_max * ratio / (1 - ratio) + ratio / (1 - ratio) ** 2)
-    return Reached(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
+    return LoopResult(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
 
 
-def staged(load: Staged, rates: Rates) -> Reached:
+def solve_staged(load: Staged, rates: Rates) -> LoopResult:
     """Solves rounds of stages: each fills its depth, and drains before the next begins."""
     round_s, waited_s = load.pause_ns / 1e9, 0.0
     for requests in load.stages:
@@ -128,15 +128,15 @@ def staged(load: Staged, rates: Rates) -> Reached:
         round_s += full_s + sum(draining)
         waited_s += full_s * deepest + sum(held * took for held, took in enumerate(draining, 1))
     total = sum(load.stages)
-    return Reached(total / round_s, waited_s / total * 1e9)
+    return LoopResult(total / round_s, waited_s / total * 1e9)
 
 
-def reached(load: Closed | Open | Staged, rates: Rates) -> Reached:
+def solve(load: Closed | Open | Staged, rates: Rates) -> LoopResult:
     """Returns the result of a load on a system with these rates."""
     match load:
         case Closed():
-            return closed(load, rates)
+            return solve_closed(load, rates)
         case Open():
-            return opened(load, rates)
+            return solve_open(load, rates)
         case Staged():
-            return staged(load, rates)
+            return solve_staged(load, rates)

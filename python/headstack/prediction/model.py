@@ -16,11 +16,11 @@ from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
 from headstack.prediction.environment import Environment, Open, Spread
-from headstack.prediction.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, SKEWED, Axis, Table, between
-from headstack.prediction.loops import Rates, Reached, opened
+from headstack.prediction.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, SKEWED, Axis, Table, interpolate
+from headstack.prediction.loops import LoopResult, Rates, solve_open
 from headstack.prediction.percentiles import FIGURES, Percentile, Percentiles
 from headstack.prediction.request_class import RequestClass
-from headstack.prediction.responses import Alike, Responses, Terms
+from headstack.prediction.responses import MixturePart, Responses, Terms
 
 WHOLE = (Spread(1.0, inf),)
 HELD_TIMES = 8
@@ -47,7 +47,7 @@ class Blend:
     """Tests with a hot part around it."""
     kind: str
     """Random, skewed, sequential, mixed or interleaved: errors differ between them."""
-    alike: list[Alike]
+    alike: list[MixturePart]
     """Tests whose response times are similar, by shares of the requests."""
 
 
@@ -70,7 +70,7 @@ class Model:
         self.skewed_bytes = aligned[0]
         self._skews = self._skew()
         self._factors = self._interference()
-        self._waits = self._patience()
+        self._arrival_logs = self._arrival_factors()
         self._responses = Responses(tables)
         self._kinds = {name: kinds_of(table) for name, table in tables.items()}
 
@@ -78,10 +78,14 @@ class Model:
         """Returns the position of the environment in the tables. Raises ``InputError`` outside their range."""
         aligned, spreads = self._aligned(environment), self._spreads(environment)
         random = [
-            self._random_terms(environment, [one], aligned, spreads) for one in environment.classes if one.is_random
+            self._random_terms(environment, [request_class], aligned, spreads)
+            for request_class in environment.classes
+            if request_class.is_random
         ]
-        others = [one for one in environment.classes if not one.is_random]
-        streams = [self._sequential_terms(environment, [one], environment.switch_share) for one in others]
+        others = [request_class for request_class in environment.classes if not request_class.is_random]
+        streams = [
+            self._sequential_terms(environment, [request_class], environment.switch_share) for request_class in others
+        ]
         sequential = joined(chain(*streams))
         excess: Terms = []
         near: Terms = []
@@ -116,29 +120,32 @@ class Model:
             self._alike(kind, random, streams, factor),
         )
 
-    def _alike(self, kind: str, random: list[Terms], streams: list[Terms], factor: Terms) -> list[Alike]:
+    def _alike(self, kind: str, random: list[Terms], streams: list[Terms], factor: Terms) -> list[MixturePart]:
         """Returns the tests whose response times are similar to an environment's."""
         if kind in (RANDOM, SKEWED):
-            alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
-            return alone + [one for terms in random for one in self._apart(RANDOM, terms)]
+            alone = [component for terms in streams for component in self._apart(SEQUENTIAL, terms)]
+            return alone + [component for terms in random for component in self._apart(RANDOM, terms)]
         fade = sum([weight for _, weight in factor])
         if fade > 1 - 1e-9:
             return self._apart(MIXED, factor)
-        alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
+        alone = [component for terms in streams for component in self._apart(SEQUENTIAL, terms)]
         if kind == SEQUENTIAL:
             return alone
-        rest = [Alike(one.table, [(at, (1 - fade) * weight) for at, weight in one.terms]) for one in alone]
+        rest = [
+            MixturePart(component.table, [(at, (1 - fade) * weight) for at, weight in component.terms])
+            for component in alone
+        ]
         return [*self._apart(MIXED, factor), *rest]
 
-    def _apart(self, table: str, terms: Terms) -> list[Alike]:
+    def _apart(self, table: str, terms: Terms) -> list[MixturePart]:
         """Splits terms by all coordinates except size and load: a share of the requests is near or sequential, is a
         read or random, and the rest is not; sizes apply to all."""
         kinds, depths = self._kinds[table], 1 if table == OPEN else len(self.depths)
-        found: dict[int, Terms] = {}
+        terms_by_kind: dict[int, Terms] = {}
         for place, weight in terms:
             if weight > 0:
-                found.setdefault(kinds[place // depths], []).append((place, weight))
-        return [Alike(table, of) for of in found.values()]
+                terms_by_kind.setdefault(kinds[place // depths], []).append((place, weight))
+        return [MixturePart(table, kind_terms) for kind_terms in terms_by_kind.values()]
 
     def rates(self, blend: Blend) -> Rates:
         """Returns the saturation curve: requests per second at each depth of the tests."""
@@ -148,13 +155,13 @@ class Model:
         """Returns for each class the service rate per ns by queue length, if its requests are served next among those
         of all others. The rate does not fall with queue length, as for random arrivals."""
         whole = self.blend(environment)
-        found = {}
-        for one in environment.classes:
-            alone = self.blend(replace(environment, classes=(replace(one, share=1.0),)))
-            rates = self.rates(replace(alone, factor=whole.factor))
+        rates_by_class = {}
+        for request_class in environment.classes:
+            class_blend = self.blend(replace(environment, classes=(replace(request_class, share=1.0),)))
+            rates = self.rates(replace(class_blend, factor=whole.factor))
             served = accumulate((rates.at(depth) / 1e9 for depth in range(1, int(rates.depth_max) + 1)), max)
-            found[one] = [0.0, *served]
-        return found
+            rates_by_class[request_class] = [0.0, *served]
+        return rates_by_class
 
     def service_at_ns(self, blend: Blend, depth: float) -> float:
         """Returns the time per request at any depth of the tests' range; below one request, it is that of one."""
@@ -180,38 +187,41 @@ class Model:
             time += nearness * max(0.0, sum([weight * sequential[place + depth] for place, weight in blend.excess]))
         return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
 
-    def patience(self, environment: Environment, load: float) -> float:
+    def arrival_factor(self, environment: Environment, load: float) -> float:
         """Returns the response time of arrivals relative to that of closed loops; ``load`` is relative to their maximum
         throughput.
         """
-        return exp(sum([weight * self._waits[place] for place, weight in self._open_terms(environment, load)]))
+        return exp(sum([weight * self._arrival_logs[place] for place, weight in self._open_terms(environment, load)]))
 
     def percentiles(
-        self, environment: Environment, blend: Blend, found: Reached, alone: float, load: float
+        self, environment: Environment, blend: Blend, result: LoopResult, open_share: float, load: float
     ) -> Percentiles:
         """Returns the percentiles of a result. ``alone`` is the share of the requests with random arrivals, 0 in loops
         without think time, and ``load`` is relative to the maximum of closed loops."""
-        told: Percentiles = dict.fromkeys(FIGURES, Percentile(0.0, 0.0))
-        if alone > 0:
-            told = self._responses.of_arrivals(self._apart(OPEN, self._open_terms(environment, load)))
-        if alone < 1:
-            waiting = self._responses.at_depth(blend.alike, blend.factor, found.iops * found.mean_ns / 1e9)
-            told = {name: one.between(waiting[name], alone) for name, one in told.items()}
-        return told
+        percentiles: Percentiles = dict.fromkeys(FIGURES, Percentile(0.0, 0.0))
+        if open_share > 0:
+            percentiles = self._responses.of_arrivals(self._apart(OPEN, self._open_terms(environment, load)))
+        if open_share < 1:
+            closed_percentiles = self._responses.at_depth(blend.alike, blend.factor, result.iops * result.mean_ns / 1e9)
+            percentiles = {
+                name: percentile.between(closed_percentiles[name], open_share)
+                for name, percentile in percentiles.items()
+            }
+        return percentiles
 
-    def percentiles_in_course(self, blend: Blend, depths: Sequence[tuple[int, float]]) -> Percentiles:
+    def percentiles_by_depth(self, blend: Blend, depths: Sequence[tuple[int, float]]) -> Percentiles:
         """Returns the percentiles of requests by the queue depths that they meet, each with its share."""
-        return self._responses.in_course(blend.alike, blend.factor, depths)
+        return self._responses.percentiles_by_depth(blend.alike, blend.factor, depths)
 
     def _open_terms(self, environment: Environment, load: float) -> Terms:
         """Returns the tests with arrivals around an environment."""
         _, random, read, size, loads = self._open.axes
         aligned, name = self._aligned(environment), environment.name
         around = [
-            between(random, max(environment.random_share, random.knots[0]), False, name),
-            between(read, environment.read_share, False, name),
-            between(size, min(max(environment.mean_bytes, size.knots[0]), size.knots[-1]), True, name),
-            between(loads, min(max(load, loads.knots[0]), loads.knots[-1]), False, name),
+            interpolate(random, max(environment.random_share, random.knots[0]), False, name),
+            interpolate(read, environment.read_share, False, name),
+            interpolate(size, min(max(environment.mean_bytes, size.knots[0]), size.knots[-1]), True, name),
+            interpolate(loads, min(max(load, loads.knots[0]), loads.knots[-1]), False, name),
         ]
         terms = []
         for (f, by_share), (r, by_read), (s, by_size), (load_place, by_load) in product(*around):
@@ -234,30 +244,34 @@ class Model:
     ) -> Terms:
         _, read, size, range_, depth = self._random.axes
         terms: Terms = []
-        for one in classes:
-            base = (aligned * len(read.knots) + operation(read, environment, one)) * len(size.knots)
-            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
-                for r, by_range in spreads[one.is_read]:
+        for request_class in classes:
+            base = (aligned * len(read.knots) + operation(read, environment, request_class)) * len(size.knots)
+            for s, by_size in interpolate(
+                size, request_class.size_bytes, False, size_text(environment, request_class.size_bytes)
+            ):
+                for r, by_range in spreads[request_class.is_read]:
                     place = ((base + s) * len(range_.knots) + r) * len(depth.knots)
-                    terms.append((place, one.share * by_size * by_range))
+                    terms.append((place, request_class.share * by_size * by_range))
         return joined(terms)
 
     def _sequential_terms(self, environment: Environment, classes: Iterable[RequestClass], back: float) -> Terms:
         read, size, streams, switch, depth = self._sequential.axes
-        switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
+        switches = interpolate(switch, back, False, f"{environment.name}: switch_share: {back:g}")
         # Requests that return to the only stream come from random positions, as from another stream.
         several = max(streams.knots[0], environment.streams)
         if back == 0:
             several = streams.knots[0]
-        counts = between(streams, several, True, f"{environment.name}: streams: {environment.streams}")
+        counts = interpolate(streams, several, True, f"{environment.name}: streams: {environment.streams}")
         terms: Terms = []
-        for one in classes:
-            base = operation(read, environment, one) * len(size.knots)
-            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+        for request_class in classes:
+            base = operation(read, environment, request_class) * len(size.knots)
+            for s, by_size in interpolate(
+                size, request_class.size_bytes, False, size_text(environment, request_class.size_bytes)
+            ):
                 for k, by_count in counts:
                     for w, by_switch in switches:
                         place = (((base + s) * len(streams.knots) + k) * len(switch.knots) + w) * len(depth.knots)
-                        terms.append((place, one.share * by_size * by_count * by_switch))
+                        terms.append((place, request_class.share * by_size * by_count * by_switch))
         return joined(terms)
 
     def _factor_terms(self, environment: Environment) -> Terms:
@@ -268,14 +282,14 @@ class Model:
         share = environment.random_share + (1 - environment.random_share) * environment.switch_share
         # With a vanishing share of random requests the factor tends to 1, which is a logarithm of 0.
         fade = min(1.0, share / random.knots[0])
-        shares = between(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
-        reads = between(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
+        shares = interpolate(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
+        reads = interpolate(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
         clamped = min(max(environment.mean_bytes, size.knots[0]), size.knots[-1])
-        sizes = between(size, clamped, True, name)
+        sizes = interpolate(size, clamped, True, name)
         ranges = [
-            (place, one.share * weight)
-            for one in environment.spread or WHOLE
-            for place, weight in between(range_, max(self._share(one), range_.knots[0]), True, name)
+            (place, spread.share * weight)
+            for spread in environment.spread or WHOLE
+            for place, weight in interpolate(range_, max(self._share(spread), range_.knots[0]), True, name)
         ]
         terms: Terms = []
         for f, by_share in shares:
@@ -305,32 +319,34 @@ class Model:
         exceed the system, or are below those of any test."""
         axis = self._random.axes[3]
         terms: dict[bool, Terms] = {True: [], False: []}
-        for one in self._with_hot(environment):
-            text = format_bytes(round(min(one.range_bytes, 2**62)))
-            if self.capacity_bytes * (1 + 1e-6) < one.range_bytes < inf:
+        for spread in self._with_hot(environment):
+            text = format_bytes(round(min(spread.range_bytes, 2**62)))
+            if self.capacity_bytes * (1 + 1e-6) < spread.range_bytes < inf:
                 held = format_bytes(self.capacity_bytes)
-                raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
-            share = self._share(one)
-            what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
+                raise InputError(f"{environment.name}: range: {text} exceeds the capacity of {held}")
+            share = self._share(spread)
+            label = f"{environment.name}: range: {text}, {share:g} of the capacity,"
             for is_read, least in ((True, self._read_least), (False, axis.knots[0])):
                 # If all requests are in one range, reads hit the buffer. Nearby requests of a trace are not
                 # repetitions, so their reads do not; writes are sorted in either case.
-                near = max(share, least) if one.share < 1 and environment.hot is None else share
-                terms[is_read] += [(place, one.share * weight) for place, weight in between(axis, near, True, what)]
-        return {is_read: joined(of) for is_read, of in terms.items()}
+                near = max(share, least) if spread.share < 1 and environment.hot is None else share
+                terms[is_read] += [
+                    (place, spread.share * weight) for place, weight in interpolate(axis, near, True, label)
+                ]
+        return {is_read: joined(range_terms) for is_read, range_terms in terms.items()}
 
     def _with_hot(self, environment: Environment) -> Sequence[Spread]:
         """Returns the ranges, each with its hot part."""
-        spread, hot = environment.spread or WHOLE, environment.hot
+        spreads, hot = environment.spread or WHOLE, environment.hot
         if hot is None:
-            return spread
+            return spreads
         least = self.least_range_bytes
         return [
             part
-            for one in spread
+            for spread in spreads
             for part in (
-                Spread(one.share * (1 - hot.share), one.range_bytes),
-                Spread(one.share * hot.share, max(least, hot.part * min(one.range_bytes, self.capacity_bytes))),
+                Spread(spread.share * (1 - hot.share), spread.range_bytes),
+                Spread(spread.share * hot.share, max(least, hot.part * min(spread.range_bytes, self.capacity_bytes))),
             )
         ]
 
@@ -342,9 +358,11 @@ class Model:
         read, hot, range_, depth = self._skewed.axes
         share, part = environment.hot.share, environment.hot.part
         fade = min(1.0, share / hot.knots[0], (1 - share) / (1 - hot.knots[-1]))
-        shares = between(hot, min(max(share, hot.knots[0]), hot.knots[-1]), False, environment.name)
-        parts = between(range_, min(max(part, range_.knots[0]), range_.knots[-1]), True, environment.name)
-        reads = between(read, environment.read_share if len(read.knots) > 1 else read.knots[0], False, environment.name)
+        shares = interpolate(hot, min(max(share, hot.knots[0]), hot.knots[-1]), False, environment.name)
+        parts = interpolate(range_, min(max(part, range_.knots[0]), range_.knots[-1]), True, environment.name)
+        reads = interpolate(
+            read, environment.read_share if len(read.knots) > 1 else read.knots[0], False, environment.name
+        )
         terms = []
         for (r, by_read), (h, by_hot), (g, by_part) in product(reads, shares, parts):
             place = ((r * len(hot.knots) + h) * len(range_.knots) + g) * len(depth.knots)
@@ -355,12 +373,14 @@ class Model:
         """Returns for each test with a hot part the logarithm of its time relative to that of both parts separately."""
         align, size = self._random.axes[0].knots[-1], self.skewed_bytes
         whole = self._random.knots("range")[-1]
-        found = []
+        factors = []
         for place, (read, hot, range_, depth) in enumerate(product(*(axis.knots for axis in self._skewed.axes))):
             index = self.depths.index(depth)
-            cold_ns, hot_ns = (self._random.curve(align, read, size, of)[index] for of in (whole, range_))
-            found.append(log(self._skewed.time_ns[place] / ((1 - hot) * cold_ns + hot * hot_ns)))
-        return found
+            cold_ns, hot_ns = (
+                self._random.curve(align, read, size, range_share)[index] for range_share in (whole, range_)
+            )
+            factors.append(log(self._skewed.time_ns[place] / ((1 - hot) * cold_ns + hot * hot_ns)))
+        return factors
 
     def _interference(self) -> list[float]:
         """Returns for each test of a mix the logarithm of its time relative to that of its classes separately."""
@@ -370,7 +390,7 @@ class Model:
             factors.append(log(self._mixed.time_ns[place] / additive_ns))
         return factors
 
-    def _patience(self) -> list[float]:
+    def _arrival_factors(self) -> list[float]:
         """Returns for each test with arrivals the logarithm of its response time relative to that of the closed loops'
         rates.
         """
@@ -378,7 +398,7 @@ class Model:
         factors = []
         for place, (*at, load) in enumerate(product(*(axis.knots for axis in self._open.axes))):
             rates = Rates(self.depths, self._mixed.curve(*at, whole))
-            expected_ns = opened(Open(load * rates.most), rates).mean_ns
+            expected_ns = solve_open(Open(load * rates.most), rates).mean_ns
             factors.append(log(self._open.time_ns[place] / expected_ns))
         return factors
 
@@ -395,11 +415,11 @@ class Model:
         return time
 
 
-def operation(read: Axis, environment: Environment, one: RequestClass) -> int:
+def operation(read: Axis, environment: Environment, request_class: RequestClass) -> int:
     """Returns the index of the tests of reads or of writes. Raises ``InputError`` if there are none."""
-    if float(one.is_read) not in read.knots:
-        raise InputError(f"{environment.name}: it writes, and the tests are of reads alone")
-    return read.knots.index(float(one.is_read))
+    if float(request_class.is_read) not in read.knots:
+        raise InputError(f"{environment.name}: it writes, but only reads were tested")
+    return read.knots.index(float(request_class.is_read))
 
 
 def size_text(environment: Environment, size_bytes: int) -> str:

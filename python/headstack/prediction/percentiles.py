@@ -36,13 +36,13 @@ class Percentile(NamedTuple):
 
     ratio: float
     """Relative to the mean."""
-    unsure: float
+    uncertainty: float
     """Half the distance of the times around it; errors are divided by this."""
 
     def between(self, other: Percentile, share: float) -> Percentile:
         """Interpolates between this percentile, with the given share, and another."""
         rest = 1 - share
-        return Percentile(share * self.ratio + rest * other.ratio, share * self.unsure + rest * other.unsure)
+        return Percentile(share * self.ratio + rest * other.ratio, share * self.uncertainty + rest * other.uncertainty)
 
 
 Percentiles: TypeAlias = dict[str, Percentile]
@@ -61,10 +61,11 @@ def part(share: float, times: Sequence[float]) -> Part:
     return share, logs
 
 
-def of_mixture(parts: Sequence[Part], levels: Sequence[float]) -> list[float]:
+def mixture_percentiles(parts: Sequence[Part], levels: Sequence[float]) -> list[float]:
     """Returns the logarithms of the times at these shares of all requests; ``levels`` increase.
 
-    >>> [log_time / log(2) for log_time in of_mixture([part(1.0, [2.0**n for n in range(1, 10)])], [0.25, 0.5])]
+    >>> powers = part(1.0, [2.0**n for n in range(1, 10)])
+    >>> [log_time / log(2) for log_time in mixture_percentiles([powers], [0.25, 0.5])]
     [3.0, 4.0]
     """
     bends: list[tuple[float, float]] = []
@@ -78,11 +79,11 @@ def of_mixture(parts: Sequence[Part], levels: Sequence[float]) -> list[float]:
             before = slope
         bends.append((logs[-1], -before))
     bends.sort()
-    found: list[float] = []
+    log_times: list[float] = []
     slope, reached, last = 0.0, 0.0, bends[0][0]
     for at, change in bends:
         passed = reached + slope * (at - last)
-        while len(found) < len(levels) and levels[len(found)] * total <= passed:
-            found.append(last + (levels[len(found)] * total - reached) / slope)
+        while len(log_times) < len(levels) and levels[len(log_times)] * total <= passed:
+            log_times.append(last + (levels[len(log_times)] * total - reached) / slope)
         slope, reached, last = slope + change, passed, at
-    return found + [last] * (len(levels) - len(found))
+    return log_times + [last] * (len(levels) - len(log_times))

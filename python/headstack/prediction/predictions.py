@@ -10,17 +10,17 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from headstack._native import Field, InputError, format_bytes
-from headstack.io.columns import Column, told
+from headstack.io.columns import Column, format_repr
 from headstack.io.tables import Tabular, written
 from headstack.prediction.calibration import MEAN
 from headstack.prediction.characterization import ENOUGH, Characterization
-from headstack.prediction.environment import AsRecorded, Closed, Environment, Open, Staged
+from headstack.prediction.environment import Closed, Environment, Open, Staged, TraceArrivals
 from headstack.prediction.grid import OPEN
-from headstack.prediction.loops import SATURATED_SHARE, Rates, Reached, reached
+from headstack.prediction.loops import SATURATED_SHARE, LoopResult, Rates, solve
 from headstack.prediction.model import Blend
 from headstack.prediction.prediction import Prediction
-from headstack.prediction.recorded import in_course
-from headstack.prediction.shown import shown
+from headstack.prediction.render import format_predictions
+from headstack.prediction.trace_arrivals import simulate_arrivals
 
 STEADY_TIMES = 2
 """A trace that transfers less than this multiple of the caches' capacity only fills them, and is not in steady
@@ -31,12 +31,12 @@ RETURNS_MAX = 0.05
 by as much.
 """
 
-Found: TypeAlias = tuple[Reached, Reached, Reached]
+ResultWithEnds: TypeAlias = tuple[LoopResult, LoopResult, LoopResult]
 """The result, and the results with the rates at the low and the high end of the interval."""
 
 Ends: TypeAlias = tuple[float | None, float | None, float | None]
 
-Told: TypeAlias = tuple[Ends, Ends]
+PercentileEnds: TypeAlias = tuple[Ends, Ends]
 """The median and the 99th percentile, each with its interval."""
 
 Gain: TypeAlias = tuple[float | None, float | None, float | None]
@@ -44,34 +44,34 @@ Gain: TypeAlias = tuple[float | None, float | None, float | None]
 FIELDS = (
     Field("system", "text", "", "the system"),
     Field("environment", "text", "", "the environment: a workload, or a trace"),
-    Field("load", "text", "", "the load in words: depth 16, 600/s, as recorded, or as stated"),
-    Field("iops", "figure", "1/s", "requests completed a second"),
-    Field("iops_low", "figure", "1/s", "low end of the interval that holds nine of ten simulations"),
-    Field("iops_high", "figure", "1/s", "high end of it"),
-    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
-    Field("mean_ms", "figure", "ms", "mean response time; empty where arrivals saturate the system"),
-    Field("mean_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
-    Field("mean_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
-    Field("p50_ms", "figure", "ms", "median of the response times; empty where the mean is, and of stages"),
-    Field("p50_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
-    Field("p50_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
-    Field("p99_ms", "figure", "ms", "99th percentile of the response times; empty where the mean is, and of stages"),
-    Field("p99_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
-    Field("p99_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("load", "text", "", "the load, for example depth 16, 600/s, as recorded or as stated"),
+    Field("iops", "figure", "1/s", "requests completed per second"),
+    Field("iops_low", "figure", "1/s", "lower end of the 90 % prediction interval of a simulation"),
+    Field("iops_high", "figure", "1/s", "upper end of the interval"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes transferred per second"),
+    Field("mean_ms", "figure", "ms", "mean response time; empty if arrivals saturate the system"),
+    Field("mean_ms_low", "figure", "ms", "lower end of the 90 % prediction interval of a simulation"),
+    Field("mean_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
+    Field("p50_ms", "figure", "ms", "median response time; empty if the mean is, and for stages"),
+    Field("p50_ms_low", "figure", "ms", "lower end of the 90 % prediction interval of a simulation"),
+    Field("p50_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
+    Field("p99_ms", "figure", "ms", "99th percentile of response times; empty if the mean is, and for stages"),
+    Field("p99_ms_low", "figure", "ms", "lower end of the 90 % prediction interval of a simulation"),
+    Field("p99_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
     Field("bottleneck", "text", "", "the component that takes most of the time"),
-    Field("saturated", "flag", "", "whether the system cannot keep up with what is offered"),
-    Field("gain_percent", "figure", "%", "gain over the first system: of throughput, or of the speed of responses"),
-    Field("gain_percent_low", "figure", "%", "low end of its interval"),
-    Field("gain_percent_high", "figure", "%", "high end of it"),
-    Field("iops_model_low", "figure", "1/s", "low end of where nine of ten devices lie; empty where it is not known"),
-    Field("iops_model_high", "figure", "1/s", "high end of it"),
-    Field("mean_model_low_ms", "figure", "ms", "low end of where the means of nine of ten devices lie"),
-    Field("mean_model_high_ms", "figure", "ms", "high end of it"),
-    Field("p50_model_low_ms", "figure", "ms", "low end of where the medians of nine of ten devices lie"),
-    Field("p50_model_high_ms", "figure", "ms", "high end of it"),
-    Field("p99_model_low_ms", "figure", "ms", "low end of where the 99th percentiles of nine of ten devices lie"),
-    Field("p99_model_high_ms", "figure", "ms", "high end of it"),
-    Field("model_error", "text", "", "from how many devices that is learnt, or why it is not known"),
+    Field("saturated", "flag", "", "whether the offered load exceeds the system's throughput"),
+    Field("gain_percent", "figure", "%", "speedup over the first system: of throughput, or of latency in open loops"),
+    Field("gain_percent_low", "figure", "%", "lower end of the speedup's interval"),
+    Field("gain_percent_high", "figure", "%", "upper end of the interval"),
+    Field("iops_model_low", "figure", "1/s", "lower end of the 90 % prediction interval for devices; empty if unknown"),
+    Field("iops_model_high", "figure", "1/s", "upper end of the interval"),
+    Field("mean_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of the mean for devices"),
+    Field("mean_model_high_ms", "figure", "ms", "upper end of the interval"),
+    Field("p50_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of the median for devices"),
+    Field("p50_model_high_ms", "figure", "ms", "upper end of the interval"),
+    Field("p99_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of p99 for devices"),
+    Field("p99_model_high_ms", "figure", "ms", "upper end of the interval"),
+    Field("model_error", "text", "", "number of devices behind this interval, or why it is unknown"),
 )
 """Columns of the table of predictions."""
 
@@ -102,40 +102,42 @@ class Predictions(Sequence[Prediction], Tabular):
         return iter(self._all)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
+        return format_repr(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns to print, and the cells as text."""
-        return shown(self)
+        return format_predictions(self)
 
     def rows(self) -> list[dict[str, Cell]]:
         """Returns a row for each prediction, with the columns of ``FIELDS``."""
-        return [asdict(one) for one in self._all]
+        return [asdict(prediction) for prediction in self._all]
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns all predictions as a JSON list with one per line."""
         return written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
 
 
-def predicted(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:
+def predict_all(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:
     """Predicts every environment on every system. Raises ``InputError`` outside the range of the tests."""
-    return Predictions(one for environment in environments for one in _on_all(environment, systems))
+    return Predictions(
+        prediction for environment in environments for prediction in _predict_on_all(environment, systems)
+    )
 
 
-def _on_all(environment: Environment, systems: Sequence[Characterization]) -> Iterator[Prediction]:
-    first: Found | None = None
+def _predict_on_all(environment: Environment, systems: Sequence[Characterization]) -> Iterator[Prediction]:
+    first: ResultWithEnds | None = None
     for system in systems:
         blend = system.model.blend(environment)
         error = error_of(environment, system, blend.kind)
         check_depth(environment, system)
         check_recorded(environment, system)
-        found = _with_interval(environment, system, blend, error)
-        gains = (None, None, None) if first is None else gain(environment, first, found)
-        first = first or found
-        yield _with_percentiles(environment, system, blend, found, gains)
+        result = _with_interval(environment, system, blend, error)
+        gains = (None, None, None) if first is None else gain(environment, first, result)
+        first = first or result
+        yield _with_percentiles(environment, system, blend, result, gains)
 
 
-def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> Found:
+def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> ResultWithEnds:
     """Returns the result, and the results with all rates reduced and increased by the error."""
     load, model = environment.load, system.model
     down, up = math.exp(-error), math.exp(error)
@@ -143,7 +145,7 @@ def _with_interval(environment: Environment, system: Characterization, blend: Bl
         # Without think time one point of the curve is sufficient, and errors are those of its throughput.
         iops = 1e9 / model.service_at_ns(blend, load.outstanding)
         mean_ns = load.outstanding / iops * 1e9
-        return Reached(iops, mean_ns), Reached(iops * down, mean_ns / down), Reached(iops * up, mean_ns / up)
+        return LoopResult(iops, mean_ns), LoopResult(iops * down, mean_ns / down), LoopResult(iops * up, mean_ns / up)
     rates: Rates = model.rates(blend)
     if isinstance(load, Open):
         return _with_arrivals(environment, system, rates, error)
@@ -151,53 +153,53 @@ def _with_interval(environment: Environment, system: Characterization, blend: Bl
         return tuple(  # type: ignore[return-value]
             _with_thinkers(environment, load, system, rates.scaled(factor)) for factor in (1.0, down, up)
         )
-    return reached(load, rates), reached(load, rates.scaled(down)), reached(load, rates.scaled(up))
+    return solve(load, rates), solve(load, rates.scaled(down)), solve(load, rates.scaled(up))
 
 
-def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> Reached:
+def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> LoopResult:
     """Solves clients that think, which leave the system idle as arrivals do, less so near its maximum; in a sequence of
     requests only for the first one."""
-    found = reached(load, rates)
-    share = min(1.0, found.iops / rates.most)
-    mean_ns = found.mean_ns * system.model.patience(environment, share) ** ((1 - share) / load.in_a_row)
-    elsewhere_ns = load.outstanding / found.iops * 1e9 - found.mean_ns
-    return Reached(load.outstanding / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
+    result = solve(load, rates)
+    share = min(1.0, result.iops / rates.most)
+    mean_ns = result.mean_ns * system.model.arrival_factor(environment, share) ** ((1 - share) / load.in_a_row)
+    elsewhere_ns = load.outstanding / result.iops * 1e9 - result.mean_ns
+    return LoopResult(load.outstanding / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
 
 
-def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
+def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> ResultWithEnds:
     """Solves an open loop from the closed loops' rates, corrected by the tests with arrivals. The error of a rate
     causes a larger error of the response time as the load approaches saturation."""
     load = environment.load
     assert isinstance(load, Open)
-    point = reached(load, rates)
+    point = solve(load, rates)
     most = rates.most
     share = load.rate_per_s / most
     apart = math.exp(error)
-    late = Reached(min(load.rate_per_s, most / apart), math.inf, saturated=True)
-    if isinstance(load, AsRecorded) and not point.saturated:
+    slow = LoopResult(min(load.rate_per_s, most / apart), math.inf, saturated=True)
+    if isinstance(load, TraceArrivals) and not point.saturated:
         return _as_recorded(environment, system, error, share)
     if point.saturated:
-        return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
-    mean_ns = point.mean_ns * system.model.patience(environment, share)
+        return point, slow, LoopResult(min(load.rate_per_s, most * apart), math.inf, saturated=True)
+    mean_ns = point.mean_ns * system.model.arrival_factor(environment, share)
     spread = math.exp(error_of(environment, system, OPEN) / (1 - share))
     if share * apart < SATURATED_SHARE:
-        late = Reached(point.iops, mean_ns * spread)
-    return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
+        slow = LoopResult(point.iops, mean_ns * spread)
+    return LoopResult(point.iops, mean_ns), slow, LoopResult(point.iops, mean_ns / spread)
 
 
-def _as_recorded(environment: Environment, system: Characterization, error: float, share: float) -> Found:
+def _as_recorded(environment: Environment, system: Characterization, error: float, share: float) -> ResultWithEnds:
     """Solves the arrivals of a trace. The effect of rate errors on response times is determined by repeating it with
     changed rates; the error of the tests with arrivals is added, as for random arrivals."""
-    patience = system.model.patience(environment, share)
-    assert isinstance(environment.load, AsRecorded)
+    factor = system.model.arrival_factor(environment, share)
+    assert isinstance(environment.load, TraceArrivals)
     classes, pieces = system.model.rates_of_classes(environment), environment.load.pieces
-    course, slow, fast = (in_course(pieces, classes, math.exp(by)) for by in (0.0, -error, error))
-    spread = math.exp(error_of(environment, system, OPEN) / (1 - share) + course.unsure)
+    course, slow, fast = (simulate_arrivals(pieces, classes, math.exp(change)) for change in (0.0, -error, error))
+    spread = math.exp(error_of(environment, system, OPEN) / (1 - share) + course.uncertainty)
     rate = environment.load.rate_per_s
     return (
-        Reached(rate, course.mean_ns * patience),
-        Reached(rate, slow.mean_ns * patience * spread),
-        Reached(rate, fast.mean_ns * patience / spread),
+        LoopResult(rate, course.mean_ns * factor),
+        LoopResult(rate, slow.mean_ns * factor * spread),
+        LoopResult(rate, fast.mean_ns * factor / spread),
     )
 
 
@@ -206,8 +208,8 @@ def error_of(environment: Environment, system: Characterization, kind: str) -> f
     if kind not in system.errors[MEAN]:
         few = len(system.residuals[MEAN].get(kind, ()))
         raise InputError(
-            f"{environment.name}: {few} environments like it ({kind}) were tested on {system.system}, too few for a "
-            f"90 % interval, which takes {ENOUGH}; characterize it to its end"
+            f"{environment.name}: {few} environments of this kind ({kind}) were tested on {system.system}; a "
+            f"90 % interval needs {ENOUGH}; complete the characterization"
         )
     return system.errors[MEAN][kind]
 
@@ -223,8 +225,8 @@ def check_depth(environment: Environment, system: Characterization) -> None:
     thinks = isinstance(load, Closed) and load.think_ns > 0
     if load.outstanding <= 0 or not (thinks or load.outstanding <= depths[-1]):
         raise InputError(
-            f"{environment.name}: depth: {load.outstanding:g} is outside the tests of {system.system}, "
-            f"which have {depths[0]:g} to {depths[-1]:g}"
+            f"{environment.name}: depth: {load.outstanding:g} is outside the tested range of {system.system}, "
+            f"{depths[0]:g} to {depths[-1]:g}"
         )
 
 
@@ -234,21 +236,21 @@ def check_recorded(environment: Environment, system: Characterization) -> None:
     recorded, held = environment.recorded, system.held_bytes
     if recorded is None or held == 0:
         return
-    caches = f"what caches of {system.system} hold, {format_bytes(held)}"
+    caches = f"the cache capacity of {system.system}, {format_bytes(held)}"
     if recorded.moved_bytes < STEADY_TIMES * held:
         raise InputError(
-            f"{environment.name}: moves {format_bytes(recorded.moved_bytes)}, less than twice {caches}: it is over "
-            "before the steady state that tests are of; replay it (headstack replay)"
+            f"{environment.name}: moves {format_bytes(recorded.moved_bytes)}, less than twice {caches}: it does not "
+            "reach the steady state of the tests; replay it (headstack replay)"
         )
     share = recorded.returning(held)
     if share > RETURNS_MAX:
         raise InputError(
-            f"{environment.name}: {100 * share:.0f} % of its blocks come back within {caches}, and in tests "
-            f"{100 * RETURNS_MAX:.0f} % at most; replay it (headstack replay)"
+            f"{environment.name}: {100 * share:.0f} % of its blocks are reused within {caches}; predictions "
+            f"cover {100 * RETURNS_MAX:.0f} % at most; replay it (headstack replay)"
         )
 
 
-def gain(environment: Environment, reference: Found, other: Found) -> Gain:
+def gain(environment: Environment, reference: ResultWithEnds, other: ResultWithEnds) -> Gain:
     """Returns the speedup of one system over another in percent, with its interval; errors of systems are taken as
     independent.
     """
@@ -262,24 +264,24 @@ def gain(environment: Environment, reference: Found, other: Found) -> Gain:
     return 100 * math.expm1(apart), 100 * math.expm1(apart - down), high
 
 
-def _logarithms(environment: Environment, found: Found) -> list[float]:
+def _logarithms(environment: Environment, result: ResultWithEnds) -> list[float]:
     """Returns the logarithms that speedups compare: of throughput, or of the inverse response time if arrivals
     determine the throughput.
     """
     if isinstance(environment.load, Open):
-        return [-math.inf if one.saturated else -math.log(one.mean_ns) for one in found]
-    return [math.log(one.iops) for one in found]
+        return [-math.inf if end.saturated else -math.log(end.mean_ns) for end in result]
+    return [math.log(end.iops) for end in result]
 
 
 def _with_percentiles(
     environment: Environment,
     system: Characterization,
     blend: Blend,
-    found: Found,
+    result: ResultWithEnds,
     gains: Gain,
 ) -> Prediction:
-    point, slow, fast = found
-    median, p99 = _percentiles(environment, system, blend, found)
+    point, slow, fast = result
+    median, p99 = _percentiles(environment, system, blend, result)
     return Prediction(
         system.system,
         environment.name,
@@ -299,56 +301,58 @@ def _with_percentiles(
     )
 
 
-def _percentiles(environment: Environment, system: Characterization, blend: Blend, found: Found) -> Told:
+def _percentiles(
+    environment: Environment, system: Characterization, blend: Blend, result: ResultWithEnds
+) -> PercentileEnds:
     """Returns the median and the 99th percentile, each with its interval, in ms."""
-    point, slow, _ = found
+    point, slow, _ = result
     load, model = environment.load, system.model
     if isinstance(load, Staged) or point.saturated:
         return (None, None, None), (None, None, None)
-    alone, share = 0.0, 0.0
+    open_share, share = 0.0, 0.0
     if isinstance(load, Open) or load.think_ns > 0 or load.processors is not None:
         share = min(1.0, point.iops / model.rates(blend).most)
-        alone = 1.0 if isinstance(load, Open) else (1 - share) / load.in_a_row
-    told: dict[str, Ends] = {}
-    for figure, one in model.percentiles(environment, blend, point, alone, share).items():
-        error = one.unsure * (
+        open_share = 1.0 if isinstance(load, Open) else (1 - share) / load.in_a_row
+    percentiles: dict[str, Ends] = {}
+    for figure, percentile in model.percentiles(environment, blend, point, open_share, share).items():
+        error = percentile.uncertainty * (
             system.errors[figure][OPEN] / (1 - share) if isinstance(load, Open) else system.errors[figure][blend.kind]
         )
-        time_ms, spread = point.mean_ns * math.exp(one.ratio) / 1e6, math.exp(error)
-        told[figure] = (time_ms, time_ms / spread, None if slow.saturated else time_ms * spread)
-    if isinstance(load, AsRecorded):
-        return _percentiles_as_recorded(environment, system, blend, point, told)
-    return told["p50"], told["p99"]
+        time_ms, spread = point.mean_ns * math.exp(percentile.ratio) / 1e6, math.exp(error)
+        percentiles[figure] = (time_ms, time_ms / spread, None if slow.saturated else time_ms * spread)
+    if isinstance(load, TraceArrivals):
+        return _percentiles_as_recorded(environment, system, blend, point, percentiles)
+    return percentiles["p50"], percentiles["p99"]
 
 
 def _percentiles_as_recorded(
-    environment: Environment, system: Characterization, blend: Blend, point: Reached, at_random: dict[str, Ends]
-) -> Told:
+    environment: Environment, system: Characterization, blend: Blend, point: LoopResult, at_random: dict[str, Ends]
+) -> PercentileEnds:
     """Returns percentiles of a trace by the queue depths that its requests meet. Tests with random arrivals include
     effects that depths lack, such as requests that a scheduler delays when more arrive: intervals cover both."""
     load = environment.load
-    assert isinstance(load, AsRecorded)
+    assert isinstance(load, TraceArrivals)
     left = 1 - load.rate_per_s / system.model.rates(blend).most
-    course = in_course(load.pieces, system.model.rates_of_classes(environment))
-    told = {}
-    for figure, one in system.model.percentiles_in_course(blend, course.depths).items():
-        spread = math.exp(one.unsure * system.errors[figure][OPEN] / left + course.unsure)
-        time_ms = point.mean_ns * math.exp(one.ratio) / 1e6
+    course = simulate_arrivals(load.pieces, system.model.rates_of_classes(environment))
+    percentiles = {}
+    for figure, percentile in system.model.percentiles_by_depth(blend, course.depths).items():
+        spread = math.exp(percentile.uncertainty * system.errors[figure][OPEN] / left + course.uncertainty)
+        time_ms = point.mean_ns * math.exp(percentile.ratio) / 1e6
         _, low_ms, high_ms = at_random[figure]
         assert low_ms is not None
         assert high_ms is not None
-        told[figure] = (time_ms, min(low_ms, time_ms / spread), max(high_ms, time_ms * spread))
-    return told["p50"], told["p99"]
+        percentiles[figure] = (time_ms, min(low_ms, time_ms / spread), max(high_ms, time_ms * spread))
+    return percentiles["p50"], percentiles["p99"]
 
 
-def _ms(reached: Reached) -> float | None:
+def _ms(reached: LoopResult) -> float | None:
     return None if reached.saturated else reached.mean_ns / 1e6
 
 
 def load_text(environment: Environment) -> str:
     """Formats the load for people."""
     match environment.load:
-        case AsRecorded(rate_per_s):
+        case TraceArrivals(rate_per_s):
             return f"as recorded, {rate_per_s:.4g}/s"
         case Closed(outstanding, think_ns):
             return f"{outstanding:g} clients" if think_ns > 0 else f"depth {outstanding:g}"

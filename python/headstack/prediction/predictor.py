@@ -27,15 +27,15 @@ from headstack.measurement.access import Access
 from headstack.measurement.measurement import is_target
 from headstack.prediction import characterization
 from headstack.prediction.characterization import Characterization, hash_of
-from headstack.prediction.composed import Layout, member_of
+from headstack.prediction.composition import Layout, member_of
+from headstack.prediction.device_tests import MEASURED, TIME, measure_device
 from headstack.prediction.devices import with_devices
 from headstack.prediction.environment import Environment, Open
 from headstack.prediction.grid import FULL, Axes, Progress
-from headstack.prediction.kept import folder_of, kept_tests
 from headstack.prediction.loading import load_environment
-from headstack.prediction.measured import MEASURED, TIME, measured
 from headstack.prediction.prediction import Prediction
-from headstack.prediction.predictions import Cell, Predictions, predicted
+from headstack.prediction.predictions import Cell, Predictions, predict_all
+from headstack.prediction.stored_tests import folder_of, open_stored_tests
 from headstack.simulation.runs import Swept, changed, first_spec, loaded, several, texts
 from headstack.traces.traces import Trace
 
@@ -82,34 +82,38 @@ def characterize(
     """
     if not is_target(system):
         if access is not None or time is not None:
-            raise InputError(f"{system}: is simulated; access and time are of real files and devices")
-        return _kept(_changed(system, options), axes, direct, None, progress)
+            raise InputError(f"{system}: is simulated; access and time apply only to real files and devices")
+        return _load_or_make(_with_options(system, options), axes, direct, None, progress)
     for name in options:
-        raise InputError("a real target has its own; leave the option out", key=name)
+        raise InputError("does not apply to real targets; leave the option out", key=name)
     if direct:
-        raise InputError("is of arrays that are simulated; leave the option out", key="direct")
+        raise InputError("applies only to simulated arrays; leave the option out", key="direct")
     tests = MEASURED if axes == FULL else axes
-    return measured(os.fspath(system), access or Access(), time or TIME, tests, progress)  # type: ignore[arg-type]
+    return measure_device(os.fspath(system), access or Access(), time or TIME, tests, progress)  # type: ignore[arg-type]
 
 
-def _kept(system: Drive | Array, axes: Axes, direct: bool, store: Store, progress: Progress | None) -> Characterization:
+def _load_or_make(
+    system: Drive | Array, axes: Axes, direct: bool, store: Store, progress: Progress | None
+) -> Characterization:
     """Returns the stored characterization, or makes and stores it."""
-    kept = folder_of(store) / f"{hash_of(system, axes, direct)}.json"
-    if kept.is_file():
-        return replace(Characterization.load(kept), system=system.name)
+    path = folder_of(store) / f"{hash_of(system, axes, direct)}.json"
+    if path.is_file():
+        return replace(Characterization.load(path), system=system.name)
     make = partial(characterization.characterize, system)
     layout = Layout.of(system) if isinstance(system, Array) and not direct else None
     if isinstance(system, Array) and layout is not None:
-        make = partial(characterization.compose, system, layout, _kept(member_of(system), axes, False, store, None))
-    with kept_tests(kept.with_suffix("")) as tests:
+        make = partial(
+            characterization.compose, system, layout, _load_or_make(member_of(system), axes, False, store, None)
+        )
+    with open_stored_tests(path.with_suffix("")) as tests:
         made = make(axes, tests, progress)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_all([(kept, made.to_json)])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_all([(path, made.to_json)])
         tests.remove()
     return made
 
 
-def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
+def _with_options(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
     """Returns the system with changed values, which its name includes."""
     allowed = {option.name: option for option in CHANGEABLE}
     chosen: dict[str, str] = {}
@@ -117,17 +121,19 @@ def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[st
         if name not in allowed:
             raise InputError(f"is not an option of a system; allowed: {', '.join(sorted(allowed))}", key=name)
         if len(texts(value)) != 1:
-            raise InputError("several values; a characterization is of one system", key=name)
+            raise InputError("has several values; a characterization describes one system", key=name)
         chosen[name] = texts(value)[0]
-    found = changed(loaded(system, {name: [text] for name, text in chosen.items()})[0], chosen)
+    changed_system = changed(loaded(system, {name: [text] for name, text in chosen.items()})[0], chosen)
     if not chosen:
-        return found
-    spec = first_spec(found, None)
+        return changed_system
+    spec = first_spec(changed_system, None)
     spec = applied(spec, chosen)
-    called = ",".join([found.name, *(f"{name}={text}" for name, text in chosen.items())])
-    if isinstance(found, Drive):
-        return Drive(called, spec["system"]["drive"][found.kind], span=found.span, kind=found.kind)
-    return Array(called, spec["system"]["array"], span=found.span)
+    called = ",".join([changed_system.name, *(f"{name}={text}" for name, text in chosen.items())])
+    if isinstance(changed_system, Drive):
+        return Drive(
+            called, spec["system"]["drive"][changed_system.kind], span=changed_system.span, kind=changed_system.kind
+        )
+    return Array(called, spec["system"]["array"], span=changed_system.span)
 
 
 def predict(
@@ -152,10 +158,12 @@ def predict(
     ...
     FileNotFoundError: ...
     """
-    asked = _each(systems, Characterization)
-    tested = [characterization_of(system, progress) for system in asked]
-    loaded = at_loads([load_environment(one) for one in _each(environments, Environment, Trace)], depth, rate)
-    return with_devices(loaded, asked, predicted(loaded, tested))
+    named_systems = _each(systems, Characterization)
+    tested = [characterization_of(system, progress) for system in named_systems]
+    loaded = at_loads(
+        [load_environment(environment) for environment in _each(environments, Environment, Trace)], depth, rate
+    )
+    return with_devices(loaded, named_systems, predict_all(loaded, tested))
 
 
 def at_loads(
@@ -167,9 +175,9 @@ def at_loads(
     if depth is not None and rate is not None:
         raise InputError("depth, rate: only one of them can be given")
     if depth is not None:
-        return [one.at_depth(value) for one in environments for value in _numbers(depth)]
+        return [environment.at_depth(value) for environment in environments for value in _numbers(depth)]
     if rate is not None:
-        return [one.at_rate(value) for one in environments for value in _numbers(rate)]
+        return [environment.at_rate(value) for environment in environments for value in _numbers(rate)]
     return list(environments)
 
 
@@ -177,8 +185,8 @@ def _numbers(values: float | Iterable[float]) -> list[float]:
     return [float(values)] if isinstance(values, int | float) else [float(value) for value in values]
 
 
-def _each(given: Any, *single: type) -> list[Any]:
-    return [given] if isinstance(given, single) else several(given)
+def _each(values: Any, *single: type) -> list[Any]:
+    return [values] if isinstance(values, single) else several(values)
 
 
 def characterization_of(
@@ -190,9 +198,9 @@ def characterization_of(
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
     if is_target(system):
-        raise InputError(f"{system}: is a real file or device; headstack characterize {system} tests it first")
+        raise InputError(f"{system}: is a real file or device; run headstack characterize {system} first")
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
-    return _kept(loaded_system, axes, False, store, progress)
+    return _load_or_make(loaded_system, axes, False, store, progress)
 
 
 def predicted_rows(
@@ -205,28 +213,30 @@ def predicted_rows(
     """Returns the rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``,
     and ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``,
     with one value or several. Characterizations are kept in ``store``."""
-    given = dict(settings or {})
-    for name in given:
+    swept = dict(settings or {})
+    for name in swept:
         if name not in ("depth", "rate"):
-            raise InputError(f"settings.{name}: is not a setting of predictions; depth or rate is allowed")
-    loads = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
+            raise InputError(f"settings.{name}: is not a setting of predictions; allowed: depth, rate")
+    loads = {name: [number(name, text) for text in texts(value)] for name, value in swept.items()}
     named = list(systems)
     tested = []
     for place, system in enumerate(named):
-        told = None if progress is None else partial(_tell, progress, place, len(named))
-        tested.append(characterization_of(system, told, store=store))
-    asked = at_loads([load_environment(one) for one in environments], loads.get("depth"), loads.get("rate"))
+        report = None if progress is None else partial(_report_share, progress, place, len(named))
+        tested.append(characterization_of(system, report, store=store))
+    environments_at_loads = at_loads(
+        [load_environment(environment) for environment in environments], loads.get("depth"), loads.get("rate")
+    )
     rows = []
-    for environment in asked:
+    for environment in environments_at_loads:
         load = environment.load
         keys: dict[str, Cell] = {
             "workload": environment.name,
             "depth": None if isinstance(load, Open) else load.outstanding,
             "rate_per_s": load.rate_per_s if isinstance(load, Open) else None,
         }
-        rows += [keys | row for row in predicted([environment], tested).rows()]
+        rows += [keys | row for row in predict_all([environment], tested).rows()]
     return rows
 
 
-def _tell(progress: Progress, place: int, of: int, share: float) -> None:
-    progress((place + share) / of)
+def _report_share(progress: Progress, place: int, total: int, share: float) -> None:
+    progress((place + share) / total)

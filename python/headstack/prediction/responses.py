@@ -23,7 +23,7 @@ from headstack.prediction.percentiles import (
     Part,
     Percentile,
     Percentiles,
-    of_mixture,
+    mixture_percentiles,
     part,
 )
 
@@ -35,7 +35,7 @@ FIRST = [(0, 1.0)]
 
 
 @dataclass(frozen=True)
-class Alike:
+class MixturePart:
     """Requests with the response times of one kind of test: the table, and positions whose weights sum to their
     share."""
 
@@ -56,25 +56,27 @@ class Responses:
         """For each percentile, and each test of random reads and writes, the logarithm of its ratio to the
         mixture's."""
 
-    def ratios(self, alike: Sequence[Alike], depths: Sequence[tuple[int, float]]) -> Percentiles:
+    def ratios(self, alike: Sequence[MixturePart], depths: Sequence[tuple[int, float]]) -> Percentiles:
         """Returns the percentiles between two depths of the tests, or at one."""
         depth = self._depths[depths[-1][0]]
         parts: list[Part] = []
         mean = 0.0
-        for one in alike:
-            share = sum([weight for _, weight in one.terms])
+        for component in alike:
+            share = sum([weight for _, weight in component.terms])
             # Mean times per request of all classes: in a closed loop, response times scale with all of them.
             terms = [
                 (at + index, mass * weight * self._depths[index] / depth)
                 for index, mass in depths
-                for at, weight in one.terms
+                for at, weight in component.terms
             ]
-            times = [sum([weight * level[at] for at, weight in terms]) / share for level in self._times[one.table]]
+            times = [
+                sum([weight * level[at] for at, weight in terms]) / share for level in self._times[component.table]
+            ]
             parts.append(part(share, times))
-            time_ns = self._tables[one.table].time_ns
+            time_ns = self._tables[component.table].time_ns
             mean += sum([weight * time_ns[at] for at, weight in terms])
         # One pass computes all of them; they are separated again.
-        logs = of_mixture(parts, ALL_AROUND)
+        logs = mixture_percentiles(parts, ALL_AROUND)
         return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
 
     @staticmethod
@@ -82,17 +84,19 @@ class Responses:
         below, at_level, above = (logs[ALL_AROUND.index(level)] for level in around)
         return Percentile(at_level - log(mean), max(UNCERTAINTY_MIN, (above - below) / 2))
 
-    def at_depth(self, alike: Sequence[Alike], factor: Terms, depth: float) -> Percentiles:
+    def at_depth(self, alike: Sequence[MixturePart], factor: Terms, depth: float) -> Percentiles:
         """Returns the percentiles of a closed loop."""
         around = self._around(depth)
         return {
-            name: one._replace(
-                ratio=one.ratio + sum([mass * self._factor(name, factor, index) for index, mass in around])
+            name: percentile._replace(
+                ratio=percentile.ratio + sum([mass * self._factor(name, factor, index) for index, mass in around])
             )
-            for name, one in self.ratios(alike, around).items()
+            for name, percentile in self.ratios(alike, around).items()
         }
 
-    def in_course(self, alike: Sequence[Alike], factor: Terms, depths: Sequence[tuple[int, float]]) -> Percentiles:
+    def percentiles_by_depth(
+        self, alike: Sequence[MixturePart], factor: Terms, depths: Sequence[tuple[int, float]]
+    ) -> Percentiles:
         """Returns the percentiles of requests by queue depth on arrival, as a mixture of the closed loops tested at
         these depths. Above the deepest test, times grow in proportion."""
         masses: dict[tuple[int, int], float] = {}
@@ -105,17 +109,19 @@ class Responses:
         mean = 0.0
         for (index, over), mass in masses.items():
             slower = self._depths[index] * 2 ** (over / 2)
-            for one in alike:
-                share = sum([weight for _, weight in one.terms])
-                terms = [(at + index, weight * slower) for at, weight in one.terms]
-                times = [sum([weight * level[at] for at, weight in terms]) / share for level in self._times[one.table]]
+            for component in alike:
+                share = sum([weight for _, weight in component.terms])
+                terms = [(at + index, weight * slower) for at, weight in component.terms]
+                times = [
+                    sum([weight * level[at] for at, weight in terms]) / share for level in self._times[component.table]
+                ]
                 parts.append(part(share * mass, times))
-                time_ns = self._tables[one.table].time_ns
+                time_ns = self._tables[component.table].time_ns
                 mean += mass * sum([weight * time_ns[at] for at, weight in terms])
-        logs = of_mixture(parts, ALL_AROUND)
+        logs = mixture_percentiles(parts, ALL_AROUND)
         return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
 
-    def of_arrivals(self, alike: Sequence[Alike]) -> Percentiles:
+    def of_arrivals(self, alike: Sequence[MixturePart]) -> Percentiles:
         """Returns the percentiles of an open loop."""
         return self.ratios(alike, FIRST)
 
@@ -136,22 +142,22 @@ class Responses:
         return [(len(self._depths) - 1, 1.0)]
 
     def _factors(self) -> dict[str, list[float]]:
-        found = {name: [0.0] * len(self._mixed.time_ns) for name in FIGURES}
+        factors = {name: [0.0] * len(self._mixed.time_ns) for name in FIGURES}
         for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
             align, random, read, size, range_ = at
             if random < 1:
                 continue
             ratios = self.ratios(self._classes(align, read, size, range_), [(self._depths.index(depth), 1.0)])
             for name, level in FIGURES.items():
-                found[name][place] = _shape(self._mixed, place, level) - ratios[name].ratio
-        return found
+                factors[name][place] = _shape(self._mixed, place, level) - ratios[name].ratio
+        return factors
 
-    def _classes(self, align: float, read: float, size: float, range_: float) -> list[Alike]:
+    def _classes(self, align: float, read: float, size: float, range_: float) -> list[MixturePart]:
         """Returns random reads and writes, as in a test of both."""
         shares = [(is_read, share) for is_read, share in ((1.0, read), (0.0, 1 - read)) if share > 0]
         first = self._depths[0]
         return [
-            Alike(RANDOM, [(self._random.place(align, is_read, size, range_, first), share)])
+            MixturePart(RANDOM, [(self._random.place(align, is_read, size, range_, first), share)])
             for is_read, share in shares
         ]
 

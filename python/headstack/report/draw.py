@@ -19,7 +19,7 @@ from headstack.report.drawing import (
     known_values,
     legend_rows,
     series_name,
-    tinted,
+    tint,
 )
 from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Table
 from headstack.report.figures import Figure as Data
@@ -50,11 +50,11 @@ def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
                 if labelled:
                     label_points(figure.axes[0], labelled)
             case Grid():
-                figure = _grid(data)
+                figure = _draw_grid(data)
             case Heat():
-                figure = _heat(data)
+                figure = _draw_heat(data)
             case Table():
-                figure = _table(data)
+                figure = _draw_table(data)
     if path is not None:
         save(figure, path)
     return figure
@@ -64,14 +64,14 @@ def draw_stacked(
     figures: Sequence[Lines | Bars], path: str | os.PathLike[str] | None = None, caption: str = ""
 ) -> Figure:
     """Draws several figures in one picture, the first on top, above a caption; writes it if a path is given."""
-    prepared = with_looks([with_axes(one) for one in figures])
-    shown = [one for one in prepared if isinstance(one, Lines | Bars)]
-    sizes = [_size(one) for one in shown]
+    prepared = with_looks([with_axes(figure) for figure in figures])
+    shown = [data for data in prepared if isinstance(data, Lines | Bars)]
+    sizes = [_size(data) for data in shown]
     with mpl.rc_context(STYLE):
         size = max(width for width, _ in sizes), sum(height for _, height in sizes)
         figure = Figure(figsize=size, layout="constrained")
         parts = figure.subfigures(len(shown), 1, squeeze=False, height_ratios=[height for _, height in sizes])
-        labelled = [_draw_into(part, one) for part, one in zip(parts[:, 0], shown, strict=True)]
+        labelled = [_draw_into(part, data) for part, data in zip(parts[:, 0], shown, strict=True)]
         if caption:
             figure.supxlabel(caption, x=0.012, ha="left", fontsize=7.5, color=FAINT)
         for part, drawn in zip(parts[:, 0], labelled, strict=True):
@@ -94,7 +94,7 @@ def _draw_into(canvas: Canvas, data: Lines | Bars) -> list[tuple[Series, str]]:
     """Draws a figure; returns the series whose points are to be labelled, with their colours."""
     if isinstance(data, Lines):
         return draw_lines(canvas, data)
-    _bars(canvas, data)
+    _draw_bars(canvas, data)
     return []
 
 
@@ -106,7 +106,7 @@ def _side_by_side(data: Bars) -> int:
     return 1 if data.stacked or is_alone(data) else len(data.series)
 
 
-def _bars(canvas: Canvas, data: Bars) -> None:
+def _draw_bars(canvas: Canvas, data: Bars) -> None:
     beside_each_other = _side_by_side(data)
     axes = canvas.add_subplot()
     width = 0.62 if beside_each_other == 1 else 0.82 / beside_each_other
@@ -133,9 +133,9 @@ def _bars(canvas: Canvas, data: Bars) -> None:
             name.set(rotation=30, ha="right", rotation_mode="anchor")
     axes.set_ylabel(data.y.label)
     if data.y.log:
-        known = known_values(data.series, "y", "low", "high")
-        dress_axis(axes.yaxis, data.y, known)
-        axes.set_ylim(bottom=10 ** math.floor(math.log10(0.75 * min(known, default=1.0))))
+        values = known_values(data.series, "y", "low", "high")
+        dress_axis(axes.yaxis, data.y, values)
+        axes.set_ylim(bottom=10 ** math.floor(math.log10(0.75 * min(values, default=1.0))))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.grid(axis="y", zorder=0)
     head_and_foot(canvas, data.title, data.note, len(data.series) > 1 and not is_alone(data), data.says)
@@ -144,28 +144,31 @@ def _bars(canvas: Canvas, data: Bars) -> None:
 # Grids, maps and tables.
 
 
-def _grid(data: Grid) -> Figure:
+def _draw_grid(data: Grid) -> Figure:
     if not data.rows or not data.columns:
-        return _nothing(data)
+        return _draw_empty(data)
     values = [[math.nan if value is None else value for value in row] for row in data.values]
-    known = [value for row in values for value in row if not math.isnan(value)] or [0.0]
+    present = [value for row in values for value in row if not math.isnan(value)] or [0.0]
     wide = 2.2 + max((len(name) for name in data.rows), default=0) * 0.075 + 0.95 * len(data.columns)
     figure = Figure(figsize=(max(5.0, wide), 1.7 + 0.45 * len(data.rows)), layout="constrained")
     axes = figure.add_subplot()
-    norm: Normalize = Normalize(min(known), max(known) or 1.0)
-    shades = LinearSegmentedColormap.from_list("more", ["#ffffff", tinted(COLOURS[0])])
+    norm: Normalize = Normalize(min(present), max(present) or 1.0)
+    shades = LinearSegmentedColormap.from_list("more", ["#ffffff", tint(COLOURS[0])])
     if data.signed:
-        most = max(map(abs, known)) or 1.0
+        most = max(map(abs, present)) or 1.0
         norm = TwoSlopeNorm(0, -most, most)
-        shades = LinearSegmentedColormap.from_list("both", [tinted(COLOURS[1]), "#ffffff", tinted(COLOURS[0])])
+        shades = LinearSegmentedColormap.from_list("both", [tint(COLOURS[1]), "#ffffff", tint(COLOURS[0])])
     axes.imshow(values, aspect="auto", cmap=shades, norm=norm)
-    of_ours, of_others = _decimals(known), _decimals([v for row in data.published for v in row if v is not None])
+    decimals, published_decimals = (
+        _decimals(present),
+        _decimals([v for row in data.published for v in row if v is not None]),
+    )
     for row, cells in enumerate(values):
         for column, value in enumerate(cells):
             published = data.published[row][column] if data.published else None
-            said = "" if math.isnan(value) else f"{value:,.{of_ours}f}"
-            below = "" if published is None else f"\n({published:,.{of_others}f})"
-            axes.text(column, row, said + below, ha="center", va="center", fontsize=8.5, linespacing=1.1)
+            text = "" if math.isnan(value) else f"{value:,.{decimals}f}"
+            below = "" if published is None else f"\n({published:,.{published_decimals}f})"
+            axes.text(column, row, text + below, ha="center", va="center", fontsize=8.5, linespacing=1.1)
     axes.set_xticks(range(len(data.columns)), data.columns)
     axes.set_yticks(range(len(data.rows)), data.rows)
     axes.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
@@ -177,7 +180,7 @@ def _grid(data: Grid) -> Figure:
     return figure
 
 
-def _nothing(data: Grid | Table) -> Figure:
+def _draw_empty(data: Grid | Table) -> Figure:
     """Draws a figure that has no cells."""
     figure = Figure(figsize=(5.0, 1.7), layout="constrained")
     axes = figure.add_subplot()
@@ -198,15 +201,15 @@ def _published_note(data: Grid) -> str:
     return f"{data.note} In parentheses: as published.".strip() if data.published else data.note
 
 
-def _heat(data: Heat) -> Figure:
+def _draw_heat(data: Heat) -> Figure:
     figure = Figure(figsize=(8.4, 5.0), layout="constrained")
     axes = figure.add_subplot()
-    known = [value for row in data.values for value in row if value] or [1.0]
-    is_log = min(known) > 0 and max(known) > LOG_MAP_RATIO * min(known)
-    low = min(known) if is_log else min(0.0, *known)
+    present = [value for row in data.values for value in row if value] or [1.0]
+    is_log = min(present) > 0 and max(present) > LOG_MAP_RATIO * min(present)
+    low = min(present) if is_log else min(0.0, *present)
     scale = LogNorm if is_log else Normalize
     # Starts from a tint, so that a single request is visible.
-    shades = LinearSegmentedColormap.from_list("heat", [tinted(COLOURS[0], 0.3), COLOURS[0], "#0c1f33"])
+    shades = LinearSegmentedColormap.from_list("heat", [tint(COLOURS[0], 0.3), COLOURS[0], "#0c1f33"])
     cells = [[value or math.nan for value in row] for row in data.values]
     edges = [
         _edges(axis, reach, count)
@@ -215,7 +218,7 @@ def _heat(data: Heat) -> Figure:
             (data.y, data.y_range, len(data.values)),
         )
     ]
-    norm = scale(low, max(known) if max(known) > low else low + 1)
+    norm = scale(low, max(present) if max(present) > low else low + 1)
     image = axes.pcolormesh(*edges, cells, cmap=shades, norm=norm, rasterized=True)
     for axis, set_scale, label in (
         (data.x, axes.set_xscale, axes.set_xlabel),
@@ -239,9 +242,9 @@ def _edges(axis: Axis, reach: tuple[float, float], count: int) -> list[float]:
     return [low + (high - low) * step / count for step in range(count + 1)]
 
 
-def _table(data: Table) -> Figure:
+def _draw_table(data: Table) -> Figure:
     if not data.columns:
-        return _nothing(data)
+        return _draw_empty(data)
     texts = [[_cell(value) for value in row] for row in data.rows]
     widths = [2 + max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
     figure = Figure(figsize=(max(4.0, 0.085 * sum(widths) + 0.3 * len(widths)), 1.0 + 0.24 * len(texts)))

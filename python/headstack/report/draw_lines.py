@@ -53,7 +53,7 @@ def draw_lines(canvas: Canvas, data: Lines) -> list[tuple[Series, str]]:
     """Draws a figure of lines; returns the series whose points have labels, with their colours. Labels are placed after
     the whole picture is drawn."""
     axes = canvas.add_subplot()
-    percents = [x for one in data.series for x in one.x if x is not None]
+    percents = [x for line in data.series for x in line.x if x is not None]
     labelled = []
     for series in data.series:
         placed = replace(series, x=_nines_of(series.x, percents)) if data.x_is_percentile else series
@@ -73,12 +73,14 @@ def draw_lines(canvas: Canvas, data: Lines) -> list[tuple[Series, str]]:
     axes.grid(axis="both", zorder=0)
     ours = {series.name for series in data.series if not series.published}
     if any(series.published and series.name in ours for series in data.series):
-        said = published_marks(data)
+        published_look = published_marks(data)
         mark: Look = {"marker": "o", "mfc": "white", "mec": FAINT, "mew": 1.3, "ms": 7, "ls": ""}
         rule: Look = {"color": FAINT, "ls": RULE, "lw": 1.6}
-        axes.plot([], [], label=f"{said}: as published", **(mark if said.startswith("open") else rule))
-    for kind, says in data.key:
-        axes.plot([], [], label=says, color=FAINT, **_mark_look(kind, "o", FAINT))
+        axes.plot(
+            [], [], label=f"{published_look}: as published", **(mark if published_look.startswith("open") else rule)
+        )
+    for kind, meaning in data.key:
+        axes.plot([], [], label=meaning, color=FAINT, **_mark_look(kind, "o", FAINT))
     has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series) or bool(data.key)
     head_and_foot(canvas, data.title, data.note, has_names, data.says)
     return labelled
@@ -86,10 +88,10 @@ def draw_lines(canvas: Canvas, data: Lines) -> list[tuple[Series, str]]:
 
 def published_marks(data: Lines) -> str:
     """Describes how published values with the names of our series are drawn."""
-    ours = {one.name for one in data.series if not one.published}
-    twins = [one for one in data.series if one.published and one.name in ours]
-    points = any(x is not None and y is not None for one in twins for x, y in zip(one.x, one.y, strict=True))
-    rules = any(x is None or y is None for one in twins for x, y in zip(one.x, one.y, strict=True))
+    ours = {line.name for line in data.series if not line.published}
+    published = [line for line in data.series if line.published and line.name in ours]
+    points = any(x is not None and y is not None for line in published for x, y in zip(line.x, line.y, strict=True))
+    rules = any(x is None or y is None for line in published for x, y in zip(line.x, line.y, strict=True))
     return " and ".join(["open marks"] * points + ["dotted rules"] * rules)
 
 
@@ -100,7 +102,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
         for values in (series.x, series.y, series.low, series.high)
     )
     label = series_name(series)
-    has_twin = series.published and any(one.name == series.name and not one.published for one in data.series)
+    has_twin = series.published and any(line.name == series.name and not line.published for line in data.series)
     if series.mark is not None:
         at = (f"{figure_text(value)}{unit_of(axis)}" for value, axis in zip(series.mark, (data.x, data.y), strict=True))
         label += f": knee at {'≤ ' if series.mark_at_most else ''}{', '.join(at)}"
@@ -152,16 +154,16 @@ def _draw_points(axes: Axes, series: Series, label: str, data: Lines) -> None:
     on top.
     """
     colour, marker = colour_of(series), MARKERS[series.shape]
-    is_crowd = sum(len(one.marks) for one in data.series) > POINTS_MAX
-    depth = 0.3 * [one.name for one in data.series].index(series.name) / len(data.series)
+    is_crowd = sum(len(line.marks) for line in data.series) > POINTS_MAX
+    depth = 0.3 * [line.name for line in data.series].index(series.name) / len(data.series)
     axes.plot([], [], label=label, color=colour, **_mark_look("full", marker, colour))
     labels = series.labels or [""] * len(series.x)
     for kind in MARKS:
         for is_small in (True, False):
             points = [
                 (x, y)
-                for x, y, of, text in zip(series.x, series.y, series.marks, labels, strict=True)
-                if of == kind and (is_crowd and not text) == is_small and x is not None and y is not None
+                for x, y, mark, text in zip(series.x, series.y, series.marks, labels, strict=True)
+                if mark == kind and (is_crowd and not text) == is_small and x is not None and y is not None
             ]
             if points:
                 look = _mark_look(kind, marker, colour) | ({"ms": SMALL, "mew": 0.8} if is_small else {})

@@ -23,70 +23,74 @@ def finite(figure: Figure) -> Figure:
     match figure:
         case Lines():
             limits = [limit for limit in figure.limits if math.isfinite(limit.value)]
-            missing = sum(map(_missing, figure.series)) + len(figure.limits) - len(limits)
-            series = [_finite_series(one) for one in figure.series]
-            return _noted(replace(figure, series=series, limits=limits), missing)
+            missing = sum(map(_count_non_finite, figure.series)) + len(figure.limits) - len(limits)
+            series = [_finite_series(line) for line in figure.series]
+            return _with_note(replace(figure, series=series, limits=limits), missing)
         case Bars():
-            series = [_finite_series(one) for one in figure.series]
-            return _noted(replace(figure, series=series), sum(map(_missing, figure.series)))
+            series = [_finite_series(bars) for bars in figure.series]
+            return _with_note(replace(figure, series=series), sum(map(_count_non_finite, figure.series)))
         case Grid():
-            missing = sum(_is_wrong(value) for row in (*figure.values, *figure.published) for value in row)
-            values, published = ([[_known(v) for v in row] for row in of] for of in (figure.values, figure.published))
-            return _noted(replace(figure, values=values, published=published), missing)
+            missing = sum(_is_non_finite(value) for row in (*figure.values, *figure.published) for value in row)
+            values, published = (
+                [[_finite_or_none(v) for v in row] for row in rows] for rows in (figure.values, figure.published)
+            )
+            return _with_note(replace(figure, values=values, published=published), missing)
         case Heat():
-            missing = sum(_is_wrong(value) for row in figure.values for value in row)
-            cells = [[0.0 if _is_wrong(value) else value for value in row] for row in figure.values]
-            x, y = _range(figure.x_range), _range(figure.y_range)
+            missing = sum(_is_non_finite(value) for row in figure.values for value in row)
+            cells = [[0.0 if _is_non_finite(value) else value for value in row] for row in figure.values]
+            x, y = _widen_range(figure.x_range), _widen_range(figure.y_range)
             cells = cells if cells and cells[0] else [[0.0]]
-            return _noted(replace(figure, values=cells, x_range=x, y_range=y), missing)
+            return _with_note(replace(figure, values=cells, x_range=x, y_range=y), missing)
         case Table():
-            missing = sum(_is_wrong(cell) for row in figure.rows for cell in row)
-            return _noted(replace(figure, rows=[[_cell(cell) for cell in row] for row in figure.rows]), missing)
+            missing = sum(_is_non_finite(cell) for row in figure.rows for cell in row)
+            return _with_note(
+                replace(figure, rows=[[_finite_cell(cell) for cell in row] for row in figure.rows]), missing
+            )
 
 
-def _noted(figure: Some, missing: int) -> Some:
+def _with_note(figure: Some, missing: int) -> Some:
     if not missing:
         return figure
-    said = f"{missing:,} {'value is' if missing == 1 else 'values are'} not finite, and left out."
-    return replace(figure, note=f"{figure.note} {said}".strip())
+    sentence = f"{missing:,} {'value is' if missing == 1 else 'values are'} not finite, and left out."
+    return replace(figure, note=f"{figure.note} {sentence}".strip())
 
 
-def _is_wrong(value: Cell) -> bool:
+def _is_non_finite(value: Cell) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _known(value: float | None) -> float | None:
-    return None if _is_wrong(value) else value
+def _finite_or_none(value: float | None) -> float | None:
+    return None if _is_non_finite(value) else value
 
 
-def _cell(value: Cell) -> Cell:
-    return None if _is_wrong(value) else value
+def _finite_cell(value: Cell) -> Cell:
+    return None if _is_non_finite(value) else value
 
 
-def _missing(one: Series) -> int:
-    values = [value for name in (*ALONG, *UP) for value in getattr(one, name)]
-    return sum(map(_is_wrong, values)) + sum(map(_is_wrong, one.mark or ()))
+def _count_non_finite(series: Series) -> int:
+    values = [value for name in (*ALONG, *UP) for value in getattr(series, name)]
+    return sum(map(_is_non_finite, values)) + sum(map(_is_non_finite, series.mark or ()))
 
 
-def _finite_series(one: Series) -> Series:
+def _finite_series(series: Series) -> Series:
     # A published point with one of x and y is a rule across the figure: that it is not.
-    dropped = {n for n, x in enumerate(one.x) if _is_wrong(x)}
-    dropped |= {n for n, y in enumerate(one.y) if one.published and one.x and _is_wrong(y)}
-    mark = None if one.mark is not None and any(map(_is_wrong, one.mark)) else one.mark
-    one = without(replace(one, mark=mark), dropped)
-    kept = {name: [_known(value) for value in getattr(one, name)] for name in (*ALONG, *UP)}
-    return replace(one, **kept)  # type: ignore[arg-type]
+    dropped = {n for n, x in enumerate(series.x) if _is_non_finite(x)}
+    dropped |= {n for n, y in enumerate(series.y) if series.published and series.x and _is_non_finite(y)}
+    mark = None if series.mark is not None and any(map(_is_non_finite, series.mark)) else series.mark
+    series = without(replace(series, mark=mark), dropped)
+    kept = {name: [_finite_or_none(value) for value in getattr(series, name)] for name in (*ALONG, *UP)}
+    return replace(series, **kept)  # type: ignore[arg-type]
 
 
-def without(one: Series, points: set[int]) -> Series:
+def without(series: Series, points: set[int]) -> Series:
     """Returns the series without some of its points."""
     if not points:
-        return one
-    kept = {name: [of for n, of in enumerate(getattr(one, name)) if n not in points] for name in PARALLEL}
-    return replace(one, **kept)  # type: ignore[arg-type]
+        return series
+    kept = {name: [value for n, value in enumerate(getattr(series, name)) if n not in points] for name in PARALLEL}
+    return replace(series, **kept)  # type: ignore[arg-type]
 
 
-def _range(ends: tuple[float, float]) -> tuple[float, float]:
+def _widen_range(ends: tuple[float, float]) -> tuple[float, float]:
     """Widens ends that are equal."""
     low, high = ends
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -99,18 +103,18 @@ def positive_axis(axis: Axis, values: Sequence[float]) -> Axis:
     return replace(axis, log=False, switch=False) if axis.log and not any(value > 0 for value in values) else axis
 
 
-def on_log_axes(one: Series, *, x: bool, y: bool) -> Series:
+def on_log_axes(series: Series, *, x: bool, y: bool) -> Series:
     """Returns the series without the values that logarithmic axes cannot show."""
     if x:
-        one = without(one, {n for n, value in enumerate(one.x) if value is not None and value <= 0})
-        one = replace(one, **{name: _positive(getattr(one, name)) for name in ("low_x", "high_x")})  # type: ignore[arg-type]
+        series = without(series, {n for n, value in enumerate(series.x) if value is not None and value <= 0})
+        series = replace(series, **{name: _drop_non_positive(getattr(series, name)) for name in ("low_x", "high_x")})  # type: ignore[arg-type]
     if y:
-        if one.published and one.x:
-            one = without(one, {n for n, value in enumerate(one.y) if value is not None and value <= 0})
-        one = replace(one, **{name: _positive(getattr(one, name)) for name in UP})  # type: ignore[arg-type]
-    is_off = one.mark is not None and ((x and one.mark[0] <= 0) or (y and one.mark[1] <= 0))
-    return replace(one, mark=None) if is_off else one
+        if series.published and series.x:
+            series = without(series, {n for n, value in enumerate(series.y) if value is not None and value <= 0})
+        series = replace(series, **{name: _drop_non_positive(getattr(series, name)) for name in UP})  # type: ignore[arg-type]
+    is_off = series.mark is not None and ((x and series.mark[0] <= 0) or (y and series.mark[1] <= 0))
+    return replace(series, mark=None) if is_off else series
 
 
-def _positive(values: Sequence[float | None]) -> list[float | None]:
+def _drop_non_positive(values: Sequence[float | None]) -> list[float | None]:
     return [None if value is not None and value <= 0 else value for value in values]

@@ -55,13 +55,13 @@ def colour_of(series: Series) -> str:
 
 
 def known_values(series: Sequence[Series], *keys: str) -> list[float]:
-    return [value for one in series for key in keys for value in getattr(one, key) if value is not None]
+    return [value for each in series for key in keys for value in getattr(each, key) if value is not None]
 
 
 def series_name(series: Series) -> str:
     """Returns the name of a series in a legend, which marks published figures as such."""
-    said = series.published and "published" not in series.name.lower()
-    return f"{series.name} (published)" if said else series.name
+    is_marked = series.published and "published" not in series.name.lower()
+    return f"{series.name} (published)" if is_marked else series.name
 
 
 def dress_axis(drawn: Drawn, axis: Axis, values: list[float]) -> None:
@@ -105,11 +105,11 @@ def head_and_foot(canvas: Canvas, title: str, note: str, has_legend: bool, says:
     else:
         canvas.suptitle(title, x=0.012, ha="left", **bold)
     if says:
-        said = "\n".join(textwrap.wrap(says, int(SAYS * canvas.figure.get_figwidth())))
-        canvas.axes[0].set_title(said, loc="left", fontsize=9)
+        headline = "\n".join(textwrap.wrap(says, int(SAYS * canvas.figure.get_figwidth())))
+        canvas.axes[0].set_title(headline, loc="left", fontsize=9)
     if note:
-        folded = "\n".join(textwrap.wrap(note, NOTE))
-        canvas.supxlabel(folded, x=0.012, ha="left", fontsize=7.5, color=FAINT)
+        wrapped = "\n".join(textwrap.wrap(note, NOTE))
+        canvas.supxlabel(wrapped, x=0.012, ha="left", fontsize=7.5, color=FAINT)
 
 
 def legend_rows(series: Sequence[Series]) -> int:
@@ -127,7 +127,7 @@ def figure_text(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def tinted(colour: str, share: float = 0.65) -> str:
+def tint(colour: str, share: float = 0.65) -> str:
     """Blends the colour with white."""
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(255 + share * (part - 255)):02x}" for part in parts)

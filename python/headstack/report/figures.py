@@ -222,7 +222,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunInputs:
     """The inputs of a run, from which the page can recompute its curve (``results/explorer_queries.py``)."""
 
     system: str
@@ -257,7 +257,7 @@ class Report(InNotebook):
     """Sources of published figures."""
     remarks: str = ""
     """Method and limitations, printed after the figures."""
-    asked: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    inputs: Callable[[], Sequence[RunInputs]] = field(default=tuple, compare=False, repr=False)
     """The runs behind the figures, for a page that lets their curves be varied; collected only when such a page is
     written.
     """

@@ -62,16 +62,16 @@ def check_built() -> None:
 
 def _page(report: Report, *, is_inline: bool, simulator: Simulator | None = None) -> str:
     _check(report)
-    decided = _decided(report)
-    given, plain = _page_data(decided, is_inline), body_of(decided, is_inline)
+    decided = _decide_looks(report)
+    page_data, plain = _page_data(decided, is_inline), body_of(decided, is_inline)
     if simulator is None:
-        return page_of(report.title, "bundle", as_json(given), plain, POLICY)
+        return page_of(report.title, "bundle", as_json(page_data), plain, POLICY)
     # Before axes get their units: runs are identified by their figures.
-    scripts = simulator(report, given["report"]["sections"])
-    return page_of(report.title, "alive", as_json(given), plain, SIMULATOR_POLICY, scripts)
+    scripts = simulator(report, page_data["report"]["sections"])
+    return page_of(report.title, "alive", as_json(page_data), plain, SIMULATOR_POLICY, scripts)
 
 
-def _decided(report: Report) -> Report:
+def _decide_looks(report: Report) -> Report:
     """Returns the report with the axes and looks of all figures filled in."""
     figures = [with_axes(figure) for section in report.sections for figure in section.figures]
     looked = iter(with_looks(figures))
@@ -81,11 +81,11 @@ def _decided(report: Report) -> Report:
 
 def _page_data(report: Report, is_inline: bool) -> dict[str, Any]:
     """Returns the data that the page reads: see ``Given`` in web/src/report.ts."""
-    told = asdict(replace(report, asked=tuple))
-    del told["asked"]
+    content = asdict(replace(report, inputs=tuple))
+    del content["inputs"]
     descriptions: dict[str, int] = {}
     by_hash: dict[str, int] = {}
-    for run in told["runs"]:
+    for run in content["runs"]:
         if run["description"]:
             place = descriptions.setdefault(run["description"], len(descriptions))
             by_hash.setdefault(run["description_hash"], place)
@@ -94,7 +94,7 @@ def _page_data(report: Report, is_inline: bool) -> dict[str, Any]:
         run["description"] = place
     # Descriptions are large and similar: compressed together, each takes a few bytes.
     packed = zlib.compress(json.dumps(list(descriptions), ensure_ascii=False).encode(), 9)
-    return {"report": told, "descriptions": base64.b64encode(packed).decode(), "inline": is_inline}
+    return {"report": content, "descriptions": base64.b64encode(packed).decode(), "inline": is_inline}
 
 
 def _check(report: Report) -> None:

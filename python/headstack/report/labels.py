@@ -26,17 +26,21 @@ def label_points(axes: Axes, drawn: Sequence[tuple[Series, str]]) -> None:
 
     figure = axes.figure.figure
     figure.draw_without_rendering()  # from here on, positions on the page are known
-    known = [
-        [(x, y, label) for x, y, label in zip(one.x, one.y, one.labels, strict=True) if x is not None and y is not None]
-        for one, _ in drawn
+    labelled_points = [
+        [
+            (x, y, label)
+            for x, y, label in zip(series.x, series.y, series.labels, strict=True)
+            if x is not None and y is not None
+        ]
+        for series, _ in drawn
     ]
     places: list[Any] = [
         axes.transData.transform([point[:2] for point in points]) * 72 / figure.dpi if points else []
-        for points in known
+        for points in labelled_points
     ]
     inked = [
         start + (end - start) * step / 20
-        for line, is_line in _lines(axes, [one for one, _ in drawn], places)
+        for line, is_line in _lines(axes, [series for series, _ in drawn], places)
         for start, end in (pairwise([line[0], *line]) if is_line else zip(line, line, strict=True))
         for step in range(21)
     ]
@@ -45,7 +49,7 @@ def label_points(axes: Axes, drawn: Sequence[tuple[Series, str]]) -> None:
     room = (frame[0] + 1, frame[1] + 1, frame[2] + BEYOND, frame[3] + BEYOND)
     taken: list[Rectangle] = []
     halo = [Stroke(linewidth=2, foreground="white"), Normal()]
-    for (one, colour), labelled, points in zip(drawn, known, places, strict=True):
+    for (series, colour), labelled, points in zip(drawn, labelled_points, places, strict=True):
         for (x, y, label), point in zip(labelled, points, strict=True):
             best = place_label(label, point, inked, taken, room) if label else None
             if best is None:
@@ -61,16 +65,16 @@ def label_points(axes: Axes, drawn: Sequence[tuple[Series, str]]) -> None:
                 fontsize=LABEL_SIZE,
                 color=colour,
                 zorder=5,
-                path_effects=halo if one.marks else None,
+                path_effects=halo if series.marks else None,
             )
 
 
 def _lines(axes: Any, drawn: Sequence[Series], places: Sequence[Any]) -> Iterator[tuple[Any, bool]]:
     """Returns the positions of ink, in points: along lines and thin lines, otherwise at the points."""
-    for one, points in zip(drawn, places, strict=True):
+    for series, points in zip(drawn, places, strict=True):
         if len(points):
-            yield points, not one.marks
-        tail = [(x, y) for x, y in zip(one.x, one.p99, strict=False) if x is not None and y is not None]
+            yield points, not series.marks
+        tail = [(x, y) for x, y in zip(series.x, series.p99, strict=False) if x is not None and y is not None]
         if tail:
             yield axes.transData.transform(tail) * 72 / axes.figure.dpi, True
 
@@ -88,18 +92,18 @@ def place_label(
         bottom = point[1] + up - below
         return left, bottom, left + width, bottom + height
 
-    def is_free(of: Rectangle) -> bool:
-        left, bottom, right, top = of
+    def is_free(box: Rectangle) -> bool:
+        left, bottom, right, top = box
         within = left >= room[0] and bottom >= room[1] and right <= room[2] and top <= room[3]
-        return within and not any(_overlap(of, other) for other in taken)
+        return within and not any(_overlap(box, other) for other in taken)
 
-    def covered(of: Rectangle) -> int:
-        left, bottom, right, top = of
+    def count_covered(box: Rectangle) -> int:
+        left, bottom, right, top = box
         return sum(left - 2 < x < right + 2 and bottom - 2 < y < top + 2 for x, y in inked)
 
-    free = [(place, of) for place in PLACES if is_free(of := rectangle(place))]
-    return min(free, key=lambda one: covered(one[1]), default=None)
+    free = [(place, box) for place in PLACES if is_free(box := rectangle(place))]
+    return min(free, key=lambda candidate: count_covered(candidate[1]), default=None)
 
 
-def _overlap(one: Rectangle, other: Rectangle) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(first: Rectangle, second: Rectangle) -> bool:
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]

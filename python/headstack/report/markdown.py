@@ -18,11 +18,11 @@ RUNS_MAX = 6
 def to_markdown(report: Report) -> str:
     """Returns the report for a ticket, without its figures. Equal reports give equal text."""
     headline, *rest = _paragraphs(report.summary) or [report.title]
-    lines = [f"**{escaped(headline)}**", "", *(f"{begun(part)}\n" for part in rest)]
+    lines = [f"**{escaped(headline)}**", "", *(f"{escape_line_start(part)}\n" for part in rest)]
     if report.question:
-        lines += [f"Asked: {escaped(report.question)}", ""]
+        lines += [f"Question: {escaped(report.question)}", ""]
     figures = [figure for section in report.sections for figure in section.figures]
-    shown = [f"- {begun(figure.title)}: {escaped(figure.says)}" for figure in figures if figure.says]
+    shown = [f"- {escape_line_start(figure.title)}: {escaped(figure.says)}" for figure in figures if figure.says]
     lines += [*shown, ""] if shown else []
     if report.claims:
         rows = [[claim.id, claim.says, claim.verdict] for claim in report.claims]
@@ -31,7 +31,7 @@ def to_markdown(report: Report) -> str:
         table = next((figure for figure in figures if isinstance(figure, Table)), None)
         lines += [*_table(table), ""] if table is not None else []
     remarks = _paragraphs(report.remarks)
-    lines += [f"- {begun(remark)}" for remark in remarks[:REMARKS_MAX]]
+    lines += [f"- {escape_line_start(remark)}" for remark in remarks[:REMARKS_MAX]]
     lines += [f"- and {len(remarks) - REMARKS_MAX} more remarks"] * (len(remarks) > REMARKS_MAX)
     lines += [""] if remarks else []
     return "\n".join([*lines, _origin(report)]).rstrip() + "\n"
@@ -39,11 +39,11 @@ def to_markdown(report: Report) -> str:
 
 def _origin(report: Report) -> str:
     """Returns the version, systems, hashes and seeds needed to reproduce the figures."""
-    said = f"headstack {escaped(report.version)}" if report.version else "headstack"
+    version = f"headstack {escaped(report.version)}" if report.version else "headstack"
     runs = [f"{escaped(run.system)} `{run.description_hash[:12]}` seed {run.seed}" for run in report.runs]
-    named = list(dict.fromkeys(runs))
-    rest = f", and {len(named) - RUNS_MAX} more" if len(named) > RUNS_MAX else ""
-    return f"{said}: {', '.join(named[:RUNS_MAX])}{rest}" if named else said
+    sources = list(dict.fromkeys(runs))
+    rest = f", and {len(sources) - RUNS_MAX} more" if len(sources) > RUNS_MAX else ""
+    return f"{version}: {', '.join(sources[:RUNS_MAX])}{rest}" if sources else version
 
 
 def _table(table: Table) -> list[str]:
@@ -76,7 +76,7 @@ def escaped(text: str) -> str:
     return plain.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def begun(text: str) -> str:
+def escape_line_start(text: str) -> str:
     """Escapes a text at the start of a line, so that it is no heading, list or quotation."""
     plain = re.sub(r"^([#>+-])", r"\\\1", escaped(text.strip()))
     return re.sub(r"^(\d+)([.)])(?= |$)", r"\1\\\2", plain)

@@ -54,16 +54,16 @@ def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str
 """
 
 
-def as_json(told: Mapping[str, object]) -> str:
+def as_json(content: Mapping[str, object]) -> str:
     """Returns JSON that is safe inside a script element: without ``</`` and ``<!--``."""
-    text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_shorten_numbers(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _plain(value: Any) -> Any:
+def _shorten_numbers(value: Any) -> Any:
     """Writes whole numbers without ``.0``, as JavaScript does: maps have a hundred thousand of them."""
     if isinstance(value, dict):
-        return {key: _plain(of) for key, of in value.items()}
+        return {key: _shorten_numbers(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(of) for of in value]
+        return [_shorten_numbers(element) for element in value]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value

@@ -34,7 +34,7 @@ def body_of(report: Report, is_inline: bool) -> str:
 
 def _rest(report: Report) -> Iterable[str]:
     if report.remarks:
-        yield f"<h2>How it was found</h2>{_paragraphs(report.remarks)}"
+        yield f"<h2>Method</h2>{_paragraphs(report.remarks)}"
     if report.claims:
         yield f"<h2>Claims</h2><dl>{''.join(map(_claim, report.claims))}</dl>"
     if report.sources:
@@ -48,8 +48,8 @@ def _rest(report: Report) -> Iterable[str]:
 
 
 def _claim(claim: Claim) -> str:
-    says = f"<dt>{escape(claim.id)} {escape(claim.says)}: <b>{escape(claim.verdict)}</b></dt>"
-    return f"{says}<dd>{_paragraphs(claim.evidence)}</dd>"
+    term = f"<dt>{escape(claim.id)} {escape(claim.says)}: <b>{escape(claim.verdict)}</b></dt>"
+    return f"{term}<dd>{_paragraphs(claim.evidence)}</dd>"
 
 
 def _figure(figure: Figure) -> str:
@@ -63,9 +63,9 @@ def _figure(figure: Figure) -> str:
             shown = _legend(figure) + still(figure)
         case Heat():
             shown = still(figure)
-    says = f'<p class="says">{_linked(figure.says)}</p>' if figure.says else ""
+    headline = f'<p class="says">{_linked(figure.says)}</p>' if figure.says else ""
     kind = ' class="wide"' if isinstance(figure, Table | Grid) else ""
-    return f"<figure{kind}><figcaption>{escape(figure.title)}</figcaption>{says}{shown}{note}</figure>"
+    return f"<figure{kind}><figcaption>{escape(figure.title)}</figcaption>{headline}{shown}{note}</figure>"
 
 
 def _legend(figure: Lines | Bars) -> str:
@@ -73,9 +73,10 @@ def _legend(figure: Lines | Bars) -> str:
         return ""
     names = "".join(
         f'<span class="key"><svg class="sample" width="26" height="12" aria-hidden="true">'
-        f'<path class="{one.colour} line" stroke-dasharray="{DASHES[one.dash or 0]}" d="M1 6H25"/></svg>'
-        f"{escape(one.name)}{' (published)' if one.published and 'published' not in one.name.lower() else ''}</span>"
-        for one in figure.series
+        f'<path class="{series.colour} line" stroke-dasharray="{DASHES[series.dash or 0]}" d="M1 6H25"/></svg>'
+        f"{escape(series.name)}"
+        f"{' (published)' if series.published and 'published' not in series.name.lower() else ''}</span>"
+        for series in figure.series
     )
     return f'<div class="legend">{names}</div>'
 

@@ -1,4 +1,5 @@
-"""What results say to those who choose between systems: gains, who keeps within a limit, and how few drives do."""
+"""Answers for those who choose between systems: speedups, systems that meet a latency limit, and the fewest drives that
+meet it."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from headstack.catalogue.options import OPTIONS
 Row = dict[str, Any]
 
 YES, NO, CLOSE = "yes", "no", "close"
-"""Whether a limit is kept; close: it lies within the sampling error."""
+"""Whether a run meets a limit; close: the limit is within the confidence interval."""
 
 OF_SYSTEMS = {"range", *(option.name for option in OPTIONS if option.group in ("Array", "Drive"))}
-"""Options that make another system of one."""
+"""Options that change the system, not the load."""
 
 _LOAD = ("workload", "mode", "depth", "rate_per_s", "seed")
 _PERCENTILES = {0.5: "p50", 0.9: "p90", 0.95: "p95", 0.99: "p99", 0.999: "p999"}
@@ -23,12 +24,12 @@ _PERCENTILES = {0.5: "p50", 0.9: "p90", 0.95: "p95", 0.99: "p99", 0.999: "p999"}
 
 @dataclass(frozen=True)
 class Gain:
-    """What a system does of the first one's."""
+    """The speedup of a system over the first one."""
 
     times: float
-    """As many IO/s; where arrivals set the rate, as fast in its mean response."""
+    """Ratio of throughputs, or of mean latencies if arrivals set the rate."""
     half_width: float | None
-    """Sampling error of both runs at 95 %, where it is known, without the error of the model itself."""
+    """95 % confidence half-width from both runs, without the error of the model; ``None`` if a run is too short."""
 
     def __str__(self) -> str:
         if self.half_width is None:
@@ -38,7 +39,8 @@ class Gain:
 
 
 def gains(rows: Sequence[Row], swept: Sequence[str]) -> list[Gain | None]:
-    """Of each run over that of the first system at the same load; ``None`` for the first, and where there is none."""
+    """Returns the speedup of each run over the first system at the same load; ``None`` for the first system, and if the
+    first system has no run at that load."""
     ours = [name for name in swept if name in OF_SYSTEMS]
     loads = [*_LOAD, *(name for name in swept if name not in OF_SYSTEMS)]
     systems = [(row["system"], *(row[name] for name in ours)) for row in rows]
@@ -51,9 +53,9 @@ def gains(rows: Sequence[Row], swept: Sequence[str]) -> list[Gain | None]:
 
 
 def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
-    """In words, each system that the errors of the models leave no telling from the first one, and at which loads.
+    """Returns lines that name each system whose prediction interval overlaps that of the first one, and at which loads.
 
-    Parts of one system, or the same with other options, err alike: of these nothing is said.
+    Parts of one system, and the same system with other options, share their model error and are left out.
     """
     loads: dict[str, list[str]] = {}
     first = {tuple(row[name] for name in _LOAD): row for row in reversed(rows) if row["system"] == rows[0]["system"]}
@@ -69,39 +71,39 @@ def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
 
 
 def whole(row: Row) -> str:
-    """The system of a run without the range that was used."""
+    """Returns the system's name without the range in use."""
     system: str = row["system"]
     name, _, part = system.rpartition("@")
     return system if not name or "/" in part else name
 
 
-def overlap(one: Row, other: Row) -> bool:
-    """Whether the model's errors leave no telling which of two systems does more: their intervals overlap."""
-    figure = "mean_model_{}_ms" if is_of_arrivals(one) else "iops_model_{}"
-    low, high = ([row[figure.format(end)] for row in (one, other)] for end in ("low", "high"))
+def overlap(first: Row, second: Row) -> bool:
+    """Whether the prediction intervals of two runs overlap, so that the faster system is undecided."""
+    figure = "mean_model_{}_ms" if is_of_arrivals(first) else "iops_model_{}"
+    low, high = ([row[figure.format(end)] for row in (first, second)] for end in ("low", "high"))
     return None not in low + high and low[0] <= high[1] and low[1] <= high[0]
 
 
 def _gain(first: Row, row: Row) -> Gain | None:
     is_open = is_of_arrivals(row)
-    # Of clients of several kinds nobody's throughput is that of all.
+    # Clients of several kinds have no throughput in common.
     if first["saturated"] or row["saturated"] or (row["depth"] is None and not is_open):
         return None
     over, under = (first["mean_ms"], row["mean_ms"]) if is_open else (row["iops"], first["iops"])
     if not over or not under:
         return None
-    widths = [one["half_width_ms"] and one["half_width_ms"] / one["mean_ms"] for one in (first, row)]
+    widths = [run["half_width_ms"] and run["half_width_ms"] / run["mean_ms"] for run in (first, row)]
     times = over / under
     return Gain(times, None if None in widths else times * math.hypot(*widths))
 
 
 def is_of_arrivals(row: Row) -> bool:
-    """Whether requests of a run come when they come, so that they set the rate."""
+    """Whether arrivals set the rate of a run: an open loop or a replay at its recorded times."""
     return row["depth"] is None and (row["rate_per_s"] is not None or row["mode"] is not None)
 
 
 def within(row: Row, quantile: float | None, value_ms: float, limit_ms: float) -> str:
-    """Whether a run keeps within a limit: of a quantile, or of the mean."""
+    """Whether a run meets a limit on a quantile or on the mean: ``YES``, ``NO`` or ``CLOSE``."""
     if row["saturated"]:
         return NO
     figure = "mean" if quantile is None else _PERCENTILES.get(round(quantile, 9))
@@ -113,26 +115,26 @@ def within(row: Row, quantile: float | None, value_ms: float, limit_ms: float) -
 
 @dataclass(frozen=True)
 class Drives:
-    """How many drives keep within a limit, of the numbers that were tried."""
+    """The number of drives that meets a limit, among the numbers tried."""
 
     system: str
-    """Its name, and what else tells it from others."""
+    """The system's name, and the values of its options that vary."""
     load: str
     tried: tuple[int, ...]
     values_ms: tuple[float, ...]
-    """What was held against the limit, for each number that was tried."""
+    """The latency compared with the limit, for each number tried."""
     verdicts: tuple[str, ...]
-    """``yes``, ``no``, or ``close`` where sampling cannot tell."""
+    """``yes``, ``no``, or ``close`` if the limit is within the confidence interval."""
 
     @property
     def fewest(self) -> int | None:
-        """The fewest that do, as all do that are more."""
+        """The smallest number that meets the limit, if all larger numbers meet it too."""
         failing = [n for n, verdict in enumerate(self.verdicts) if verdict != YES]
         first = failing[-1] + 1 if failing else 0
         return self.tried[first] if first < len(self.tried) else None
 
-    def told(self, limit: str) -> str:
-        """The answer in words; ``limit`` as it was asked for."""
+    def format_answer(self, limit: str) -> str:
+        """Returns the answer in words; ``limit`` as the user wrote it."""
         figure, _, time = limit.rpartition("=")
         kept = f"{figure if figure not in ('', 'mean') else 'the mean'} within {time} {self.load}".rstrip()
         count = self.tried[-1] if self.fewest is None else self.fewest
@@ -145,46 +147,47 @@ class Drives:
         return f"{self.system}: {count} drives are the fewest that meet {kept}: {value} ({tried})"
 
 
-def most_within(found: Mapping[str, tuple[float, bool] | None], limit: str) -> str:
-    """Which curve carries most within a limit, in words: of each the IO/s, and whether it may be more than these."""
+def most_within(throughputs: Mapping[str, tuple[float, bool] | None], limit: str) -> str:
+    """States which curve serves most IOPS within a limit, from the IOPS of each and whether that is a lower bound."""
     figure, _, time = limit.rpartition("=")
     kept = f"{figure if figure not in ('', 'mean') else 'the mean'} within {time}"
-    carried = sorted(((*one, name) for name, one in found.items() if one is not None), key=lambda one: -one[0])
-    if not carried:
+    ranked = sorted(
+        ((*served, name) for name, served in throughputs.items() if served is not None), key=lambda served: -served[0]
+    )
+    if not ranked:
         return f"no system meets the limit, {kept}"
-    (most, is_at_least, name), *others = carried
-    said = f"{name} serves most IOPS with {kept}: {'at least ' * is_at_least}{most:,.0f}"
+    (most, is_at_least, name), *others = ranked
+    answer = f"{name} serves most IOPS with {kept}: {'at least ' * is_at_least}{most:,.0f}"
     if not others:
-        return f"{said}; no other system meets the limit"
+        return f"{answer}; no other system meets the limit"
     second, may_be_more, next_name = others[0]
     if is_at_least or may_be_more:
-        return f"{said}; {next_name}: {'at least ' * may_be_more}{second:,.0f}"
-    return f"{said}, {most / second:.2f} times as many as {next_name}, the next best"
+        return f"{answer}; {next_name}: {'at least ' * may_be_more}{second:,.0f}"
+    return f"{answer}, {most / second:.2f} times as many as {next_name}, the next best"
 
 
 def fewest_drives(
     rows: Sequence[Row], swept: Sequence[str], values_ms: Sequence[float], verdicts: Sequence[str]
 ) -> list[Drives]:
-    """For each system and load, how many drives keep within a limit; none where drives were not varied."""
+    """Returns the number of drives that meets a limit, for each system and load; empty if the drives did not vary."""
     if "drives" not in swept or "usable" in rows[0]:
         return []
     tried: dict[tuple[str, str], list[tuple[int, float, str]]] = {}
     for row, value_ms, verdict in zip(rows, values_ms, verdicts, strict=True):
         system = named(row, [name for name in swept if name != "drives"])
         tried.setdefault((system, load_of(row)), []).append((int(row["drives"]), value_ms, verdict))
-    found = {key: sorted(one) for key, one in tried.items()}
-    return [Drives(*key, *map(tuple, zip(*one, strict=True))) for key, one in found.items()]
+    return [Drives(*key, *map(tuple, zip(*sorted(runs), strict=True))) for key, runs in tried.items()]
 
 
 def named(row: Row, swept: Sequence[str]) -> str:
-    """The system of a run, and what else tells it from others."""
-    # What part of a system is used, its name says.
+    """Returns the system of a run with the values of the options that vary."""
+    # The system's name contains the range or LUN in use.
     others = [name for name in swept if name not in ("range", "lun")]
     return ", ".join([row["system"], *(f"{name.replace('_', ' ')} {row[name]}" for name in others)])
 
 
 def load_of(row: Row) -> str:
-    """The load of a run in words."""
+    """Returns the load of a run in words."""
     if row["rate_per_s"] is not None:
         rate = row["rate_per_s"]
         return f"at {rate:,.0f} IOPS" if rate >= 100 else f"at {rate:.3g} IOPS"

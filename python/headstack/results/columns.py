@@ -1,4 +1,4 @@
-"""The columns of the tables that results print, and how their cells are written: `Shown`."""
+"""`Shown`: the columns of printed results and the formats of their cells."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from headstack.io.columns import Column
 
 
 def format_ms(value: float | None) -> str:
-    """A figure with three or four significant digits, for example ``0.05``, ``12.47``, ``348.3`` or ``16,706``."""
+    """Formats a figure with up to four significant digits, for example ``0.05``, ``12.47``, ``348.3`` or ``16,706``."""
     if value is None:
         return ""
     return f"{value:.2f}" if value < 100 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
 
 
 def format_us(value_ms: float | None) -> str:
-    """A time in microseconds, with three or four significant digits."""
+    """Formats a time in microseconds, with three or four significant digits."""
     return "" if value_ms is None else f"{1000 * value_ms:.1f}" if value_ms < 0.1 else f"{1000 * value_ms:,.0f}"
 
 
 def _short_ms(value: float | None) -> str:
-    """Operations on files may take less than a microsecond: three digits."""
+    """Formats a time in ms with three digits below 1 ms: operations on files may take less than a microsecond."""
     return format_ms(value) if value is None or value >= 1 else f"{value:.3g}"
 
 
@@ -62,15 +62,15 @@ def format_capacity(value_gb: float | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown(Column):
-    """A column of results as people see it."""
+    """A printed column of results."""
 
     name: str
     format: Callable[[Any], str]
     optional: bool = False
-    """Left out where all its cells are empty."""
+    """Whether the column is left out if all its cells are empty."""
 
     def in_microseconds(self) -> Shown:
-        """The column with times in microseconds; a column without times is unchanged."""
+        """Returns the column with times in microseconds; a column without times unchanged."""
         formats = {format_ms: format_us, _half_width: _half_width_us}
         if not self.name.endswith("_ms") or self.format not in formats:
             return self
@@ -102,7 +102,7 @@ SHOWN = (
     Shown("errors", name="errors", format=_some, optional=True, rank=0),
     Shown("util\n%", name="utilisation_percent", format=_percent, rank=3),
     Shown("bottleneck", name="bottleneck", format=format_value, is_text=True, rank=3),
-    # A line below the table says how many are.
+    # A line below the table counts the saturated runs.
     Shown("", name="saturated", format=_state, optional=True, is_text=True, rank=8),
 )
 
@@ -118,7 +118,7 @@ SHOWN_OPERATIONS = (
     Shown("p99\nms", name="p99_ms", format=_short_ms, rank=1),
     Shown("max\nms", name="max_ms", format=_short_ms, rank=4),
 )
-"""Operations on files and folders."""
+"""Columns for operations on files and folders."""
 
 SHOWN_STREAMS = (
     Shown("run", name="run", format=format_value, rank=0),

@@ -1,4 +1,5 @@
-"""The explorer as one HTML file, which needs no network: the page (web/src/explore.ts) with the simulator in it."""
+"""`explore` writes the explorer as one HTML file that needs no network: the page (web/src/explore.ts) and the
+simulator."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from headstack.catalogue.prices import PriceBook
 from headstack.io.atomic_files import write_text
 from headstack.report.figures import Report
 from headstack.report.pages import FOLDER, SIMULATOR_POLICY, as_json, built, page_of
-from headstack.results.explorer_queries import put_into, stated, taken
+from headstack.results.explorer_queries import add_to_figures, stated, variable_curves
 
 ENGINE = FOLDER / "engine.wasm.lzma"
 """The simulator for pages (crates/web), which `make web` builds."""
 USUAL = ("cheetah-x15-36lp", "file-server")
-"""What is shown where nothing is asked for: a drive and a workload."""
+"""The drive and the workload that the page shows by default."""
 CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned", "host")
-"""Options of which the page lets one value be chosen."""
+"""Options for which the page offers a choice of one value."""
 
 UNSEEN = "<noscript>This page needs JavaScript to run the simulator.</noscript>"
 
@@ -37,22 +38,22 @@ def explore(
     prices: Named | Sequence[Named] = (),
     on: str | None = None,
 ) -> None:
-    """Writes a page that simulates these systems under a workload while their values are dragged, as one HTML file.
+    """Writes one HTML file, in which the reader drags the values of these systems and workload and sees them simulated.
 
-    Files of systems and workloads are in the page, and what else the catalogue has can be picked there. Where there are
-    ``prices``, it tells dollars per IO/s, ``on`` a day. Raises ``InputError`` for what is unknown, and when the page or
-    its engine were not built.
+    The page contains the files of systems and workloads given here, and offers all others of the catalogue. With
+    ``prices`` it shows dollars per IOPS, ``on`` a day. Raises ``InputError`` for unknown names, and if the page or its
+    engine are not built.
 
     >>> hs.explore("page.html", ["cheetah-x15-36lp", "man3735"], "web-server")
     """
     named = [systems] if isinstance(systems, str | os.PathLike) else list(systems)
     write_text(
-        path, page([os.fspath(one) for one in named], None if workload is None else os.fspath(workload), prices, on)
+        path, page([os.fspath(name) for name in named], None if workload is None else os.fspath(workload), prices, on)
     )
 
 
 def check_built() -> None:
-    """Raises ``InputError`` when the page or its engine were not built."""
+    """Raises ``InputError`` if the page or its engine are not built."""
     built("explore.js")
     if not ENGINE.is_file():
         raise InputError(
@@ -64,51 +65,52 @@ def check_built() -> None:
 def page(
     systems: Sequence[str], workload: str | None, prices: Named | Sequence[Named] = (), on: str | None = None
 ) -> str:
-    """The page as text: see `explore`. Equal questions give equal text."""
+    """Returns the page of `explore` as text; equal arguments give equal text."""
     check_built()
     demand = workload or USUAL[1]
     shown = list(systems) or [USUAL[0]]
     blueprints = {name: _native.system_blueprint(name, []) for name in shown}
     blueprints[demand] = _native.demand_blueprint(demand)
     paths = [prices] if isinstance(prices, str | os.PathLike) else list(prices)
-    told = _given(
+    data = _page_data(
         [{"system": name, "demand": demand} for name in shown],
         {name: stated(text) for name, text in blueprints.items() if name.endswith(".toml")},
         _prices(PriceBook.load(paths, on), shown) if paths else {},
     )
-    return page_of("Explore storage", "explore", as_json(told), UNSEEN, SIMULATOR_POLICY, engine())
+    return page_of("Explore storage", "explore", as_json(data), UNSEEN, SIMULATOR_POLICY, engine())
 
 
 def engine() -> str:
-    """The simulator as pages carry it: WebAssembly, packed by LZMA, in base64."""
+    """Returns the simulator as a script element: WebAssembly compressed by LZMA, in base64."""
     packed = base64.b64encode(ENGINE.read_bytes()).decode()
     return f'<script type="application/octet-stream" id="engine">{packed}</script>'
 
 
 def simulator(report: Report, sections: Sequence[dict[str, Any]]) -> str:
-    """The scripts with which the curves of a report can be varied in its page: what the explorer is given, and the
-    simulator. Tells each figure of ``sections``, as the page reads them, what of it can be varied."""
+    """Returns the scripts that let readers of a report vary its curves: the explorer's data and the simulator. Adds to
+    each figure of ``sections``, as the page reads them, the curves that can be varied."""
     check_built()
-    found = taken(report)
-    put_into(sections, found)
-    return f'<script type="application/json" id="explore">{as_json(_given([], found.files, {}))}</script>{engine()}'
+    curves = variable_curves(report)
+    add_to_figures(sections, curves)
+    data = as_json(_page_data([], curves.files, {}))
+    return f'<script type="application/json" id="explore">{data}</script>{engine()}'
 
 
-def _given(
+def _page_data(
     entries: Sequence[dict[str, str]], files: Mapping[str, dict[str, Any]], prices: Mapping[str, float]
 ) -> dict[str, Any]:
-    """What the explorer is given: see ``Given`` in web/src/explore.ts."""
+    """Returns the data that the explorer reads: see ``Given`` in web/src/explore.ts."""
     words = {option.name: list(option.values()) for option in OPTIONS if option.name in CHOICES}
     return {"version": _native.version(), "entries": entries, "files": files, "words": words, "prices": prices}
 
 
 def _prices(book: PriceBook, shown: Sequence[str]) -> dict[str, float]:
-    """Dollars for each drive, and each array's host without its drives, that has a price."""
+    """Returns the price in dollars of each drive, and of each array's host without its drives, that has one."""
     items = dict.fromkeys(map(_item, (*_native.drive_ids(), *_native.array_ids(), *shown)))
     prices = {item: book.price(item) for item in items}
     return {item: price.usd for item, price in prices.items() if price is not None}
 
 
 def _item(name: str) -> str:
-    """What a price list calls a system: the name of a file is that without its folder and ending."""
+    """Returns the name of a system in price lists: for a file, its name without folder and suffix."""
     return Path(name).stem if name.endswith(".toml") else name

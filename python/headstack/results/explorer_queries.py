@@ -1,8 +1,8 @@
-"""Curves that are taken up from a report: what the explorer in its page is asked, so that it gives its numbers.
+"""`variable_curves`: questions for the explorer that reproduce the curves of a report.
 
-A run is asked for as a sweep asks for its points: by a file, and by values of fields and options. Where the run states
-its description, the question must describe just that. Which runs a curve is of, its figures tell: no two runs agree to
-the last digit by chance.
+A question names a run as a sweep names its points: by a file, and by values of fields and options. If the run states
+its description, the question must describe the same system. The runs of a curve are identified by their figures: no
+two runs agree to the last digit by chance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.options import CHANGES, IN_RESULTS, OPTIONS
-from headstack.report.figures import Asked, Lines, Report, Series
+from headstack.report.figures import Lines, Report, RunInputs, Series
 
 if TYPE_CHECKING:
     from headstack.results.table import Row
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 LOADS = ("depth", "rate")
 LENGTHS = {"requests", "time", "confidence"}
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p999_ms")
-"""By these a point of a figure is known as a run's."""
+"""Columns by which a point of a figure is matched with its run."""
 CURVES_MAX = 12
-"""Of one figure: more buttons than this help nobody."""
+"""The most curves of one figure that have a button."""
 NAMED_MAX = 3
-"""More curves than this are counted."""
+"""The most curves that one sentence names; more are counted."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ELSEWHERE = "they are not from a run that this page can repeat"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Runs that differ in load alone, for the page: ``Taken`` in web/src/report.ts."""
+    """Runs that differ only in load, for the page: ``Taken`` in web/src/report.ts."""
 
     name: str
     system: str
@@ -46,42 +46,42 @@ class Curve:
     load: str
     loads: Sequence[float]
     at: float
-    """The load at which the page looks first."""
+    """The load that the page shows first."""
 
 
 @dataclass
-class Taken:
-    """What of a report can be varied."""
+class VariableCurves:
+    """The curves of a report that readers can vary."""
 
     curves: dict[int, list[Curve]] = field(default_factory=dict)
-    """By the place of their figure among all of the report."""
+    """Curves by the index of their figure in the report."""
     refused: dict[int, list[str]] = field(default_factory=dict)
-    """Why others cannot, as sentences."""
+    """Reasons why other curves cannot be varied, as sentences, by the index of their figure."""
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Descriptions that the catalogue does not have, as ``Stated`` in web/src/engine.ts."""
 
 
-def asked_of(row: Row, whole: Row) -> Asked:
-    """How a run of results is asked for again."""
+def request_of(row: Row, whole: Row) -> RunInputs:
+    """Returns the request that repeats a run of results."""
     figures = figures_of(row)
     why = _refused(whole)
     if why:
-        return Asked(row["system"], "", {}, figures, refused=why)
+        return RunInputs(row["system"], "", {}, figures, refused=why)
     named = [option.name for option in OPTIONS if option.name in row and option.name not in (*IN_RESULTS, "interval")]
     workload = whole["workload"]
     values = {name: str(row[name]) for name in named} | ({"seed": str(row["seed"])} if row["seed"] != 1 else {})
     demand = workload["name"] if workload["name"] in _demands() else ""
     described = described_of({"system": whole["system"]["description"], "workload": workload})
-    return Asked(row["system"], demand, values | load_of(workload, row["depth"]), figures, described)
+    return RunInputs(row["system"], demand, values | load_of(workload, row["depth"]), figures, described)
 
 
 def figures_of(row: Row) -> dict[str, float]:
-    """By these a point of a figure is known as a run's."""
+    """Returns the figures by which a point is matched with its run."""
     return {name: row[name] for name in FIGURES if row.get(name) is not None}
 
 
 def load_of(demand: Row, clients: object) -> dict[str, str]:
-    """The load and the length that a workload states, or a scenario of so many clients, as options."""
+    """Returns the load and the length of a workload, or of a scenario with this number of clients, as options."""
     arrivals, length = demand.get("arrivals"), demand["run_length"]
     if arrivals is None:
         load = {"depth": str(clients)}
@@ -89,13 +89,13 @@ def load_of(demand: Row, clients: object) -> dict[str, str]:
         load = {"depth": str(arrivals["closed"]["outstanding"])}
     else:
         load = {"rate": f"{arrivals['open']['rate_per_s']:.17g}"}
-    # It may also last until streams end by themselves.
+    # A run may also last until its streams end.
     stated_length = length if isinstance(length, dict) else {}
     return load | {name: str(value) for name, value in stated_length.items() if name in ("requests", "time")}
 
 
 def _refused(whole: Row) -> str:
-    """Why a run cannot be asked for again; empty where it can."""
+    """Returns the reason why a run cannot be repeated; empty if it can."""
     if whole["mode"] != "simulated":
         return "it was measured on a real device"
     if whole["fidelity"] is not None:
@@ -103,14 +103,14 @@ def _refused(whole: Row) -> str:
     return ""
 
 
-def taken(report: Report) -> Taken:
-    """What of a report can be varied, and what cannot."""
-    found = Taken()
-    by_figure: dict[float, list[Asked]] = {}
-    for asked in report.asked():
-        for value in asked.figures.values():
-            by_figure.setdefault(value, []).append(asked)
-    known: dict[int, _Question | str] = {}
+def variable_curves(report: Report) -> VariableCurves:
+    """Finds the curves of a report that can be varied, and the reasons why others cannot."""
+    result = VariableCurves()
+    by_figure: dict[float, list[RunInputs]] = {}
+    for request in report.inputs():
+        for value in request.figures.values():
+            by_figure.setdefault(value, []).append(request)
+    questions: dict[int, _Question | str] = {}
     figures = [figure for section in report.sections for figure in section.figures]
     for place, figure in enumerate(figures):
         if not isinstance(figure, Lines) or figure.x_is_percentile:
@@ -120,44 +120,45 @@ def taken(report: Report) -> Taken:
         for series in figure.series:
             if series.published:
                 continue
-            runs: Sequence[tuple[str, Asked | None]] = _runs(series, by_figure) or [(series.name, None)]
+            runs: Sequence[tuple[str, RunInputs | None]] = _runs(series, by_figure) or [(series.name, None)]
             for name, run in runs:
-                if run is not None and id(run) not in known:
-                    known[id(run)] = _question(run, found.files)
-                question = ELSEWHERE if run is None else known[id(run)]
+                if run is not None and id(run) not in questions:
+                    questions[id(run)] = _question(run, result.files)
+                question = ELSEWHERE if run is None else questions[id(run)]
                 if isinstance(question, str):
                     names = refused.setdefault(question, [])
                     names += [name] * (name not in names)
                 else:
                     curves.setdefault((name, *question.key), (name, []))[1].append((question.at, question))
         counts = Counter(name for name, _ in curves.values())
-        found.curves[place] = [
+        result.curves[place] = [
             _curve(name, some, counts[name] > 1) for name, some in list(curves.values())[:CURVES_MAX]
         ]
-        found.refused[place] = [
+        result.refused[place] = [
             f"{', '.join(names) if len(names) <= NAMED_MAX else f'{len(names)} curves'} cannot be varied here: {why}."
             for why, names in refused.items()
         ]
-    return found
+    return result
 
 
-def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[tuple[str, Asked]]:
-    """The runs whose figures a series draws, with what they are called: one a point, and none unless all are known.
-    Of points alone those that are known."""
-    found = []
+def _runs(series: Series, by_figure: Mapping[float, Sequence[RunInputs]]) -> list[tuple[str, RunInputs]]:
+    """Returns the name and run of each point of a series; empty if a point of a line has no run. Without lines, points
+    without a run are skipped."""
+    runs = []
     for place, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         if x is None or y is None:
             continue
-        asked = _run(x, y, by_figure)
-        if asked is not None:
-            found.append((series.names[place] if series.marks and series.names else series.name, asked))
+        request = _run(x, y, by_figure)
+        if request is not None:
+            runs.append((series.names[place] if series.marks and series.names else series.name, request))
         elif not series.marks:
             return []
-    return found
+    return runs
 
 
-def _run(x: float, y: float, by_figure: Mapping[float, Sequence[Asked]]) -> Asked | None:
-    """The run of a point: that of both its figures, else of the one with a fraction, which no other has by chance."""
+def _run(x: float, y: float, by_figure: Mapping[float, Sequence[RunInputs]]) -> RunInputs | None:
+    """Returns the run that has both figures of a point, else one that has a figure with a fractional part, which
+    no other run has by chance."""
     runs = [[run for run in by_figure.get(value, ()) if not float(value).is_integer()] for value in (y, x)]
     both = [run for run in runs[0] if x in run.figures.values()]
     return next(iter([*both, *runs[0], *runs[1]]), None)
@@ -165,7 +166,7 @@ def _run(x: float, y: float, by_figure: Mapping[float, Sequence[Asked]]) -> Aske
 
 @dataclass(frozen=True)
 class _Question:
-    """A run as the page asks for it."""
+    """The arguments with which the page repeats a run."""
 
     system: str
     demand: str
@@ -175,25 +176,26 @@ class _Question:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What runs of one curve have in common."""
+        """The arguments that all runs of a curve share: all but the load."""
         return self.system, self.demand, self.load, tuple(sorted(self.values.items()))
 
 
-def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str:
-    """The question whose answer is this run, or why there is none. Adds to ``files`` what the catalogue lacks."""
-    if asked.refused:
-        return asked.refused
-    demand, workload = _demand(asked)
-    if workload is None and asked.demand:
+def _question(request: RunInputs, files: dict[str, dict[str, Any]]) -> _Question | str:
+    """Returns the question that repeats a run, or the reason why there is none. Adds descriptions that the catalogue
+    lacks to ``files``."""
+    if request.refused:
+        return request.refused
+    demand, workload = _demand(request)
+    if workload is None and request.demand:
         return "the result does not contain the file of its workload"
-    name, _, part = asked.system.partition("@")
-    for system, blueprint in _systems(os.path.basename(name).removesuffix(".toml"), asked):
-        spec = _described(system, part, blueprint, workload, asked.values)
-        if spec is None or not _is_as_stated(spec, asked):
+    name, _, part = request.system.partition("@")
+    for system, blueprint in _systems(os.path.basename(name).removesuffix(".toml"), request):
+        spec = _described(system, part, blueprint, workload, request.values)
+        if spec is None or not _is_as_stated(spec, request):
             continue
-        values = {name: text for name, text in asked.values.items() if (name, text) != ("seed", "1")}
+        values = {name: text for name, text in request.values.items() if (name, text) != ("seed", "1")}
         values |= {"range": part} if part else {}
-        # What nobody chose, the workload says.
+        # The workload states the length if no option does.
         stated_load = load_of(_demand_of(spec), spec.get("clients"))
         if not set(values) & LENGTHS:
             values |= {name: text for name, text in stated_load.items() if name in LENGTHS}
@@ -213,28 +215,28 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
 Blueprint = Mapping[str, Any]
 
 
-def _demand(asked: Asked) -> tuple[str, Blueprint | None]:
-    """The workload of a run by its name in the page, and what it follows from."""
-    if not asked.demand:
+def _demand(request: RunInputs) -> tuple[str, Blueprint | None]:
+    """Returns the name of a run's workload in the page, and its blueprint."""
+    if not request.demand:
         return "", None
-    name = os.path.basename(asked.demand).removesuffix(".toml")
-    known = _native.demand_blueprint(name) if name in _demands() else None
-    given = known if asked.demand_blueprint is None else asked.demand_blueprint
-    return (name if given == known else f"{name}.toml"), given
+    name = os.path.basename(request.demand).removesuffix(".toml")
+    listed = _native.demand_blueprint(name) if name in _demands() else None
+    blueprint = listed if request.demand_blueprint is None else request.demand_blueprint
+    return (name if blueprint == listed else f"{name}.toml"), blueprint
 
 
-def _systems(name: str, asked: Asked) -> Iterable[tuple[str, Blueprint]]:
-    """What a system may follow from, by its name in the page: what is known of it, the catalogue's file of its name, or
-    its exact description."""
-    known = _native.system_blueprint(name, []) if name in _catalogue() else None
-    if asked.system_blueprint is not None:
-        given = asked.system_blueprint
-        yield (name if given == known else f"{name}.toml"), given
+def _systems(name: str, request: RunInputs) -> Iterable[tuple[str, Blueprint]]:
+    """Yields candidates for a system, as its name in the page and its blueprint: the run's own, the file of that name
+    in the catalogue, or the exact description."""
+    listed = _native.system_blueprint(name, []) if name in _catalogue() else None
+    if request.system_blueprint is not None:
+        blueprint = request.system_blueprint
+        yield (name if blueprint == listed else f"{name}.toml"), blueprint
         return
-    if known is not None:
-        yield name, known
-    if asked.described is not None:
-        system = asked.described["system"]
+    if listed is not None:
+        yield name, listed
+    if request.described is not None:
+        system = request.described["system"]
         if "drive" in system:
             text = _native.drive_to_toml(system["drive"], {})
             yield f"{name}.toml", {"kind": "drive", "text": text, "drives": {}}
@@ -253,7 +255,7 @@ def _catalogue() -> frozenset[str]:
 def _described(
     system: str, part: str, blueprint: Blueprint, workload: Blueprint | None, values: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The run that a question describes; ``None`` where there is none."""
+    """Returns the specification of the run that a question describes; ``None`` if it describes none."""
     fields = list(values)
     chunk = {
         "system": {"name": system, "part": part or None, "blueprint": blueprint},
@@ -272,23 +274,23 @@ def _described(
 
 
 def described_of(spec: Mapping[str, Any]) -> Blueprint:
-    """The system and the workload of a run, exactly."""
+    """Returns the exact descriptions of a run's system and workload."""
     return {"system": spec["system"], "workload": _demand_of(spec)}
 
 
 def _demand_of(spec: Mapping[str, Any]) -> Row:
-    """The workload or the scenario of a run."""
-    found: Row = spec["workload"] if "workload" in spec else spec["scenario"]
-    return found
+    """Returns the workload or the scenario of a run."""
+    workload: Row = spec["workload"] if "workload" in spec else spec["scenario"]
+    return workload
 
 
-def _is_as_stated(spec: Mapping[str, Any], asked: Asked) -> bool:
-    """Whether a question describes exactly what the run states of itself."""
-    return asked.described is None or described_of(spec) == asked.described
+def _is_as_stated(spec: Mapping[str, Any], request: RunInputs) -> bool:
+    """Whether a question describes exactly the system and workload that the run states; true if it states none."""
+    return request.described is None or described_of(spec) == request.described
 
 
 def kind_of(name: str) -> str:
-    """What a field is one of, as ``kindOf`` in web/src/state.ts."""
+    """Returns the kind of a field: system, demand or option, as ``kindOf`` in web/src/state.ts."""
     if name in CHANGES:
         return "system"
     if name.startswith("lines["):
@@ -297,12 +299,12 @@ def kind_of(name: str) -> str:
 
 
 def _curve(series: str, runs: Sequence[tuple[float, _Question]], is_one_of: bool) -> Curve:
-    """The curve of these runs; one of several of its series is called by what it is of."""
+    """Returns the curve of these runs, named by its system and values if it is one of several with its series' name."""
     question = runs[0][1]
     loads = sorted({at for at, _ in runs})
     at = loads[len(loads) // 2]
     if len(loads) == 1:
-        # A point alone shows as one of a curve.
+        # A single point becomes one of a curve.
         loads = (
             sorted({*DEPTHS, at})
             if question.load == "depth"
@@ -310,28 +312,28 @@ def _curve(series: str, runs: Sequence[tuple[float, _Question]], is_one_of: bool
         )
     own = [f"{key} {text}" for key, text in question.values.items() if key not in ("requests", "seed")]
     name = ", ".join([question.system, *own]) if is_one_of else series
-    told = {key: question.values[key] for key in sorted(question.values)}
-    return Curve(name, question.system, question.demand, told, question.load, loads, at)
+    values = {key: question.values[key] for key in sorted(question.values)}
+    return Curve(name, question.system, question.demand, values, question.load, loads, at)
 
 
 def stated(blueprint: Blueprint) -> dict[str, Any]:
-    """A file as the page knows it: see ``Stated`` in web/src/engine.ts."""
+    """Returns a file as the page reads it: see ``Stated`` in web/src/engine.ts."""
     return {"blueprint": blueprint, "stated": _without_dates(tomllib.loads(blueprint["text"]))}
 
 
 def _without_dates(value: Any) -> Any:
-    """Values of TOML as JSON has them: dates and times are texts."""
+    """Returns TOML values as JSON values: dates and times become strings."""
     if isinstance(value, dict):
-        return {key: _without_dates(one) for key, one in value.items()}
+        return {key: _without_dates(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without_dates(one) for one in value]
+        return [_without_dates(item) for item in value]
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def put_into(sections: Sequence[dict[str, Any]], found: Taken) -> None:
-    """Tells each figure of a report, as the page reads it, what of it can be varied."""
+def add_to_figures(sections: Sequence[dict[str, Any]], curves: VariableCurves) -> None:
+    """Adds to each figure of a report, as the page reads it, the curves that can be varied and the others' reasons."""
     figures = [figure for section in sections for figure in section["figures"]]
     for place, figure in enumerate(figures):
-        if found.curves.get(place) or found.refused.get(place):
-            figure["taken"] = [asdict(curve) for curve in found.curves[place]]
-            figure["refused"] = found.refused[place]
+        if curves.curves.get(place) or curves.refused.get(place):
+            figure["taken"] = [asdict(curve) for curve in curves.curves[place]]
+            figure["refused"] = curves.refused[place]

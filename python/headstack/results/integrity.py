@@ -23,7 +23,7 @@ BlockClass: TypeAlias = Literal[
 
 
 class Integrity(TypedDict):
-    """Blocks that were read and verified, by what was found in them."""
+    """Counts of the blocks that were read and verified, by class."""
 
     block_bytes: int
     checked: int

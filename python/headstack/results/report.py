@@ -1,4 +1,5 @@
-"""The report of results: saturation curves, percentiles, what was busy, the course of the runs, streams, provenance."""
+"""`report_of`: the report of results, with saturation curves, percentiles, utilization, figures over time, streams and
+provenance."""
 
 from __future__ import annotations
 
@@ -13,7 +14,6 @@ from headstack._native import version
 from headstack.catalogue.scenario import Scenario
 from headstack.io.counts import agreed, counted
 from headstack.report.figures import (
-    Asked,
     Axis,
     Bars,
     Cell,
@@ -22,13 +22,21 @@ from headstack.report.figures import (
     Lines,
     Provenance,
     Report,
+    RunInputs,
     Section,
     Series,
     Table,
 )
 from headstack.report.looks import DASHES
-from headstack.results.explorer_queries import asked_of
-from headstack.results.words import headline, of_course, of_curves, of_most, of_percentiles, unit_of
+from headstack.results.explorer_queries import request_of
+from headstack.results.words import (
+    describe_curves,
+    describe_extremes,
+    describe_percentiles,
+    describe_range,
+    headline,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from headstack.results.columns import Shown
@@ -41,13 +49,13 @@ BAND = "Bands: 90 % prediction intervals."
 WHISKERS = "Error bars: 90 % prediction intervals."
 PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
 RUNS_MAX = 8
-"""More runs than this are not drawn over each other: one of each curve stands for it."""
+"""The most runs drawn over each other; of more, each curve is represented by one run."""
 BARS_MAX = 64
-"""Figures that streams count one by one, such as the boots of guests: more than this are not drawn."""
+"""The most bars of a figure with one bar for each member of a stream, such as the boot times of guests."""
 
 
 def report_of(results: ResultTable) -> Report:
-    """Everything that results say, as a report."""
+    """Returns all results as a report."""
     sections = [
         Section("Throughput and latency", "", [*_curves(results), runs_table(results)]),
         Section("Latency distribution", "", list(_percentiles(results))),
@@ -57,25 +65,25 @@ def report_of(results: ResultTable) -> Report:
         Section("Fidelity of the replays", "", list(_fidelity(results))),
     ]
     shown = [section for section in sections if section.figures]
-    said = [*results.flash_states, *results.notes]
-    remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in said), origin(results)])
+    notes = [*results.flash_states, *results.notes]
+    remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in notes), origin(results)])
     runs = provenance(results)
-    asked = partial(asked_for, results)
-    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, asked=asked)
+    requests = partial(requests_of, results)
+    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, inputs=requests)
 
 
-def asked_for(results: ResultTable) -> list[Asked]:
-    """How each run is asked for again."""
-    return [asked_of(row, results.whole(index)) for index, row in enumerate(results)]
+def requests_of(results: ResultTable) -> list[RunInputs]:
+    """Returns the request that repeats each run."""
+    return [request_of(row, results.whole(index)) for index, row in enumerate(results)]
 
 
 def provenance(results: ResultTable) -> list[Provenance]:
-    """What each run needs to be made again."""
+    """Returns the provenance of each run: all that is needed to repeat it."""
     return [provenance_of(results.whole(index)) for index in range(len(results))]
 
 
 def provenance_of(whole: Row) -> Provenance:
-    """What a run needs to be made again, from its whole result."""
+    """Returns the provenance of a run from its whole result."""
     described = {"system": whole["system"]["description"], "workload": whole["workload"]}
     return Provenance(
         system=whole["system"]["name"],
@@ -88,33 +96,35 @@ def provenance_of(whole: Row) -> Provenance:
 
 
 def _title(results: ResultTable) -> str:
-    """What all runs have in common."""
+    """Returns the system and the workload if all runs share them, or else the number of runs."""
     alike = [results[0][key] for key in ("system", "workload") if len({row[key] for row in results}) == 1]
     return ", ".join(alike) or f"{len(results)} runs"
 
 
 def _summary(results: ResultTable) -> str:
-    """The answer, and what has to be said of it: failed checks, lost data, saturated runs."""
-    said = [headline(results), *(f"Failed check: {check}." for check in results.failed_checks())]
-    said += [f"Run {n} lost data: {row['data_loss']}." for n, row in enumerate(results, 1) if row["data_loss"]]
-    said += [f"Run {n} ended early: {row['ended_early']}." for n, row in enumerate(results, 1) if row["ended_early"]]
+    """Returns the answer and its reservations: failed checks, lost data, saturated runs."""
+    paragraphs = [headline(results), *(f"Failed check: {check}." for check in results.failed_checks())]
+    paragraphs += [f"Run {n} lost data: {row['data_loss']}." for n, row in enumerate(results, 1) if row["data_loss"]]
+    paragraphs += [
+        f"Run {n} ended early: {row['ended_early']}." for n, row in enumerate(results, 1) if row["ended_early"]
+    ]
     saturated = sum(row["saturated"] for row in results)
     if saturated:
-        said.append(
+        paragraphs.append(
             f"{saturated} of {counted(len(results), 'run')} cannot keep up with the offered rate: their latency "
             "grows with the length of the run."
         )
-    return "\n\n".join(said)
+    return "\n\n".join(paragraphs)
 
 
 # Saturation curves.
 
 
 def saturation(results: ResultTable) -> Lines:
-    """Mean response time over throughput, one curve for all runs that differ in load alone, in the order of load.
+    """Draws mean latency over throughput: one curve for runs that differ only in load, ordered by load.
 
-    Points of a closed loop carry their load; a ring marks the knee. Runs of a saturated open loop are left out: their
-    response time is that of the queue at the end, however long the run.
+    Points of a closed loop are labelled with their load; a ring marks the knee. Runs of a saturated open loop are left
+    out, since their latency grows with the length of the run.
     """
     knees = {knee.curve: knee for knee in results.knees()}
     curves = _drawn(results)
@@ -135,34 +145,36 @@ def saturation(results: ResultTable) -> Lines:
         for name, runs in curves.items()
     ]
     load = "clients" if _has_clients(results, 0) else "queue depth"
-    said = [MEANS, *([f"Numbers at points: {load}."] if _is_closed(results) else [])]
-    said += [KNEE] if knees else []
+    sentences = [MEANS, *([f"Numbers at points: {load}."] if _is_closed(results) else [])]
+    sentences += [KNEE] if knees else []
     at_first = " and ".join(knee.curve for knee in knees.values() if knee.at_first_point)
-    said += [f"{at_first}: the knee is at or before the first point."] * bool(at_first)
+    sentences += [f"{at_first}: the knee is at or before the first point."] * bool(at_first)
     left_out = len(results) - sum(map(len, curves.values()))
-    said += [f"{left_out} saturated {agreed(left_out, 'run is', 'runs are')} not shown."] if left_out else []
-    said += [BAND] if any(one.low for one in series) else []
+    sentences += [f"{left_out} saturated {agreed(left_out, 'run is', 'runs are')} not shown."] if left_out else []
+    sentences += [BAND] if any(line.low for line in series) else []
     title = f"Latency over throughput{_common(results)}"
-    note = " ".join([*said, origin(results)])
-    return Lines("saturation", title, THROUGHPUT, RESPONSE, series, note, says=of_curves(results, curves))
+    note = " ".join([*sentences, origin(results)])
+    return Lines("saturation", title, THROUGHPUT, RESPONSE, series, note, says=describe_curves(results, curves))
 
 
 def _ends(results: ResultTable, runs: Iterable[int], end: str) -> list[float | None]:
-    """The low or the high ends of where devices lie round the points of a curve; empty where that is known of none."""
+    """Returns the low or the high ends of the prediction intervals of a curve's points, in ms; empty if none has
+    one."""
     ends = [results[run][f"mean_model_{end}_ms"] for run in runs]
     return ends if any(value is not None for value in ends) else []
 
 
 def _things(results: ResultTable, runs: Mapping[str, int]) -> dict[str, str]:
-    """What has the colour of each run or curve: its system, where there are several of no more variants than dashes."""
+    """Returns the object that has the colour of each run or curve: its system if there are several systems, each with
+    no more curves than there are dashes; otherwise the curve itself."""
     systems = {name: str(results[run]["system"]) for name, run in runs.items()}
     counts = Counter(systems.values())
-    is_told = len(counts) > 1 and max(counts.values()) <= DASHES
-    return systems if is_told else {name: name for name in runs}
+    shares_colours = len(counts) > 1 and max(counts.values()) <= DASHES
+    return systems if shares_colours else {name: name for name in runs}
 
 
 def _drawn(results: ResultTable) -> dict[str, list[int]]:
-    """The curves without their saturated runs, unless they have no others."""
+    """Returns the curves without their saturated runs; curves with only saturated runs keep them."""
     curves = results.curves()
     unsaturated = {name: [run for run in runs if not results[run]["saturated"]] for name, runs in curves.items()}
     return {name: unsaturated[name] or runs for name, runs in curves.items()}
@@ -178,7 +190,7 @@ def _common(results: ResultTable) -> str:
 
 
 def origin(results: ResultTable) -> str:
-    """How figures were come by: what is needed to come by them again."""
+    """Returns a sentence with the origin of the figures: mode, version, requests and seeds."""
     modes = {results.whole(index)["mode"] for index in range(len(results))}
     seeds = ", ".join(dict.fromkeys(str(row["seed"]) for row in results))
     requests = min(row["requests"] for row in results)
@@ -204,13 +216,13 @@ def _curves(results: ResultTable) -> list[Figure]:
             ("throughput", "Throughput", THROUGHPUT, "iops", ("iops_model_low", "iops_model_high")),
             ("response", "Mean latency", RESPONSE, "mean_ms", ("mean_model_low_ms", "mean_model_high_ms")),
         )
-        for says in [of_most({curve: row[key] for curve, row in rows.items()}, unit_of(axis))]
+        for says in [describe_extremes({curve: row[key] for curve, row in rows.items()}, unit_of(axis))]
         for note in ([WHISKERS if any(row[ends[0]] is not None for row in rows.values()) else ""])
     ]
 
 
 def _bars_of(rows: Mapping[str, Row], things: Mapping[str, str], key: str, ends: tuple[str, str]) -> list[Series]:
-    """A bar for each run, in the colour of its system: a series has the bars of one thing alone."""
+    """Returns a series for each colour, with a bar for each of its runs and gaps for the others."""
 
     def only(thing: str, column: str) -> list[float | None]:
         return [row[column] if things[name] == thing else None for name, row in rows.items()]
@@ -222,7 +234,7 @@ def _bars_of(rows: Mapping[str, Row], things: Mapping[str, str], key: str, ends:
 
 
 def runs_table(results: ResultTable) -> Table:
-    """The table that people see of results, with the figures themselves."""
+    """Returns the printed table of results, with exact figures behind the texts."""
     columns, texts = results.shown()
     rows = [[_cell(row[column.name]) for column in columns] for row in results.compared()]
     return Table("runs", "Runs", [_heading(column) for column in columns], rows, texts=texts)
@@ -240,7 +252,7 @@ def _cell(value: Any) -> Cell:
 
 
 def _chosen(results: ResultTable) -> tuple[dict[str, int], str]:
-    """The runs that are drawn one by one, by their names, and which these are."""
+    """Returns the runs that are drawn one by one, by name, and a note that states how they were chosen."""
     curves = results.curves()
     if len(results) <= RUNS_MAX:
         named = {_named(results, name, run, len(curves)): run for name, runs in curves.items() for run in runs}
@@ -258,7 +270,7 @@ def _chosen(results: ResultTable) -> tuple[dict[str, int], str]:
 
 
 def _has_clients(results: ResultTable, run: int) -> bool:
-    """Whether streams are those of a scenario; those of job files are jobs, and hosts may be streams too."""
+    """Whether the streams of a run are those of a scenario, not jobs of a job file or hosts."""
     return bool(results.streams_of(run)) and isinstance(results.workload(run), Scenario)
 
 
@@ -278,21 +290,21 @@ def _percentiles(results: ResultTable) -> Iterable[Figure]:
     series = []
     for name, run in chosen.items():
         count = results[run]["requests"]
-        # A percentile takes ten requests beyond it, lest it is the largest by another name.
-        known = [p for p in PERCENTS if count * (1 - p / 100) >= 10]
-        points = [(p, results.percentile_ms(run, p)) for p in (*known, 100)]
+        # A percentile needs at least ten requests above it; otherwise it merely repeats the maximum.
+        percents = [p for p in PERCENTS if count * (1 - p / 100) >= 10]
+        points = [(p, results.percentile_ms(run, p)) for p in (*percents, 100)]
         if points[-1][1] is not None:
             series.append(Series(name, [p for p, _ in points], [ms for _, ms in points], thing=things[name]))
     if series:
         axes = Axis("Percentile (%)"), RESPONSE
         title = f"Latency by percentile{_common(results)}"
-        told = {one.name: {x: y for x, y in zip(one.x, one.y, strict=True) if x and y} for one in series}
-        says = of_percentiles(told)
+        percentiles = {line.name: {x: y for x, y in zip(line.x, line.y, strict=True) if x and y} for line in series}
+        says = describe_percentiles(percentiles)
         yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True, says=says)
 
 
 def _components(results: ResultTable) -> Iterable[Figure]:
-    """How busy each component was; of drives that do the same, the busiest."""
+    """Draws the utilization of each component; of drives with equal roles, the busiest."""
     chosen, note = _chosen(results)
     busy = {name: _busy_percent(results.whole(run)) for name, run in chosen.items()}
     rows = list(dict.fromkeys(component for shares in busy.values() for component in shares))
@@ -302,10 +314,10 @@ def _components(results: ResultTable) -> Iterable[Figure]:
     bottlenecks = [
         f"{name}: {results[run]['bottleneck']}" for name, run in chosen.items() if results[run]["bottleneck"]
     ]
-    said = [note, f"Bottleneck: {'; '.join(bottlenecks)}." if bottlenecks else ""]
-    text = " ".join(part for part in said if part)
+    sentences = [note, f"Bottleneck: {'; '.join(bottlenecks)}." if bottlenecks else ""]
+    text = " ".join(part for part in sentences if part)
     name, row, share = max(
-        ((name, row, share) for name, shares in busy.items() for row, share in shares.items()), key=lambda one: one[2]
+        ((name, row, share) for name, shares in busy.items() for row, share in shares.items()), key=lambda cell: cell[2]
     )
     says = f"Highest utilization: {row}, {share:.0f} % ({name})."
     title = "Utilization of components"
@@ -313,7 +325,8 @@ def _components(results: ResultTable) -> Iterable[Figure]:
 
 
 def _busy_percent(whole: Row) -> dict[str, float]:
-    """Percent of the time by component. ``d0 mechanism`` to ``d14 mechanism`` are one row: the busiest limits."""
+    """Returns the utilization by component, in percent. ``d0 mechanism`` to ``d14 mechanism`` are one row with the
+    value of the busiest, which limits the array."""
     alike: dict[str, dict[str, float]] = {}
     for component in whole["components"]:
         name, time_ns = component["name"], component["servers"] * whole["duration_ns"]
@@ -327,11 +340,10 @@ def _busy_percent(whole: Row) -> dict[str, float]:
 
 def _intervals(results: ResultTable) -> Iterable[Figure]:
     chosen, note = _chosen(results)
-    kept = {name: results.intervals_of(run) for name, run in chosen.items()}
-    kept = {name: intervals for name, intervals in kept.items() if intervals}
-    if not kept:
+    intervals_by_run = {name: intervals for name, run in chosen.items() if (intervals := results.intervals_of(run))}
+    if not intervals_by_run:
         return
-    time, things = Axis("Time (s)", log=False), _things(results, {name: chosen[name] for name in kept})
+    time, things = Axis("Time (s)", log=False), _things(results, {name: chosen[name] for name in intervals_by_run})
     for figure, title, axis, key in (
         ("rate-over-time", "Throughput over time", THROUGHPUT, "iops"),
         ("response-over-time", "Mean latency over time", RESPONSE, "mean_ms"),
@@ -343,9 +355,9 @@ def _intervals(results: ResultTable) -> Iterable[Figure]:
                 [part[key] for part in intervals],
                 thing=things[name],
             )
-            for name, intervals in kept.items()
+            for name, intervals in intervals_by_run.items()
         ]
-        says = of_course([y for one in series for y in one.y if y is not None], unit_of(axis))
+        says = describe_range([y for line in series for y in line.y if y is not None], unit_of(axis))
         yield Lines(figure, title, time, axis, series, note, says=says)
 
 
@@ -359,7 +371,7 @@ def _streams(results: ResultTable) -> Iterable[Figure]:
     rows: list[list[Cell]] = []
     for text in texts:
         run, system, *figures, facts = text
-        # What is a figure is told as one.
+        # The table stores figures as numbers, not as text.
         rows.append([int(run), system, figures[0], *(_number(figure) for figure in figures[1:]), facts])
     yield Table("streams", "Streams", [_heading(column) for column in columns], rows)
     yield from _counted(results)
@@ -370,7 +382,7 @@ def _number(text: str) -> float | None:
 
 
 def _counted(results: ResultTable) -> Iterable[Figure]:
-    """What streams count for each of their members, such as the seconds to boot of each guest."""
+    """Draws figures that streams have for each of their members, such as the boot time of each guest."""
     alike: dict[str, dict[str, dict[int, float]]] = {}
     chosen, note = _chosen(results)
     for name, run in chosen.items():
@@ -378,17 +390,19 @@ def _counted(results: ResultTable) -> Iterable[Figure]:
             for fact, value in stream["facts"].items():
                 numbered = re.fullmatch(r"(.*)_(\d+)_(.*)", fact)
                 if numbered:
-                    member, number, what = numbered.groups()
-                    alike.setdefault(f"{member} {what}", {}).setdefault(name, {})[int(number)] = value
+                    member, number, quantity = numbered.groups()
+                    alike.setdefault(f"{member} {quantity}", {}).setdefault(name, {})[int(number)] = value
     for fact, runs in alike.items():
         numbers = sorted({number for values in runs.values() for number in values})
         if 1 < len(numbers) <= BARS_MAX:
-            member, what = fact.split(" ", 1)
-            words = what.removesuffix("_s").replace("_", " ")
+            member, quantity = fact.split(" ", 1)
+            words = quantity.removesuffix("_s").replace("_", " ")
             series = [Series(name, (), [values.get(number) for number in numbers]) for name, values in runs.items()]
-            axis = Axis(f"{words.capitalize()} (s)" if what.endswith("_s") else what.replace("_", " ").capitalize())
+            axis = Axis(
+                f"{words.capitalize()} (s)" if quantity.endswith("_s") else quantity.replace("_", " ").capitalize()
+            )
             title = f"{axis.label.split(' (')[0]} of each {member}"
-            name = f"{member}-{what}".replace("_", "-")
+            name = f"{member}-{quantity}".replace("_", "-")
             yield Bars(name, title, axis, [str(number) for number in numbers], series, note)
 
 

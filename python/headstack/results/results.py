@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headstack.report.figures import Report
-    from headstack.results.intervals.of_runs import Runs
+    from headstack.results.intervals.model_errors import Runs
 from headstack.results.table import ResultTable, Row
 
 
@@ -23,7 +23,7 @@ class Results(ResultTable):
     """
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The saturation curves: response time over throughput. Written to ``path`` where one is given.
+        """Plots the saturation curves, latency over throughput, and writes the figure if ``path`` is given.
 
         Needs the extra ``headstack[plot]``.
 
@@ -36,7 +36,7 @@ class Results(ResultTable):
         return draw(saturation(self), path)
 
     def report(self) -> Report:
-        """Everything as a report, which notebooks show; ``headstack.report.html`` writes it as one HTML file.
+        """Returns all results as a report, which notebooks show; ``headstack.report.html`` writes it as one HTML file.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> len(results.report().runs)
@@ -47,8 +47,8 @@ class Results(ResultTable):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
-        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a
-        build of the package holds.
+        """Writes ``report`` as one HTML file; ``with_simulator``, readers can vary its curves. Needs the page, which a
+        build of the package contains.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.to_html("results.html")
@@ -59,7 +59,7 @@ class Results(ResultTable):
         write_html(self.report(), path, simulator if with_simulator else None)
 
     def and_others(self, others: Results) -> Results:
-        """These, and then others.
+        """Returns these results followed by ``others``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> len(results.and_others(results))
@@ -69,7 +69,7 @@ class Results(ResultTable):
         return Results(self._native.and_(others._native), swept)
 
     def chosen(self, indices: Sequence[int]) -> Results:
-        """Some of these, in the order of ``indices``.
+        """Returns the results at ``indices``, in that order.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> [row["depth"] for row in results.chosen([1])]
@@ -78,20 +78,20 @@ class Results(ResultTable):
         return Results(self._native.chosen(list(indices)), self._swept)
 
     def with_model_errors(self, specs: Sequence[Row], run: Runs) -> Results:
-        """The same, each with how far its model may be from the device, as far as the specifications of the runs say
-        how their systems are described; ``run`` carries out some of a twin's sample.
+        """Returns the results with the prediction intervals of their models, for runs whose specifications describe the
+        system; ``run`` simulates members of a calibrated model's sample.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0)
         >>> results.with_model_errors([{}], hs.run) is results
         True
         """
-        from headstack.results.intervals.of_runs import with_model_errors  # start-up time
+        from headstack.results.intervals.model_errors import with_model_errors  # start-up time
 
-        found = with_model_errors(self._native, specs, run)
-        return self if found is self._native else Results(found, self._swept)
+        native = with_model_errors(self._native, specs, run)
+        return self if native is self._native else Results(native, self._swept)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The whole results as a JSON list, one run a line.
+        """Returns the whole results as a JSON list, one run a line, and writes it if ``path`` is given.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.to_json().startswith("[")

@@ -1,4 +1,4 @@
-"""Results of runs as a table: rows, curves, knees and what limits what."""
+"""`ResultTable`: results of runs as a table, with rows, curves, knees and limits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.demand import stated
 from headstack.catalogue.flash_state import NOT_STEADY, flash_states
-from headstack.io.columns import told
+from headstack.io.columns import format_repr
 from headstack.io.counts import agreed, counted
 from headstack.io.tables import Tabular
 from headstack.io.values import duration_ns
 from headstack.results import answers
 from headstack.results.answers import Drives, Gain
+from headstack.results.notes import actionable_first
 
 if TYPE_CHECKING:
     from headstack.catalogue.demand import Stated
@@ -39,11 +40,11 @@ from headstack.results.columns import (
 Row = dict[str, Any]
 
 WARM_UPS_MAX = 4
-"""Runs whose warm-up is told in words."""
+"""The most runs whose warm-up a note states one by one."""
 
 
 def _unsteady(row: Row) -> str:
-    """In place of a sampling error, of a run whose writes used up the erased flash of an SSD."""
+    """Returns the text that replaces the confidence interval if a run is not in steady state; otherwise empty."""
     return NOT_STEADY if (row["sampling"] or "").startswith(NOT_STEADY) else ""
 
 
@@ -52,7 +53,7 @@ def _figure(value: float) -> str:
 
 
 def _between(low: float | None, high: float | None, factor: float = 1) -> str | None:
-    """A prediction interval."""
+    """Formats a prediction interval; ``None`` without one."""
     if low is None or high is None:
         return None
     return " to ".join(f"{factor * end:,.0f}" if factor * end >= 1000 else f"{factor * end:.4g}" for end in (low, high))
@@ -63,7 +64,7 @@ def _duration_ns(stall: dict[str, int]) -> int:
 
 
 def described(facts: dict[str, float]) -> str:
-    """Named figures for people. Of those that are numbered (``guest_1_boot_s``, ``guest_2_boot_s``), the mean."""
+    """Formats named figures for people; numbered figures (``guest_1_boot_s``, ``guest_2_boot_s``) as their mean."""
     alike: dict[str, list[float]] = {}
     for name, value in facts.items():
         alike.setdefault(re.sub(r"_\d+_", "_", name), []).append(value)
@@ -71,11 +72,11 @@ def described(facts: dict[str, float]) -> str:
 
 
 def between(row: Row, factor: float = 1) -> Row:
-    """The 90 % prediction interval of each figure as text; times in ms are multiplied by a factor."""
-    found = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
+    """Formats the 90 % prediction interval of each figure; times in ms are multiplied by ``factor``."""
+    intervals = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
     for figure in ("mean", "p50", "p99"):
-        found[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"], factor)
-    return found
+        intervals[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"], factor)
+    return intervals
 
 
 def _fact(name: str, value: float, count: int) -> str:
@@ -93,31 +94,31 @@ def _fact(name: str, value: float, count: int) -> str:
 
 @dataclass(frozen=True)
 class Knee:
-    """Where a percentage gained in throughput costs the same percentage in response time."""
+    """The knee of a curve: the load at which 1 % more throughput costs 1 % more latency."""
 
     curve: str
     load: float
-    """Requests outstanding or clients, or requests a second in an open loop."""
+    """Queue depth or clients, or IOPS in an open loop."""
     iops: float
     mean_ms: float
     at_first_point: bool
-    """The first step already cost more than it gained."""
+    """Whether the knee is at or before the first point of the curve."""
 
 
 @dataclass(frozen=True)
 class WithinLimit:
-    """The most that a curve carries within a response time."""
+    """The highest throughput of a curve within a latency limit."""
 
     iops: float
     is_at_least: bool
-    """The heaviest load of the curve is within the limit too: more may be carried by more."""
+    """Whether ``iops`` is a lower bound, since the heaviest load of the curve meets the limit too."""
 
 
 def response_limit(name: str, text: str) -> tuple[float | None, int]:
-    """A limit on response times: of their mean (``"20ms"``, ``"mean=20ms"``), or of a percentile (``"p99=20ms"``).
+    """Parses a limit on the mean latency (``"20ms"``, ``"mean=20ms"``) or on a percentile (``"p99=20ms"``).
 
-    Returns the quantile from 0 to 1, or ``None`` for the mean, and the limit in ns. Raises ``InputError``, which names
-    ``name``, for anything else.
+    Returns the quantile from 0 to 1, or ``None`` for the mean, and the limit in ns. Raises an ``InputError`` that
+    names ``name`` for any other text.
     """
     figure, equals, time = text.partition("=")
     if not equals:
@@ -144,12 +145,12 @@ class ResultTable(Tabular):
     def __init__(self, native: _native.Results, swept: Sequence[str] = ()) -> None:
         self._native = native
         self.volumes: Sequence[Mapping[str, Any]] = []
-        """Of a replay with a map: a row for each run and volume."""
+        """Rows of a replay with a map, one for each run and volume."""
         self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The results of a file that ``to_json`` has written. Raises ``InputError`` when it cannot be read.
+        """Reads the results of a file that ``to_json`` has written. Raises ``InputError`` if it cannot be read.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> _ = results.to_json("results.json")
@@ -183,10 +184,10 @@ class ResultTable(Tabular):
         return self._native.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), f"runs: {len(self)}", "to_csv has them")
+        return format_repr(*self.shown(), f"runs: {len(self)}", "to_csv has them")
 
     fields = dict(_native.result_fields())["results"]
-    """The columns that every table has; behind them stand those of what was varied."""
+    """The columns that every table has; columns of the varied options follow them."""
 
     @property
     def column_names(self) -> list[str]:
@@ -194,15 +195,15 @@ class ResultTable(Tabular):
         return self.table().column_names
 
     def table_rows(self) -> Iterable[Row]:
-        """A row for each run."""
+        """Returns a row for each run."""
         return self
 
     def table(self) -> _native.Table:
-        """The table, which any consumer of Arrow reads without a copy."""
+        """Returns the table, which any consumer of Arrow reads without a copy."""
         return self._native.table()
 
     def histograms(self) -> _native.Table:
-        """Response and service times: a row for each run, kind of request, figure and bin in use.
+        """Returns histograms of response and service times: a row for each run, kind of request, figure and bin in use.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.histograms().column_names
@@ -211,7 +212,7 @@ class ResultTable(Tabular):
         return self._native.histograms()
 
     def intervals(self) -> _native.Table:
-        """The runs over time, where an interval was asked for.
+        """Returns figures over time: a row for each run and interval, for runs with the option ``interval``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, interval="500ms")
         >>> len(results.intervals()) > 1
@@ -220,7 +221,7 @@ class ResultTable(Tabular):
         return self._native.intervals()
 
     def streams(self) -> _native.Table:
-        """The streams of scenarios: a row for each run and stream.
+        """Returns the streams of scenarios: a row for each run and stream.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> len(results.streams()) == len(results.streams_of(0))
@@ -229,7 +230,7 @@ class ResultTable(Tabular):
         return self._native.streams()
 
     def operations(self) -> _native.Table:
-        """Operations on files and folders: a row for each run and kind.
+        """Returns operations on files and folders: a row for each run and kind.
 
         >>> results = hs.run("cheetah-x15-36lp", requests=100)
         >>> len(results.operations())
@@ -238,7 +239,7 @@ class ResultTable(Tabular):
         return self._native.operations()
 
     def operations_of(self, index: int) -> list[Row]:
-        """The operations on files and folders of one run, by kind.
+        """Returns the operations on files and folders of one run, by kind.
 
         >>> hs.run("cheetah-x15-36lp", requests=100).operations_of(0)
         []
@@ -246,7 +247,7 @@ class ResultTable(Tabular):
         return self._native.operations_of(index)
 
     def facts(self) -> _native.Table:
-        """What streams keep of their own, such as frames dropped: a row for each run, stream and figure.
+        """Returns figures of streams of a kind, such as dropped frames: a row for each run, stream and figure.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> results.facts().column_names
@@ -255,7 +256,7 @@ class ResultTable(Tabular):
         return self._native.facts()
 
     def streams_of(self, index: int) -> list[Row]:
-        """The streams of one run, with the figures of their own by name under ``facts``.
+        """Returns the streams of one run; ``facts`` has the figures of their kind by name.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> {type(stream["facts"]) for stream in results.streams_of(0)}
@@ -264,7 +265,7 @@ class ResultTable(Tabular):
         return self._native.streams_of(index)
 
     def percentile_ms(self, index: int, percent: float) -> float | None:
-        """A percentile of one run's response times.
+        """Returns a percentile of one run's response times, in ms.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.percentile_ms(0, 50) <= results.percentile_ms(0, 99.9)
@@ -274,7 +275,7 @@ class ResultTable(Tabular):
 
     @property
     def flash_states(self) -> list[str]:
-        """The state in which the SSDs of each simulated system began: fresh, filled or steady.
+        """The initial state of the SSDs of each simulated system: fresh, filled or steady.
 
         >>> hs.run("980-1tb", requests=100, warm_up=0).flash_states[0][:15]
         '980-1tb: filled'
@@ -287,8 +288,8 @@ class ResultTable(Tabular):
                 continue
             seen.add(key)
             whole = self.whole(index)
-            found = flash_states(whole["system"]["description"]) if whole["mode"] == "simulated" else []
-            for state in found:
+            descriptions = flash_states(whole["system"]["description"]) if whole["mode"] == "simulated" else []
+            for state in descriptions:
                 systems = states.setdefault(state, [])
                 systems += [row["system"]] * (row["system"] not in systems)
         return [f"{', '.join(systems)}: {state}" for state, systems in states.items()]
@@ -300,13 +301,14 @@ class ResultTable(Tabular):
 
     @property
     def warnings(self) -> list[str]:
-        """Notes that a reader can act on, each once: limits of a model, stalls, runs that are too short."""
+        """Notes on the runs, each once: first those that a reader can act on, such as failed requests, stalls and runs
+        that are too short, then standing descriptions, such as the length of the warm-up."""
         own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
-        return [*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
+        return actionable_first([*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()])
 
     @property
     def legend(self) -> list[str]:
-        """Standing explanations of the columns: the same for any results that have them.
+        """Explanations of the columns, which are the same for all results with these columns.
 
         >>> hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=3000).legend[-1]
         '± is the 95 % confidence interval of the mean; it does not include the error of the model'
@@ -325,15 +327,15 @@ class ResultTable(Tabular):
         return legend
 
     def _first_system(self) -> str:
-        """What gains are over, in words."""
+        """The system that speedups are relative to, in words."""
         first = self[0]
         ours = [name for name in self._swept if name in answers.OF_SYSTEMS and len({row[name] for row in self}) > 1]
         several = len({row["system"] for row in self}) > 1 or not ours
-        named = [f"{name.replace('_', ' ')} {first[name]}" for name in ours if name != "range"]
-        return ", ".join([*([first["system"]] if several else []), *named])
+        options = [f"{name.replace('_', ' ')} {first[name]}" for name in ours if name != "range"]
+        return ", ".join([*([first["system"]] if several else []), *options])
 
     def _stall_notes(self) -> list[str]:
-        """Stalls of measured devices, and percentiles with and without them."""
+        """Notes on stalls of measured devices, with latencies with and without them."""
         notes = []
         for number, row in enumerate(self, 1):
             if not row["stalls"]:
@@ -354,7 +356,7 @@ class ResultTable(Tabular):
         return notes
 
     def _sampling_notes(self) -> list[str]:
-        """Runs that are too short for an interval, or not in steady state."""
+        """Notes on runs that are too short for a confidence interval, or not in steady state."""
         rows = list(self)
         notes = []
         reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
@@ -378,29 +380,29 @@ class ResultTable(Tabular):
         return notes
 
     def _model_notes(self) -> list[str]:
-        """How far models may be from their devices, and which systems that leaves apart."""
+        """Notes on the sources of the prediction intervals, and on systems that these cannot distinguish."""
         rows = list(self)
         reasons = Counter(row["model_error"] for row in rows if row["model_error"] is not None)
         whose = {
             words: "" if count == len(rows) else f" of {count} of {len(rows)} runs" for words, count in reasons.items()
         }
-        said = [f"model error{whose[words]}: {words}" for words in reasons]
-        return said + answers.indistinguishable(rows, self._swept)
+        lines = [f"model error{whose[words]}: {words}" for words in reasons]
+        return lines + answers.indistinguishable(rows, self._swept)
 
     def integrity(self, index: int) -> Integrity | None:
-        """What the data read in one run were found to be: blocks by class, and the first findings.
+        """Returns the verification of the data that one run read: blocks by class, and the first findings.
 
-        ``None`` where nothing was verified.
+        ``None`` if the run verified nothing.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.integrity(0) is None
         True
         """
-        found: Integrity | None = self._native.whole(index)["integrity"]
-        return found
+        integrity: Integrity | None = self._native.whole(index)["integrity"]
+        return integrity
 
     def failed_checks(self) -> list[str]:
-        """Checks that runs made of themselves and that did not hold; none when all is well.
+        """Returns the internal checks that failed, with their runs; empty if all passed.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.failed_checks()
@@ -413,7 +415,7 @@ class ResultTable(Tabular):
         ]
 
     def whole(self, index: int) -> Row:
-        """The whole result of one run, in the schema of the project.
+        """Returns the whole result of one run, in the schema docs/results.schema.json.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.whole(0)["workload"]["name"]
@@ -423,7 +425,7 @@ class ResultTable(Tabular):
         return whole
 
     def workload(self, index: int) -> Stated:
-        """What one run put its system under: a ``Workload``, a ``Scenario``, what was ``Replayed``, or a ``Phase`` of a
+        """Returns the workload of one run: a ``Workload``, a ``Scenario``, a ``Replayed`` trace, or a ``Phase`` of a
         job file.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0)
@@ -433,7 +435,7 @@ class ResultTable(Tabular):
         return stated(self.whole(index)["workload"])
 
     def intervals_of(self, index: int) -> list[Row]:
-        """One run over time.
+        """Returns the figures of one run over time, a row for each interval.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, interval="500ms")
         >>> results.intervals_of(0)[0]["duration_s"]
@@ -442,8 +444,8 @@ class ResultTable(Tabular):
         return self._native.intervals_of(index)
 
     def demerit_ms(self, index: int, measured: ResultTable, measured_index: int) -> float | None:
-        """The demerit figure of one run as a prediction of another: the root mean square horizontal distance of their
-        distributions of response times (Ruemmler and Wilkes, 1994). ``None`` where there are none.
+        """Returns the demerit of one run as a prediction of another: the root mean square horizontal distance of their
+        latency distributions, in ms (Ruemmler and Wilkes, 1994). ``None`` if a run has no distribution.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.demerit_ms(0, results, 0)
@@ -452,7 +454,7 @@ class ResultTable(Tabular):
         return self._native.demerit_ms(index, measured._native, measured_index)
 
     def curves(self) -> dict[str, list[int]]:
-        """The runs that differ in load alone, by the name of their curve, lightest load first.
+        """Returns the runs that differ only in load, by the name of their curve, lightest load first.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.curves()
@@ -467,8 +469,8 @@ class ResultTable(Tabular):
         return {name: sorted(runs, key=self.load) for name, runs in named.items()}
 
     def load(self, index: int) -> float:
-        """What a run was put under: requests outstanding or clients, or requests a second in an open loop; 0 for a
-        scenario as it stands.
+        """Returns the load of a run: queue depth or clients, or the offered IOPS in an open loop; 0 for a scenario with
+        its own number of clients.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.load(1)
@@ -478,29 +480,29 @@ class ResultTable(Tabular):
         return float(row["depth"] or row["rate_per_s"] or 0)
 
     def knees(self) -> list[Knee]:
-        """The knee of each curve that reaches it.
+        """Returns the knee of each curve that has one.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> [knee.curve for knee in results.knees()] in ([], ["cheetah-x15-36lp"])
         True
         """
-        found = ((name, self._native.knee(runs)) for name, runs in self.curves().items())
-        return [Knee(name, **figures) for name, figures in found if figures is not None]
+        knees = ((name, self._native.knee(runs)) for name, runs in self.curves().items())
+        return [Knee(name, **figures) for name, figures in knees if figures is not None]
 
     def iops_at(self, response: str) -> dict[str, WithinLimit | None]:
-        """Per curve the largest throughput at a response time of at most ``response``: ``"25ms"`` of the mean,
-        ``"p99=25ms"`` of a percentile; ``None`` where the lightest load is above it.
+        """Returns the highest throughput of each curve within a latency limit: ``"25ms"`` for the mean, ``"p99=25ms"``
+        for a percentile; ``None`` if the lightest load exceeds it.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.iops_at("1us")
         {'cheetah-x15-36lp': None}
         """
         quantile, limit_ns = response_limit("response", response)
-        found = {name: self._native.iops_at_response(runs, limit_ns, quantile) for name, runs in self.curves().items()}
-        return {name: None if within is None else WithinLimit(*within) for name, within in found.items()}
+        limits = {name: self._native.iops_at_response(runs, limit_ns, quantile) for name, runs in self.curves().items()}
+        return {name: None if within is None else WithinLimit(*within) for name, within in limits.items()}
 
     def overloaded(self) -> list[str]:
-        """The runs that could not keep up with the rate offered, in words.
+        """Returns the runs that cannot keep up with the offered rate, in words.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.overloaded()
@@ -513,21 +515,22 @@ class ResultTable(Tabular):
         ]
 
     def most_within(self, response: str) -> str:
-        """Which curve serves most IOPS within ``response``, in words, without a confidence interval.
+        """States which curve serves most IOPS within ``response``, without a confidence interval.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.most_within("1us")
         'no system meets the limit, the mean within 1us'
         """
-        found = self.iops_at(response).items()
-        carried = {name: None if one is None else (one.iops, one.is_at_least) for name, one in found}
+        throughputs = self.iops_at(response).items()
+        carried = {name: None if served is None else (served.iops, served.is_at_least) for name, served in throughputs}
         return answers.most_within(carried, response)
 
     def gains(self) -> list[Gain | None]:
-        """Of each run, what its system gains over the first one at the same load: IO/s in a closed loop, speed of the
-        mean response where arrivals set the rate. ``None`` of the first system, and where nothing can be said.
+        """Returns the speedup of each run over the first system at the same load: the ratio of IOPS in a closed loop,
+        or of mean latencies if arrivals set the rate. ``None`` for the first system, and without a comparable run.
 
-        Systems differ in name or in any option of arrays and drives. The ± is sampling error alone.
+        Systems differ in name or in any option of arrays and drives. ± is the 95 % confidence interval, without the
+        error of the model.
 
         >>> results = hs.run(["atlas-10k-iii-73", "cheetah-x15-36lp"], "file-server", requests=300, warm_up=0)
         >>> results.gains()[0] is None
@@ -536,35 +539,37 @@ class ResultTable(Tabular):
         return answers.gains(list(self), self._swept)
 
     def within(self, response: str) -> list[str]:
-        """Of each run whether it keeps within ``"5ms"`` (of the mean) or ``"p99=20ms"``: ``yes``, ``no``, or ``close``
-        where the limit lies within the sampling error. A run that is saturated does not.
+        """Returns whether each run meets a limit such as ``"5ms"`` (mean) or ``"p99=20ms"``: ``yes``, ``no``, or
+        ``close`` if the limit is within the confidence interval. Saturated runs do not meet it.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.within("10s")
         ['yes', 'yes']
         """
         quantile, limit_ns = response_limit("response", response)
-        values = self._held(quantile)
+        values = self._latencies_ms(quantile)
         return [answers.within(row, quantile, ms, limit_ns / 1e6) for row, ms in zip(self, values, strict=True)]
 
     def fewest_drives(self, response: str) -> list[Drives]:
-        """For each system and load how many drives keep within ``response``, where ``drives`` was varied.
+        """Returns the number of drives that meets the limit ``response``, for each system and load, if ``drives``
+        varies.
 
         >>> results = hs.run("va-7100", drives=[6, 8], requests=100, warm_up=0)
-        >>> [found.tried for found in results.fewest_drives("10s")]
+        >>> [answer.tried for answer in results.fewest_drives("10s")]
         [(6, 8)]
         """
         quantile, _ = response_limit("response", response)
-        return answers.fewest_drives(list(self), self._swept, self._held(quantile), self.within(response))
+        return answers.fewest_drives(list(self), self._swept, self._latencies_ms(quantile), self.within(response))
 
-    def _held(self, quantile: float | None) -> list[float]:
-        """What is held against a limit of the mean or of a quantile."""
+    def _latencies_ms(self, quantile: float | None) -> list[float]:
+        """Returns the latency of each run that is compared with a limit: a quantile, or the mean for ``None``."""
         if quantile is None:
             return [row["mean_ms"] for row in self]
         return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
 
     def compared(self, limit: str | None = None) -> list[Row]:
-        """The rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities where all are one.
+        """Returns the rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities if all are
+        equal.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> [row["within"] for row in results.compared("10s")]
@@ -580,14 +585,14 @@ class ResultTable(Tabular):
         return [row | {"capacity_gb": None} for row in rows]
 
     def shown(self, limit: str | None = None) -> tuple[list[Shown], list[list[str]]]:
-        """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``.
+        """Returns the columns worth printing, and the cells as text; ``limit`` is a latency limit as for ``within``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> columns, cells = results.shown()
         >>> [column.heading for column in columns][:2], len(cells)
         (['system', 'depth'], 2)
         """
-        # What part of a system is used, its name says.
+        # The system's name contains the range or LUN in use.
         swept = [name for name in self._swept if name not in ("range", "lun")]
         varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *swept]
         named = [Shown(n.replace("_", " "), name=n, format=format_value, is_text=True, rank=0) for n in varying]
@@ -599,13 +604,13 @@ class ResultTable(Tabular):
             shown = [column.in_microseconds() for column in SHOWN]
             rows = [row | between(row, 1000) for row in rows]
         cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *shown)}
-        for column in (one for one in shown if one.name == "half_width_ms"):
+        for column in (column for column in shown if column.name == "half_width_ms"):
             cells[column] = [_unsteady(row) or cell for row, cell in zip(rows, cells[column], strict=True)]
         columns = [column for column in cells if not column.optional or any(cells[column])]
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """As ``shown``, a row for each stream, of the runs whose streams say more than the run does.
+        """Like ``shown``, with a row for each stream of runs that have several streams, or streams with own figures.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> columns, cells = results.shown_streams()
@@ -620,7 +625,7 @@ class ResultTable(Tabular):
         return list(SHOWN_STREAMS), [[column.format(row[column.name]) for column in SHOWN_STREAMS] for row in rows]
 
     def shown_operations(self) -> tuple[list[Shown], list[list[str]]]:
-        """As ``shown``, a row for each kind of operation on files and folders.
+        """Like ``shown``, with a row for each kind of operation on files and folders.
 
         >>> hs.run("cheetah-x15-36lp", requests=100).shown_operations()[1]
         []

@@ -1,4 +1,4 @@
-"""What reports say of results in words: the answer first, with its interval, then a sentence for each figure."""
+"""Sentences of reports: `headline` states the answer with its interval, `with_says` gives each figure a sentence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 NAMED_MAX = 3
 """So many systems are named in one sentence."""
+UNDECIDED = "not enough data for a verdict"
+"""The beginning of an answer without a verdict."""
 DEVICES = ", 90 % prediction interval"
 UNITS = re.compile(r"_(ns|us|ms|s|min|h|rpm|percent|bytes|per_s|[kmgtp]?i?b(?:_per_s)?)$", re.IGNORECASE)
-"""At the end of a column's name."""
+"""The unit at the end of a column's name."""
 WRITTEN = {
     "us": "µs",
     "percent": "%",
@@ -32,7 +34,7 @@ WRITTEN = {
     "kib": "KiB",
 }
 NEAR = 0.9
-"""Of the most that a system does: from there on more load gives little."""
+"""Share of a system's highest throughput above which more load gains little."""
 
 
 def headline(results: ResultTable) -> str:
@@ -81,7 +83,7 @@ def _performance(row: Row) -> str:
         return f"mean latency {_mean(row)} {load}".rstrip()
     low, high = row["iops_model_low"], row["iops_model_high"]
     if low is not None and high is not None:
-        return f"{known(row['iops'], (high - low) / 2)} IOPS {load} ({number(low)} to {number(high)})"
+        return f"{format_significant(row['iops'], (high - low) / 2)} IOPS {load} ({number(low)} to {number(high)})"
     width = row["half_width_ms"] and row["iops"] * row["half_width_ms"] / row["mean_ms"]
     # Clients of several kinds have no throughput in common.
     if not width or row["depth"] is None:
@@ -102,17 +104,17 @@ def _mean(row: Row) -> str:
 
 
 def words_of(column: str) -> tuple[str, str]:
-    """What a column is called, in words, and its unit."""
-    found = UNITS.search(column)
-    words = column[: found.start()] if found else column
-    return re.sub(r"[._]", " ", words), WRITTEN.get(found[1], found[1].replace("_per_", "/")) if found else ""
+    """Returns the name of a column in words, and its unit."""
+    match = UNITS.search(column)
+    words = column[: match.start()] if match else column
+    return re.sub(r"[._]", " ", words), WRITTEN.get(match[1], match[1].replace("_per_", "/")) if match else ""
 
 
 # A sentence for each figure.
 
 
-def of_curves(results: ResultTable, curves: Mapping[str, Sequence[int]]) -> str:
-    """What load gains and costs."""
+def describe_curves(results: ResultTable, curves: Mapping[str, Sequence[int]]) -> str:
+    """States how much throughput each system gains with load, and at which latency."""
     said = []
     for name, runs in list(curves.items())[:NAMED_MAX]:
         rows = [results[run] for run in runs]
@@ -129,36 +131,36 @@ def of_curves(results: ResultTable, curves: Mapping[str, Sequence[int]]) -> str:
     return f"A{text[1:]}" if text.startswith("at ") else text
 
 
-def of_most(values: Mapping[str, float], unit: str) -> str:
-    """Who has most and who least."""
+def describe_extremes(values: Mapping[str, float], unit: str) -> str:
+    """Names the largest and the smallest value; empty if all are equal."""
     most, least = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
     if most == least:
         return ""
     return f"Most: {most} with {number(values[most])} {unit}; least: {least} with {number(values[least])} {unit}."
 
 
-def of_percentiles(found: Mapping[str, Mapping[float, float]]) -> str:
-    """How long half of the requests take, and nearly all."""
+def describe_percentiles(percentiles: Mapping[str, Mapping[float, float]]) -> str:
+    """States the median and the 99th percentile of each curve, from latencies in ms by percentile."""
     said = [
         f"{name}: p50 {time(times[50])}, p99 {time(times[99])}"
-        for name, times in list(found.items())[:NAMED_MAX]
+        for name, times in list(percentiles.items())[:NAMED_MAX]
         if 50 in times and 99 in times
     ]
-    return _joined(said, len(found))
+    return _joined(said, len(percentiles))
 
 
-def of_course(values: Iterable[float], unit: str) -> str:
-    """Between what figures stayed over time."""
-    known_values = list(values)
-    return f"Between {number(min(known_values))} and {number(max(known_values))} {unit}."
+def describe_range(values: Iterable[float], unit: str) -> str:
+    """States the smallest and the largest value over time."""
+    figures = list(values)
+    return f"Between {number(min(figures))} and {number(max(figures))} {unit}."
 
 
-# A sentence for figures of any table: what a study asks for is known to its authors alone.
+# Sentences for figures of any table. Only its authors know the question that a study answers.
 
 
 def with_says(figure: Figure) -> Figure:
-    """The figure with a sentence of what it shows: how far it is from what was published, or else what is most and
-    least. Tables are read."""
+    """Returns the figure with a sentence that states its difference from published values or, without those, its
+    extremes. Tables have none."""
     if figure.says:
         return figure
     match figure:
@@ -176,58 +178,62 @@ def with_says(figure: Figure) -> Figure:
 
 
 def unit_of(axis: Axis) -> str:
-    """The unit of an axis, which begins what stands in parentheses at the end of its label."""
+    """Returns the unit of an axis: the start of the text in parentheses at the end of its label."""
     return re.split("[,;]| of ", axis.label.rpartition("(")[2].removesuffix(")"))[0] if axis.label.endswith(")") else ""
 
 
 Pair = tuple[str, float, float]
-"""What was found and what was published of it, by name."""
+"""The name of a point, our value and the published value."""
 
 
 def _pairs_of_lines(figure: Lines) -> Iterator[Pair]:
-    """Points of a series and of its namesake under the same load, or else over the same x."""
-    for one in figure.series:
-        for other in figure.series if one.published else ():
-            if other.published or other.name != one.name:
+    """Yields points of published series with those of our series of the same name, at the same label or, without
+    labels, at the same x."""
+    for published in figure.series:
+        for simulated in figure.series if published.published else ():
+            if simulated.published or simulated.name != published.name:
                 continue
-            has_labels = all(any(series.labels) for series in (one, other))
-            ours = {
-                (other.labels[n] if has_labels else x): y for n, (x, y) in enumerate(zip(other.x, other.y, strict=True))
+            has_labels = all(any(series.labels) for series in (published, simulated))
+            values_at = {
+                (simulated.labels[n] if has_labels else x): y
+                for n, (x, y) in enumerate(zip(simulated.x, simulated.y, strict=True))
             }
-            for n, (x, y) in enumerate(zip(one.x, one.y, strict=True)):
-                key = one.labels[n] if has_labels else x
-                found = ours.get(key) if key not in (None, "") else None
-                if found is not None and y is not None and x is not None:
+            for n, (x, y) in enumerate(zip(published.x, published.y, strict=True)):
+                key = published.labels[n] if has_labels else x
+                value = values_at.get(key) if key not in (None, "") else None
+                if value is not None and y is not None and x is not None:
                     at = key if isinstance(key, str) else f"{number(x)} {unit_of(figure.x)}".rstrip()
-                    yield f"{one.name}, {at}", found, y
+                    yield f"{published.name}, {at}", value, y
 
 
 def _pairs_of_bars(figure: Bars) -> Iterator[Pair]:
-    """Bars of a group: of namesakes, or of all that is ours beside all that was published where that is one series."""
-    published = [one for one in figure.series if one.published]
-    ours = [one for one in figure.series if not one.published]
-    for one in published:
-        for other in ours:
-            if other.name != one.name and len(published) > 1:
+    """Yields our bars with the published bars of the same group: of series of the same name, or of all our series if
+    only one is published."""
+    published = [series for series in figure.series if series.published]
+    ours = [series for series in figure.series if not series.published]
+    for published_series in published:
+        for our_series in ours:
+            if our_series.name != published_series.name and len(published) > 1:
                 continue
-            for group, found, stated in zip(figure.groups, other.y, one.y, strict=True):
-                if found is not None and stated is not None:
-                    yield group if len(ours) == 1 else f"{group}, {other.name}", found, stated
+            for group, value, stated in zip(figure.groups, our_series.y, published_series.y, strict=True):
+                if value is not None and stated is not None:
+                    yield group if len(ours) == 1 else f"{group}, {our_series.name}", value, stated
 
 
 def _pairs_of_grid(figure: Grid) -> Iterator[Pair]:
-    for row, found, published in zip(figure.rows, figure.values, figure.published, strict=False):
-        for column, value, stated in zip(figure.columns, found, published, strict=True):
+    for row, values, stated_values in zip(figure.rows, figure.values, figure.published, strict=False):
+        for column, value, stated in zip(figure.columns, values, stated_values, strict=True):
             if value is not None and stated is not None:
                 yield f"{row}, {column}", value, stated
 
 
 def _of_errors(pairs: Sequence[Pair], unit: str) -> str:
-    """How far off: in points where figures are percent, else in percent of what was published."""
+    """States the mean and the largest difference from published values: in points if the values are percentages,
+    otherwise in percent."""
     in_points = unit.startswith("%") or unit == "points"
     errors = {
-        name: found - stated if in_points else 100 * (found / stated - 1)
-        for name, found, stated in pairs
+        name: value - stated if in_points else 100 * (value / stated - 1)
+        for name, value, stated in pairs
         if in_points or stated
     }
     if not errors:
@@ -244,59 +250,61 @@ def _short(error: float) -> str:
 
 
 def _of_lines(figure: Lines) -> str:
-    """From where to where each line goes, with its interval at the end."""
+    """States the first and the last value of each line, with their intervals."""
     if figure.x_is_percentile and unit_of(figure.y) == "ms":
-        found = {one.name: {x: y for x, y in zip(one.x, one.y, strict=True) if x and y} for one in figure.series}
-        return of_percentiles(found)
-    told = []
-    for one in figure.series:
-        points = [n for n, (x, y) in enumerate(zip(one.x, one.y, strict=True)) if x is not None and y is not None]
-        if one.published or not points:
+        percentiles = {
+            series.name: {x: y for x, y in zip(series.x, series.y, strict=True) if x and y} for series in figure.series
+        }
+        return describe_percentiles(percentiles)
+    sentences = []
+    for series in figure.series:
+        points = [n for n, (x, y) in enumerate(zip(series.x, series.y, strict=True)) if x is not None and y is not None]
+        if series.published or not points:
             continue
-        ends = [_point(figure, one, n) for n in dict.fromkeys((points[0], points[-1]))]
-        told.append(f"{one.name} {'from ' * (len(ends) > 1)}{' to '.join(ends)}")
-    return _joined(told[:NAMED_MAX], len(told))
+        ends = [_point(figure, series, n) for n in dict.fromkeys((points[0], points[-1]))]
+        sentences.append(f"{series.name} {'from ' * (len(ends) > 1)}{' to '.join(ends)}")
+    return _joined(sentences[:NAMED_MAX], len(sentences))
 
 
-def _point(figure: Lines, one: Series, n: int) -> str:
-    x, unit = one.x[n] or 0.0, unit_of(figure.x)
-    # What is counted may stand a little beside its number, lest intervals lie over each other.
-    return _figure(one.y[n] or 0.0, unit_of(figure.y), one, n) + (f" at {in_unit(x, unit)}" if unit else "")
+def _point(figure: Lines, series: Series, n: int) -> str:
+    x, unit = series.x[n] or 0.0, unit_of(figure.x)
+    # Points at counts may be drawn slightly off their x, so that their intervals do not overlap.
+    return _figure(series.y[n] or 0.0, unit_of(figure.y), series, n) + (f" at {in_unit(x, unit)}" if unit else "")
 
 
-def _figure(value: float, unit: str, one: Series, n: int) -> str:
-    """With its unit, and the interval where it is known."""
-    low, high = (ends[n] if ends else None for ends in (one.low, one.high))
+def _figure(value: float, unit: str, series: Series, n: int) -> str:
+    """Formats a value with its unit, and its interval if it has one."""
+    low, high = (ends[n] if ends else None for ends in (series.low, series.high))
     factor = _unit(value)[0] if unit == "ms" else 1
     ends = [number(factor * low), number(factor * high)] if low is not None and high is not None else []
     return in_unit(value, unit) + (f" ({' to '.join(ends)})" if len(set(ends)) > 1 else "")
 
 
 def _of_bars(figure: Bars) -> str:
-    found = [
-        (y, f"{group}, {one.name}" if len(figure.series) > 1 and one.name != group else group, one, n)
-        for one in figure.series
-        for n, (group, y) in enumerate(zip(figure.groups, one.y, strict=True))
+    bars = [
+        (y, f"{group}, {series.name}" if len(figure.series) > 1 and series.name != group else group, series, n)
+        for series in figure.series
+        for n, (group, y) in enumerate(zip(figure.groups, series.y, strict=True))
         if y is not None
     ]
-    if len(found) < 2:
+    if len(bars) < 2:
         return ""
     unit = unit_of(figure.y)
-    most, least = max(found, key=lambda bar: bar[0]), min(found, key=lambda bar: bar[0])
-    told = [f"{name} with {_figure(y, unit, one, n)}" for y, name, one, n in (most, least)]
-    return "" if most[0] == least[0] else f"Most: {told[0]}; least: {told[1]}."
+    most, least = max(bars, key=lambda bar: bar[0]), min(bars, key=lambda bar: bar[0])
+    extremes = [f"{name} with {_figure(y, unit, series, n)}" for y, name, series, n in (most, least)]
+    return "" if most[0] == least[0] else f"Most: {extremes[0]}; least: {extremes[1]}."
 
 
 def _of_grid(figure: Grid) -> str:
-    found = [
+    cells = [
         (value, f"{row}, {column}")
         for row, values in zip(figure.rows, figure.values, strict=True)
         for column, value in zip(figure.columns, values, strict=True)
         if value is not None
     ]
-    if len(found) < 2:
+    if len(cells) < 2:
         return ""
-    most, least = (f"{number(value)} ({name})" for value, name in (max(found), min(found)))
+    most, least = (f"{number(value)} ({name})" for value, name in (max(cells), min(cells)))
     return f"From {least} to {most}: {figure.unit}."
 
 
@@ -319,7 +327,7 @@ def _joined(said: Sequence[str], count: int) -> str:
 
 
 def number(value: float) -> str:
-    """With three digits that count, or all of a whole part."""
+    """Formats a value with three significant digits, or all digits of its integer part."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -338,20 +346,21 @@ def _unit(ms: float) -> tuple[float, str]:
     return (1000, "µs") if ms < 1 else (1, "ms") if ms < 10_000 else (0.001, "s")
 
 
-def known(value: float, half_width: float) -> str:
-    """A value with the digits that are known of it."""
+def format_significant(value: float, half_width: float) -> str:
+    """Formats a value with the digits that are significant at this half-width of its interval."""
     return f"{value:,.{max(0, _decimals(half_width))}f}"
 
 
 def with_error(value: float, half_width: float) -> str:
-    """``1.30 ± 0.02``: both to the same digit, which is the first or second of the error."""
+    """Formats ``1.30 ± 0.02``, both rounded to the first or second digit of the half-width."""
     decimals = _decimals(half_width)
-    told = (f"{round(one, decimals):,.{max(0, decimals)}f}" for one in (value, half_width))
-    return " ± ".join(told)
+    texts = (f"{round(figure, decimals):,.{max(0, decimals)}f}" for figure in (value, half_width))
+    return " ± ".join(texts)
 
 
 def _decimals(half_width: float) -> int:
-    """As many that the error has one digit, or two where the first is a 1; negative where tens are not known."""
+    """Returns the number of decimals at which the half-width has one digit, or two if the first is a 1; negative if
+    tens are rounded."""
     if not half_width > 0:
         return 2
     place = math.floor(math.log10(half_width))

@@ -166,7 +166,9 @@ class Design:
             raise InputError(f"{self.sample!r} is unknown; allowed: {', '.join(SAMPLES)}", key="sample")
         if self.sample == "grid":
             if self.points is not None:
-                raise InputError("a grid has as many as its values give; they are for random and sobol", key="points")
+                raise InputError(
+                    "the values determine the size of a grid; use points with random and sobol", key="points"
+                )
         elif self.points is None or self.points < 1:
             raise InputError(f"{self.sample} needs a number of points, 1 or more", key="points")
         if self.sample == "sobol" and len(self.axes) > len(_DIRECTIONS) + 1:
@@ -242,11 +244,11 @@ def sobol(dimensions: int, seed: int | None = None) -> Iterator[list[float]]:
 
 def _direction_numbers(degree: int, coefficients: int, initial: Sequence[int]) -> list[int]:
     """Computes the direction numbers of a dimension from its recurrence."""
-    found = [number << (_BITS - 1 - bit) for bit, number in enumerate(initial)]
+    directions = [number << (_BITS - 1 - bit) for bit, number in enumerate(initial)]
     for bit in range(degree, _BITS):
-        number = found[bit - degree] ^ (found[bit - degree] >> degree)
+        number = directions[bit - degree] ^ (directions[bit - degree] >> degree)
         for step in range(1, degree):
             if coefficients >> (degree - 1 - step) & 1:
-                number ^= found[bit - step]
-        found.append(number)
-    return found
+                number ^= directions[bit - step]
+        directions.append(number)
+    return directions

@@ -13,7 +13,7 @@ from headstack.io.columns import Column, Figures, Words
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Section, Series, Table
 from headstack.report.looks import DASHES
 from headstack.results.table import between
-from headstack.results.words import DEVICES, known, number, with_error, with_says, words_of
+from headstack.results.words import DEVICES, format_significant, number, with_error, with_says, words_of
 
 if TYPE_CHECKING:
     from headstack.simulation.swept import SweptRuns
@@ -41,7 +41,7 @@ def figure(swept: SweptRuns, column: str, where: str | None = None) -> Lines | B
     number was varied.
     """
     if not swept.is_grid:
-        raise InputError("points of a sample lie on no lines; sweep a grid, or take the table", key="plot")
+        raise InputError("sampled points do not form lines; sweep a grid, or use the table", key="plot")
     rows, over, lines = _lines_of(swept, column, where)
     if len(lines) > LINES_MAX:
         raise InputError(f"{_too_many(lines)}; vary less, or state where", key="plot")
@@ -49,22 +49,22 @@ def figure(swept: SweptRuns, column: str, where: str | None = None) -> Lines | B
     y = axis_of(column)
     title = f"{_column_title(column)} over {_column_title(over).lower()}"
     most, least = max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
-    told = [f"{_value(row, column)} ({_place(row, varied)})" for row in (least, most)]
-    says = f"{_column_title(column)} from {' to '.join(told)}." if most is not least else ""
+    extremes = [f"{_value(row, column)} ({_place(row, varied)})" for row in (least, most)]
+    says = f"{_column_title(column)} from {' to '.join(extremes)}." if most is not least else ""
     note = f"Predicted by the model of headstack {version()}" + (f", where {where}." if where else ".")
     if isinstance(rows[0][over], int | float):
-        counts = Counter(str(found[0]["system"]) for found in lines.values())
+        counts = Counter(str(runs[0]["system"]) for runs in lines.values())
         # If there are several systems with no more lines than there are dashes, each system has one colour.
         has_colours = len(counts) > 1 and max(counts.values()) <= DASHES
         series = [
-            _line(name, sorted(found, key=lambda row: row[over]), over, column, str(found[0]["system"]) * has_colours)
-            for name, found in lines.items()
+            _line(name, sorted(runs, key=lambda row: row[over]), over, column, str(runs[0]["system"]) * has_colours)
+            for name, runs in lines.items()
         ]
         return Lines("sweep", title, axis_of(over), y, series, note, says=says)
     groups = list(dict.fromkeys(str(row[over]) for row in rows))
     bars = [
-        Series(name, (), [next((row[column] for row in found if str(row[over]) == group), None) for group in groups])
-        for name, found in lines.items()
+        Series(name, (), [next((row[column] for row in runs if str(row[over]) == group), None) for group in groups])
+        for name, runs in lines.items()
     ]
     return Bars("sweep", title, y, groups, bars, note, says=says)
 
@@ -80,7 +80,9 @@ def _lines_of(
     if not rows:
         raise InputError(f"no configuration has a {column}" + (f" where {where}" if where else ""), key="plot")
     if not all(isinstance(row[column], int | float) for row in rows):
-        raise InputError(f"{column} is not a figure; name one with --best or --min, such as mean_ms", key="plot")
+        raise InputError(
+            f"{column} is not numeric; name a numeric column with --best or --min, such as mean_ms", key="plot"
+        )
     varied = swept.varied
     numbers = [name for name in varied if isinstance(rows[0][name], int | float)]
     over = max(numbers, key=lambda name: len({row[name] for row in rows}), default=None)
@@ -129,7 +131,7 @@ def heat_map(swept: SweptRuns, column: str, where: str | None = None) -> Figure 
     if not 1 < len(downs) <= CELLS_MAX or not 1 < len(acrosses) <= CELLS_MAX:
         return None
     values = {(row[down], row[across]): row[column] for row in rows}
-    cells = [[values.get((one, other)) for other in acrosses] for one in downs]
+    cells = [[values.get((row_value, column_value)) for column_value in acrosses] for row_value in downs]
     names = [[value if isinstance(value, str) else f"{value:,g}" for value in of] for of in (downs, acrosses)]
     unit = axis_of(column).label
     return with_says(
@@ -158,7 +160,7 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]], over: str, column: str, 
 def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None = None) -> Report:
     """Returns the figure, if the points form a grid, and the configurations sorted by the column."""
     drawn: list[Figure] = []
-    remark = "Points of a sample lie on no lines: nothing is drawn."
+    remark = "Nothing is drawn: sampled points do not form lines."
     _, _, lines = _lines_of(swept, column, where)
     if swept.is_grid:
         is_drawn = len(lines) <= LINES_MAX
@@ -169,19 +171,25 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
         row | between(row) for row in swept.rows_with_model_errors(column, descending, MODEL_ERROR_ROWS_MAX, where)
     ]
     rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[MODEL_ERROR_ROWS_MAX:]]
-    said = [_headline(swept, rows[0], column, descending, where)] if rows else []
-    said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
-    said += [f"Shown: where {where}."] if where else []
-    said += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
-    said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
+    paragraphs = [headline(swept, rows[0], column, descending, where)] if rows else []
+    paragraphs += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
+    paragraphs += [f"Shown: where {where}."] if where else []
+    paragraphs += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
+    paragraphs += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
     title = f"Sweep of {', '.join(swept.systems)}"
     sections = [Section("Configurations", "", [*drawn, _table(swept, rows, column)])]
     return Report(
-        title, "", "\n\n".join(said), sections, version=version(), remarks=remark, asked=partial(swept.asked, where)
+        title,
+        "",
+        "\n\n".join(paragraphs),
+        sections,
+        version=version(),
+        remarks=remark,
+        inputs=partial(swept.inputs_of_runs, where),
     )
 
 
-def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
+def headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
     """States which configuration has the largest or smallest value, with its interval, and the speedup over the other
     extreme.
     """
@@ -190,19 +198,23 @@ def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descendin
     unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
     width = _half_width(first, column)
     value = with_error(first[column], width) if width and low is None else number(first[column])
-    between = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
-    said = f"{'Most' if descending else 'Least'} {_column_title(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
-    said += f" at {_place(first, swept.varied)}"
+    interval = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
+    sentence = (
+        f"{'Most' if descending else 'Least'} {_column_title(column).lower()}: {f'{value} {unit}'.rstrip()}{interval}"
+    )
+    sentence += f" at {_place(first, swept.varied)}"
     more, less = (first, last) if first[column] >= last[column] else (last, first)
     if not less[column] or not more[column] > less[column]:
-        return f"{said}."
+        return f"{sentence}."
     times, widths = more[column] / less[column], [_half_width(row, column) for row in (more, less)]
     # Both errors are sampling errors, and independent.
-    error = times * math.hypot(*((of or 0) / row[column] for of, row in zip(widths, (more, less), strict=True)))
+    error = times * math.hypot(*((width or 0) / row[column] for width, row in zip(widths, (more, less), strict=True)))
     gain = with_error(times, error) if all(widths) else number(times)
     other = f"{_value(last, column)} at {_place(last, swept.varied)}"
     return (
-        f"{said}: {gain} times the least, {other}." if descending else f"{said}; the most, {other}, is {gain} times it."
+        f"{sentence}: {gain} times the least, {other}."
+        if descending
+        else f"{sentence}; the most, {other}, is {gain} times it."
     )
 
 
@@ -230,7 +242,7 @@ def _half_width(row: Mapping[str, Any], column: str) -> float | None:
 # The table, on the page and on a terminal.
 
 
-def shown(
+def configuration_columns(
     swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str
 ) -> tuple[dict[str, Column], list[list[str]]]:
     """Returns the columns of configurations by name and their cells as text, with the significant digits. Empty columns
@@ -240,15 +252,15 @@ def shown(
         for name in swept.varied
     }
     others = {column: Figures(_heading(column), 0), **COLUMNS}
-    found = {
+    headings = {
         name: heading
         for name, heading in {**others, **varied}.items()
         if name in varied or any(row.get(name) is not None for row in rows)
     }
     is_one = len({row["capacity_gb"] for row in rows}) == 1 and "capacity_gb" not in (*varied, column)
-    order = [*varied, *(name for name in COLUMNS if name in found and name not in varied)]
-    order += [column] * (column in found and column not in order)
-    kept = {name: found[name] for name in order if not (is_one and name == "capacity_gb")}
+    order = [*varied, *(name for name in COLUMNS if name in headings and name not in varied)]
+    order += [column] * (column in headings and column not in order)
+    kept = {name: headings[name] for name in order if not (is_one and name == "capacity_gb")}
     return kept, [[_text(row, name) for name in kept] for row in rows]
 
 
@@ -270,13 +282,13 @@ def _text(row: Mapping[str, Any], name: str) -> str:
         return f"± {value:.1g}" if value < 10 else f"± {value:,.0f}"
     if name == "utilisation_percent":
         return f"{value:.0f}"
-    return known(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
+    return format_significant(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def _table(swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str) -> Table:
     if not rows:
         return Table("configurations", "Configurations", [axis_of(name).label for name in swept.varied], [])
-    columns, texts = shown(swept, rows, column)
+    columns, texts = configuration_columns(swept, rows, column)
     cells = [[row.get(name) for name in columns] for row in rows]
     heads = [heading.title for heading in columns.values()]
     return Table("configurations", "Configurations", heads, cells, texts=texts)
@@ -289,10 +301,10 @@ COLUMNS: dict[str, Column] = {
     "mb_per_s": Figures("MB/s", 3),
     "mean_ms": Figures("mean\nms", 0),
     "mean_model": Figures("mean\n90 %", 2),
-    "half_width_ms": Figures("± by\nsampling", 5),
+    "half_width_ms": Figures("mean\n±", 5),
     "p50_ms": Figures("p50\nms", 6),
     "p99_ms": Figures("p99\nms", 1),
-    "utilisation_percent": Figures("busy\n%", 4),
+    "utilisation_percent": Figures("util\n%", 4),
     "bottleneck": Words("bottleneck", 3),
 }
 """Result columns after the varied parameters, as in the table of runs."""

@@ -20,7 +20,7 @@ from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.io.atomic_files import opened_pipe
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, bare
+from headstack.results.intervals.model_errors import DESCRIBED, bare
 from headstack.results.results import Results
 
 System: TypeAlias = str | os.PathLike[str] | Drive | Array
@@ -158,11 +158,11 @@ def specify_described(
     for system, demand in itertools.product(loaded(systems, values), demands):
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            found = changed(system, chosen)
-            spec = first_spec(found, demand or one_size(chosen))
-            spec = applied(spec, chosen)
+            changed_system = changed(system, chosen)
+            spec = shared_spec(changed_system, demand or one_size(chosen))
+            spec = applied(spec, chosen) if chosen else copy.deepcopy(spec)
             spec["labels"] = labels_of(spec["system"], chosen)
-            spec[DESCRIBED] = described(found, changing(spec, chosen))
+            spec[DESCRIBED] = described(changed_system, changing(spec, chosen))
             specs.append(spec)
     return specs
 
@@ -185,7 +185,7 @@ def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) 
         return [load_system(s) if isinstance(s, str | os.PathLike) else s for s in several(systems)]
     for system in several(systems):
         if isinstance(system, Drive | Array):
-            raise InputError(f"{changes[0]}: {system.name} is loaded already; name it, or change its description")
+            raise InputError(f"{changes[0]}: {system.name} is already loaded; pass its name, or change its description")
     return several(systems)
 
 
@@ -206,10 +206,16 @@ def labels_of(system: dict[str, Any], chosen: Mapping[str, str]) -> list[tuple[s
 
 def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
     """Returns a run with nothing varied yet, whose load may still be missing."""
+    return copy.deepcopy(shared_spec(system, demand))
+
+
+def shared_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
+    """Returns a run that shares the descriptions of its system and its load, so neither may be changed in it."""
+    load = "scenario" if isinstance(demand, Scenario) else "workload"
     return {
         "system_name": system.name,
-        "system": copy.deepcopy(system.system),
-        **(demand.demand if demand is not None else {}),
+        "system": system.system,
+        **({load: demand.description} if demand is not None else {}),
         "span": system.span,
         "seed": 1,
         "interval_ns": None,
@@ -224,10 +230,10 @@ def one_size(chosen: Mapping[str, str]) -> Workload:
 
 def check(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario | None]) -> None:
     """Rejects unknown options, and options that contradict each other or the load."""
-    known = {option.name for option in OPTIONS}
+    option_names = {option.name for option in OPTIONS}
     for name in values:
-        if name not in known:
-            raise InputError(f"unknown option; allowed: {', '.join(sorted(known))}", key=name)
+        if name not in option_names:
+            raise InputError(f"unknown option; allowed: {', '.join(sorted(option_names))}", key=name)
     for names in EXCLUSIVE:
         both = [name for name in names if name in values]
         if len(both) > 1:
@@ -238,7 +244,7 @@ def check(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario
         elif demand is not None:
             for name in ACCESS:
                 if name in values:
-                    raise InputError("the workload states its own; leave one of them out", key=name)
+                    raise InputError("the workload has its own; leave out one of them", key=name)
 
 
 def check_scenario(values: Mapping[str, list[str]], scenario: Scenario) -> None:
@@ -246,25 +252,25 @@ def check_scenario(values: Mapping[str, list[str]], scenario: Scenario) -> None:
     on_luns = any("lun" in stream for stream in scenario.description["streams"])
     for name in (*STATED, *(("range", "lun") if on_luns else ())):
         if name in values:
-            raise InputError(f"the scenario {scenario.name} states its own; leave the option out", key=name)
+            raise InputError(f"the scenario {scenario.name} has its own; leave out the option", key=name)
 
 
-def several(given: Any) -> list[Any]:
+def several(values: Any) -> list[Any]:
     """Wraps a single value in a list."""
-    one = given is None or isinstance(given, str | os.PathLike | Drive | Array | Workload | Scenario)
-    return [given] if one else list(given)
+    is_single = values is None or isinstance(values, str | os.PathLike | Drive | Array | Workload | Scenario)
+    return [values] if is_single else list(values)
 
 
 def texts(values: Swept) -> list[str]:
     """Formats values as on the command line: True is on, False is off."""
-    one = isinstance(values, str | int | float | bool)
-    listed: list[Any] = [values] if one else list(values)  # type: ignore[arg-type]
+    is_single = isinstance(values, str | int | float | bool)
+    listed: list[Any] = [values] if is_single else list(values)  # type: ignore[arg-type]
     if not listed:
-        raise InputError("an empty list of values: at least one is needed")
+        raise InputError("an empty list of values; at least one is needed")
     return [("on" if value else "off") if isinstance(value, bool) else str(value) for value in listed]
 
 
 def swept(options: Mapping[str, Any]) -> list[str]:
     """Returns the names of the options with several values, in the order of sweeping; a capacity includes drives."""
-    found = [o.name for o in OPTIONS if o.name in options and len(texts(options[o.name])) > 1]
-    return [*found, "drives"] if "usable" in options else found
+    names = [o.name for o in OPTIONS if o.name in options and len(texts(options[o.name])) > 1]
+    return [*names, "drives"] if "usable" in options else names

@@ -34,8 +34,8 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> Shard:
         """Parses a shard such as ``2/8``. Raises ``InputError``."""
-        found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
-        shard = cls(int(found[1]), int(found[2])) if found else None
+        match = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
+        shard = cls(int(match[1]), int(match[2])) if match else None
         if shard is None or not 1 <= shard.number <= shard.count:
             raise InputError(f"{text!r}: write NUMBER/COUNT, from 1/8 to 8/8", key="shard")
         return shard
@@ -57,8 +57,8 @@ def copy_shard(
     connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], sweep: str, shard: Shard
 ) -> None:
     """Writes a table as a shard of the sweep with that hash."""
-    told = json.dumps({"sweep": sweep, "shard": str(shard)})
-    copy_to(connection, table, path, f"{PARQUET}, kv_metadata {{{KEY}: '{told}'}}")
+    identity = json.dumps({"sweep": sweep, "shard": str(shard)})
+    copy_to(connection, table, path, f"{PARQUET}, kv_metadata {{{KEY}: '{identity}'}}")
 
 
 def merge(paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str]) -> int:
@@ -80,22 +80,24 @@ def merge(paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str
 def _in_order(connection: DuckDBPyConnection, paths: Sequence[str]) -> list[str]:
     """Returns the files of all shards of one sweep, in order."""
     if not paths:
-        raise InputError("no shard is named; give the files of all of them")
-    told = {path: _read_identity(connection, path) for path in paths}
-    first = told[paths[0]]
-    found: dict[int, str] = {}
-    for path, (sweep, shard) in told.items():
+        raise InputError("no shard: name the files of all shards")
+    identities = {path: _read_identity(connection, path) for path in paths}
+    first = identities[paths[0]]
+    paths_by_number: dict[int, str] = {}
+    for path, (sweep, shard) in identities.items():
         if sweep != first[0]:
-            raise InputError(f"{path}: of another sweep than {paths[0]}, or by another build of headstack")
+            raise InputError(f"{path}: belongs to another sweep than {paths[0]}, or to another build of headstack")
         if shard.count != first[1].count:
             raise InputError(f"{path}: shard {shard} overlaps {paths[0]}, which is shard {first[1]}")
-        if shard.number in found:
-            raise InputError(f"{path}: shard {shard} is there twice, in {found[shard.number]} too")
-        found[shard.number] = path
-    missing = [str(Shard(number, first[1].count)) for number in range(1, first[1].count + 1) if number not in found]
+        if shard.number in paths_by_number:
+            raise InputError(f"{path}: shard {shard} is duplicate; it is also in {paths_by_number[shard.number]}")
+        paths_by_number[shard.number] = path
+    missing = [
+        str(Shard(number, first[1].count)) for number in range(1, first[1].count + 1) if number not in paths_by_number
+    ]
     if missing:
         raise InputError(f"shards are missing: {', '.join(missing)}")
-    return [found[number] for number in sorted(found)]
+    return [paths_by_number[number] for number in sorted(paths_by_number)]
 
 
 def _read_identity(connection: DuckDBPyConnection, path: str) -> tuple[str, Shard]:
@@ -113,9 +115,9 @@ def _read_identity(connection: DuckDBPyConnection, path: str) -> tuple[str, Shar
     except duckdb.Error:
         rows = []
     if not rows:
-        raise InputError(f"{path}: this is no shard of a sweep; headstack sweep --shard 1/8 -o FILE.parquet writes one")
-    told = json.loads(bytes(rows[0][0]).decode())
-    return told["sweep"], Shard.parse(told["shard"])
+        raise InputError(f"{path}: not a shard of a sweep; headstack sweep --shard 1/8 -o FILE.parquet writes one")
+    identity = json.loads(bytes(rows[0][0]).decode())
+    return identity["sweep"], Shard.parse(identity["shard"])
 
 
 def _text(value: str) -> str:

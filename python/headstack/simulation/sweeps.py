@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 from headstack.simulation.swept import Named, Plan, SweptRuns
 
 FIELDS = (
-    Field("drives", "count", "drives", "drives of the array, where it was asked for by its usable capacity"),
-    Field("impossible", "text", "", "why the configuration cannot be"),
+    Field("drives", "count", "drives", "drives of the array, if its usable capacity was requested"),
+    Field("impossible", "text", "", "why the configuration is impossible"),
     Field("failed", "text", "", "why its run failed, or failed its own check"),
 )
 """Table columns between the varied parameters and the results."""
@@ -64,7 +64,7 @@ class Sweep(SweptRuns):
         return f"<headstack.Sweep: {self.configurations} configurations, {self.impossible} impossible>"
 
 
-def carried_out(
+def run_plan(
     plan: Plan,
     store: str | os.PathLike[str] | None = None,
     executor: str = "local",
@@ -101,6 +101,6 @@ def sweep(
     >>> swept
     <headstack.Sweep: 2 configurations, 0 impossible>
     """
-    spelt = {name: text if isinstance(text, str) else ",".join(texts(text)) for name, text in vary.items()}
-    plan = Plan(system, workload, spelt, sample, points, None if shard is None else Shard.parse(shard))
-    return carried_out(plan, store, executor, progress)
+    texts_by_field = {name: text if isinstance(text, str) else ",".join(texts(text)) for name, text in vary.items()}
+    plan = Plan(system, workload, texts_by_field, sample, points, None if shard is None else Shard.parse(shard))
+    return run_plan(plan, store, executor, progress)

@@ -22,17 +22,17 @@ from headstack.catalogue.system import load_system
 from headstack.io.atomic_files import write_all
 from headstack.io.json_text import key_of
 from headstack.io.tables import CSV, PARQUET, copy_to
-from headstack.report.figures import Asked
+from headstack.report.figures import RunInputs
 from headstack.results.explorer_queries import described_of, figures_of
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, columns_of, model_errors
+from headstack.results.intervals.model_errors import DESCRIBED, columns_of, model_errors
 from headstack.simulation.chunks.chunk import POINTS_MAX, Chunk, cost_s, cut, engine
 from headstack.simulation.designs import Axis, Design, Listed, axis
 from headstack.simulation.runs import changing, check, several
 from headstack.simulation.shards import Shard, copy_shard
 
 if TYPE_CHECKING:
-    from headstack.report.figures import Asked
+    from headstack.report.figures import RunInputs
 
 SYSTEM, DEMAND, OPTION = "system", "demand", "option"
 """Kinds of fields."""
@@ -72,7 +72,7 @@ class Plan:
     ) -> None:
         """``vary`` gives each field its values, as ``designs.axis`` parses them; ``shard`` selects the part to run.
         Raises ``InputError``."""
-        self.systems = [os.fspath(one) for one in several(systems)]
+        self.systems = [os.fspath(system) for system in several(systems)]
         """Systems, each run at all points of the design, one system after the other."""
         fields = {field: axis(field, text) for field, text in vary.items()}
         values = [value for each in fields.values() if isinstance(each, Listed) for value in each.values]
@@ -103,13 +103,13 @@ class Plan:
         """SQL types of these columns."""
         self.is_counted = "usable" in fields
         """Whether the number of drives follows from a capacity."""
-        self._asked: list[dict[str, Any]] = []
+        self._requests: list[dict[str, Any]] = []
         for system in self.systems:
             name, separator, part = system.partition("@")
             if separator and "range" in fields:
                 raise InputError(f"{system} states a range of its own", key="range")
             blueprints = {SYSTEM: _native.system_blueprint(name, files), **demand}
-            self._asked.append(
+            self._requests.append(
                 {
                     "system": {
                         "name": os.path.basename(name).removesuffix(".toml"),
@@ -138,7 +138,7 @@ class Plan:
     @property
     def hash(self) -> str:
         """A hash of the whole sweep, independent of shards, and of the build that runs it."""
-        digest = hashlib.sha256(key_of([engine(), self._asked]).encode())
+        digest = hashlib.sha256(key_of([engine(), self._requests]).encode())
         for point in self.design:
             digest.update(json.dumps(point).encode())
         return digest.hexdigest()[:32]
@@ -158,27 +158,27 @@ class Plan:
 
     def chunks(self) -> Iterator[Chunk]:
         """Yields the configurations in chunks, whose boundaries depend only on the first point of each system."""
-        for number, asked in enumerate(self._asked):
+        for number, request in enumerate(self._requests):
             first = number * len(self.design)
             begin, end = (min(max(at - first, 0), len(self.design)) for at in (self.part.start, self.part.stop))
-            each_s = _cost_s(asked, next(iter(self.design)))
+            each_s = _cost_s(request, next(iter(self.design)))
             for points in cut(islice(self.design, begin, end), partial(_same, each_s), POINTS_MAX):
-                yield Chunk.of(asked | {"points": points}, first + begin)
+                yield Chunk.of(request | {"points": points}, first + begin)
                 begin += len(points)
 
-    def asked(self, place: int) -> tuple[dict[str, Any], dict[str, str]]:
+    def request_of(self, place: int) -> tuple[dict[str, Any], dict[str, str]]:
         """Returns the request and the values of a configuration, counted from 0."""
         number, index = divmod(self.part.start + place, len(self.design))
         (point,) = islice(self.design, index, index + 1)
-        return self._asked[number], dict(zip(self.design.fields, point, strict=True))
+        return self._requests[number], dict(zip(self.design.fields, point, strict=True))
 
     def specified(self, place: int) -> dict[str, Any]:
         """Returns the run of a configuration, counted from 0, with the origin of its system's description."""
-        asked, values = self.asked(place)
-        (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
+        request, values = self.request_of(place)
+        (spec,) = _native.specifications(request | {"points": [list(values.values())]})
         number = (self.part.start + place) // len(self.design)
         how = described(load_system(self.systems[number]), changing(spec, values))
-        if SYSTEM in asked["kinds"]:
+        if SYSTEM in request["kinds"]:
             # The values change the system, so the sample of the calibrated model does not apply.
             how = how._replace(sample=())
         return spec | {DESCRIBED: how}
@@ -186,12 +186,12 @@ class Plan:
     @property
     def notes(self) -> list[str]:
         """Messages about stated figures that varied keys override, one line per system."""
-        told = []
-        for asked in self._asked:
-            blueprint = asked["system"]["blueprint"]
+        notes = []
+        for request in self._requests:
+            blueprint = request["system"]["blueprint"]
             figures: dict[str, None] = {}
             varied = []
-            fields = zip(self.design.fields, self.design.axes, asked["kinds"], strict=True)
+            fields = zip(self.design.fields, self.design.axes, request["kinds"], strict=True)
             for field, axis_of, kind in fields:
                 if kind != SYSTEM:
                     continue
@@ -202,8 +202,8 @@ class Plan:
                     varied.append(field)
                     figures |= dict.fromkeys(figure for some in dropped for figure in some)
             if varied:
-                told.append(_native.note_of_dropped(asked["system"]["name"], varied, list(figures)))
-        return told
+                notes.append(_native.note_of_dropped(request["system"]["name"], varied, list(figures)))
+        return notes
 
     def check_where(self, condition: str) -> None:
         """Raises ``InputError`` if the condition does not fit the table."""
@@ -252,8 +252,8 @@ def _same(cost_s: float, _point: object) -> float:
     return cost_s
 
 
-def _cost_s(asked: dict[str, Any], point: Sequence[str]) -> float:
-    (spec,) = _native.specifications(asked | {"points": [list(point)]})
+def _cost_s(request: dict[str, Any], point: Sequence[str]) -> float:
+    (spec,) = _native.specifications(request | {"points": [list(point)]})
     return DESCRIBING_S + (cost_s(spec) if "system" in spec else 0.0)
 
 
@@ -265,9 +265,11 @@ def _result_columns() -> list[str]:
 
 def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] | None) -> None:
     names = {option.name for option in OPTIONS}
-    given = {field: list(each.values) if isinstance(each, Listed) else [""] for field, each in fields.items()}
+    values_by_option = {
+        field: list(each.values) if isinstance(each, Listed) else [""] for field, each in fields.items()
+    }
     check(
-        {name: values for name, values in given.items() if name in names},
+        {name: values for name, values in values_by_option.items() if name in names},
         [None if workload is None else load_demand(workload)],
     )
 
@@ -281,17 +283,17 @@ def _kind(field: str, value: str, blueprints: Mapping[str, Mapping[str, Any]]) -
         return OPTION
     top = field.replace("[", ".").partition(".")[0]
     # Prefer the file that has the field's table, even if it does not state the key itself.
-    stating = [kind for kind, one in blueprints.items() if top in tomllib.loads(one["text"])]
-    asked = stating or list(blueprints)
-    found = {kind: _native.describe_points(blueprints[kind], [[(field, value)]])[0] for kind in asked}
+    stating = [kind for kind, blueprint in blueprints.items() if top in tomllib.loads(blueprint["text"])]
+    kinds_to_try = stating or list(blueprints)
+    answers = {kind: _native.describe_points(blueprints[kind], [[(field, value)]])[0] for kind in kinds_to_try}
     for answer in ("described", "impossible"):
-        for kind in asked:
-            if found[kind][0] == answer:
+        for kind in kinds_to_try:
+            if answers[kind][0] == answer:
                 return kind
     close = difflib.get_close_matches(field, names, 1)
     if close:
         raise InputError(f"unknown field; did you mean the option {close[0]}?", key=field)
-    complaints = [text for _, text in found.values()]
+    complaints = [text for _, text in answers.values()]
     raise InputError(next((text for text in complaints if "did you mean" in text), complaints[0]))
 
 
@@ -321,10 +323,12 @@ class SweptRuns:
         files = "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in self._paths) + "]"
         # Without a result, use the name of the requested system.
         system = f"coalesce(system, {_quoted(MARK + SYSTEM)}) as system"
-        told = {SYSTEM: system}
+        expressions = {SYSTEM: system}
         if self._plan.is_counted:
-            told[DRIVES] = f"cast(nullif({_quoted(MARK + DRIVES)}, '') as bigint) as drives"
-        others = [told.get(name, _quoted(name)) for name in self._plan.column_names if name not in self._plan.columns]
+            expressions[DRIVES] = f"cast(nullif({_quoted(MARK + DRIVES)}, '') as bigint) as drives"
+        others = [
+            expressions.get(name, _quoted(name)) for name in self._plan.column_names if name not in self._plan.columns
+        ]
         connection.execute(
             f"create view placed as select row_number() over () as place, {', '.join([*varied, *others])} "
             f"from read_parquet({files})"
@@ -380,14 +384,14 @@ class SweptRuns:
         >>> [row["depth"] for row in swept.rows(order="iops", descending=True)]
         [4, 1]
         """
-        return self._asked_rows(order, descending, limit, where, "* exclude (place)")
+        return self._query_rows(order, descending, limit, where, "* exclude (place)")
 
-    def _asked_rows(
+    def _query_rows(
         self, order: str | None, descending: bool, limit: int | None, where: str | None, columns: str
     ) -> list[dict[str, Any]]:
         import duckdb  # start-up time
 
-        conditions, by = [], "place"
+        conditions, order_by = [], "place"
         if where is not None:
             self._plan.check_where(where)
             conditions.append(f"({where})")
@@ -395,38 +399,38 @@ class SweptRuns:
             self._plan.check_column(order)
             conditions.append(f"{_quoted(order)} is not null")
             # Rows with equal values keep the order of the design.
-            by = f"{_quoted(order)} {'desc' if descending else ''}, place"
-        query = f"select {columns} from placed where {' and '.join(conditions or ['true'])} order by {by}"
+            order_by = f"{_quoted(order)} {'desc' if descending else ''}, place"
+        query = f"select {columns} from placed where {' and '.join(conditions or ['true'])} order by {order_by}"
         with self._opened() as connection:
-            found = connection.sql(query + (f" limit {limit}" if limit is not None else ""))
+            relation = connection.sql(query + (f" limit {limit}" if limit is not None else ""))
             try:
-                return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+                return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
             except duckdb.ConversionException as error:
                 # Only found when values are compared, such as text with numbers.
                 raise _no_condition(str(where), _reason(error)) from None
 
-    def asked(self, where: str | None = None) -> list[Asked]:
+    def inputs_of_runs(self, where: str | None = None) -> list[RunInputs]:
         """Returns the inputs of the first configurations, as many as a report lists, so that they can be recomputed.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
-        >>> [one.values["depth"] for one in swept.asked()]
+        >>> [inputs.values["depth"] for inputs in swept.inputs_of_runs()]
         ['1', '4']
         """
-        found = []
-        for row in self._asked_rows(None, False, VARIABLE_RUNS_MAX, where, "*"):
-            asked, values = self._plan.asked(row["place"] - 1)
-            (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
+        inputs = []
+        for row in self._query_rows(None, False, VARIABLE_RUNS_MAX, where, "*"):
+            request, values = self._plan.request_of(row["place"] - 1)
+            (spec,) = _native.specifications(request | {"points": [list(values.values())]})
             if "system" not in spec:
                 continue
             described = described_of(spec)
-            name, part = asked["system"]["name"], asked["system"]["part"]
-            of_system, of_demand = (asked[of]["blueprint"] if asked[of] else None for of in (SYSTEM, DEMAND))
+            name, part = request["system"]["name"], request["system"]["part"]
+            of_system, of_demand = (request[of]["blueprint"] if request[of] else None for of in (SYSTEM, DEMAND))
             system = f"{name}@{part}" if part else name
             why = "the page does not have its schedule of faults" if values.get(FAULTS, "none") != "none" else ""
             figures = figures_of(row)
             demand = self._plan.workload or ""
-            found.append(Asked(system, demand, values, figures, described, of_system, of_demand, why))
-        return found
+            inputs.append(RunInputs(system, demand, values, figures, described, of_system, of_demand, why))
+        return inputs
 
     def rows_with_model_errors(
         self, order: str, descending: bool, limit: int, where: str | None = None
@@ -438,11 +442,11 @@ class SweptRuns:
         >>> [row["iops_model_low"] < row["iops"] for row in swept.rows_with_model_errors("iops", True, 1)]
         [True]
         """
-        places = self._asked_rows(order, descending, limit, where, "place")
+        places = self._query_rows(order, descending, limit, where, "place")
         rows = self.rows(order, descending, limit, where)
         specs = [self._plan.specified(place["place"] - 1) for place in places]
-        told = model_errors(specs, rows, lambda sampled: _native.run(sampled))
-        return [row | columns_of(one) for row, one in zip(rows, told, strict=True) if one is not None]
+        errors = model_errors(specs, rows, lambda sampled: _native.run(sampled))
+        return [row | columns_of(error) for row, error in zip(rows, errors, strict=True) if error is not None]
 
     def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
         """Returns the reasons for ``impossible`` or ``failed`` configurations with their counts, the most frequent

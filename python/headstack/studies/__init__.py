@@ -1,4 +1,4 @@
-"""Studies: questions answered in public, with the runs, the published figures, and how far apart they are.
+"""Studies: reproducible questions, each with its runs, the published figures and the errors between them.
 
     import headstack as hs
 
@@ -6,13 +6,13 @@
     outcome.verdicts()
     outcome.report()
 
-    found = hs.studies.fit("compaq/neds")
-    found.report()
+    result = hs.studies.fit("compaq/neds")
+    result.report()
 
-``shipped/README.md`` tells what a ``study.toml`` says.
+``shipped/README.md`` describes the format of ``study.toml``.
 """
 
-from headstack.studies.carrying_out import run
+from headstack.studies.execution import run
 from headstack.studies.files import listed, load
 from headstack.studies.fits import Fitted, fit
 from headstack.studies.outcome import Outcome

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
 from headstack.choice.answer import Answer, Choice
-from headstack.choice.asked import asked
-from headstack.choice.choose import Choosing
+from headstack.choice.choose import Chooser
+from headstack.choice.question_parser import parse_question
 from headstack.results.table import Row
 from headstack.simulation.runs import Progress
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 from headstack.studies.choice_tables import KEY, TABLES
 
 OWN = ("name", "workloads", "each", "price_factors")
-"""Keys of a choice in addition to those of ``asked``."""
+"""Keys of a choice in addition to those of ``parse_question``."""
 
 NOT_OURS = ("names", "store", "executor")
 
@@ -57,21 +57,21 @@ class Question:
     """Values, by key, that distinguish it from the choice's others."""
     options: Mapping[str, Any]
 
-    def asked(self, study: Study, store: str | os.PathLike[str] | None, executor: str) -> Choosing:
+    def parse(self, study: Study, store: str | os.PathLike[str] | None, executor: str) -> Chooser:
         """Returns the question, ready to be answered. Raises ``InputError`` with file, line and key."""
         options = dict(self.options)
         for key in FILES:
             if key in options:
-                options[key] = [_study_path(study, one) for one in options[key]]
+                options[key] = [_study_path(study, name) for name in options[key]]
         if "drives" in options:
             options["drives"] = tuple(options["drives"])
         factors = options.pop("price_factors", {})
         try:
-            choosing = asked(options.pop("workloads"), **options, store=store, executor=executor)
+            choosing = parse_question(options.pop("workloads"), **options, store=store, executor=executor)
             for item, factor in factors.items():
                 choosing.book = choosing.book.changed(item, factor)
         except InputError as error:
-            named = next((one for one in self.options if one in (error.key, f"{error.key}s")), "")
+            named = next((name for name in self.options if name in (error.key, f"{error.key}s")), "")
             raise study.error(f"{self.path}.{named}" if named else self.path, str(error)) from None
         return choosing
 
@@ -82,7 +82,7 @@ def _study_path(study: Study, name: str) -> str:
 
 def check_choices(study: Study) -> None:
     """Rejects choices with unknown keys or wrong types of values."""
-    allowed = {*OWN, *inspect.signature(asked).parameters} - {*NOT_OURS}
+    allowed = {*OWN, *inspect.signature(parse_question).parameters} - {*NOT_OURS}
     for table, path_of in study.table_names().items():
         if study.choices and table in TABLES:
             raise study.error(f"{KEY}[0]", f"{path_of.name} would be a table of the same name as that of the answers")
@@ -118,14 +118,14 @@ def _check_key(study: Study, path: str, key: str, allowed: set[str]) -> None:
 
 
 def _check_kind(study: Study, path: str, key: str, value: Any) -> None:
-    def is_number(one: Any) -> bool:
-        return isinstance(one, int | float) and not isinstance(one, bool)
+    def is_number(item: Any) -> bool:
+        return isinstance(item, int | float) and not isinstance(item, bool)
 
     if key in LISTS:
-        fits, needed = isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of texts"
+        fits, needed = isinstance(value, list) and all(isinstance(item, str) for item in value), "a list of texts"
     elif key in FIGURES:
         fits, needed = isinstance(value, list) and all(map(is_number, value)), "a list of numbers"
-        if key == "drives" and fits and (len(value) != 2 or not all(isinstance(one, int) for one in value)):
+        if key == "drives" and fits and (len(value) != 2 or not all(isinstance(item, int) for item in value)):
             fits, needed = False, "the fewest and the most, two whole numbers,"
     elif key in BY_NAME:
         fits, needed = isinstance(value, dict) and all(map(is_number, value.values())), "a table of numbers by name"
@@ -157,7 +157,7 @@ def questions_of(study: Study) -> list[Question]:
             own = {key: _listed(key, value) for key, value in zip(each, values, strict=True)}
             questions.append(Question(f"{KEY}[{number}]", choice["name"], labels, common | own))
     for question in questions:
-        question.asked(study, None, "local")
+        question.parse(study, None, "local")
     return questions
 
 
@@ -170,7 +170,7 @@ def _label(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Answered:
+class Answers:
     """The answers to the choices of a study."""
 
     labels: frozenset[str]
@@ -185,33 +185,33 @@ class Answered:
                 tables.add_rows(name, rows, self.labels)
 
 
-def answered(
+def answer_questions(
     study: Study,
     questions: Sequence[Question],
     store: str | os.PathLike[str] | None,
     executor: str,
     progress: Progress | None,
-) -> Answered:
+) -> Answers:
     """Answers the questions of a study; finished runs are kept in ``store``."""
     keys = list(dict.fromkeys(key for question in questions for key in question.labels))
     chosen: list[Row] = []
     looked: list[Row] = []
     for place, question in enumerate(questions):
-        choosing = question.asked(study, store, executor)
+        choosing = question.parse(study, store, executor)
         try:
             answer = choosing.answer()
         except InputError as error:
             raise study.error(question.path, str(error)) from None
-        first = _asked_row(question, keys, choosing)
+        first = _question_row(question, keys, choosing)
         chosen.append(first | _answer_row(answer))
-        looked += [first | _looked_row(one) for one in answer.looked_at]
+        looked += [first | _system_row(choice) for choice in answer.looked_at]
         if progress is not None:
             progress((place + 1) / len(questions))
     labels = frozenset(chosen[0]) - frozenset(_answer_row(None)) if chosen else frozenset()
-    return Answered(labels, chosen, looked)
+    return Answers(labels, chosen, looked)
 
 
-def _asked_row(question: Question, keys: Sequence[str], choosing: Choosing) -> Row:
+def _question_row(question: Question, keys: Sequence[str], choosing: Chooser) -> Row:
     """Returns the row of a question."""
     job = choosing.job
     shown = {key: question.labels.get(key) for key in keys if key not in ("capacity", "depth", "workloads")}
@@ -233,8 +233,8 @@ def _answer_row(answer: Answer | None) -> Row:
     nearest = None if answer is None else answer.nearest
     runners = () if answer is None else answer.runners_up
     upgrade = None if answer is None else answer.upgrade
-    binding = [] if answer is None else [one for one in answer.relaxed if one.is_binding]
-    changes = [] if answer is None else [one.change for one in answer.sensitivity if one.is_changed]
+    binding = [] if answer is None else [choice for choice in answer.relaxed if choice.is_binding]
+    changes = [] if answer is None else [choice.change for choice in answer.sensitivity if choice.is_changed]
     shown = best.verdicts[0] if best is not None else None
     bought = [] if best is None else [part for part in best.parts if part.item == best.drive]
     dates = [] if best is None else sorted(part.date for part in best.parts if part.date)
@@ -261,10 +261,10 @@ def _answer_row(answer: Answer | None) -> Row:
         "breaks_first": best and best.breaks_first,
         "runner_up": runners[0].name if runners else None,
         "runner_up_usd": runners[0].usd if runners else None,
-        "runners_up": "; ".join(one.name for one in runners),
-        "undecided": "" if answer is None else "; ".join(one.name for one in answer.undecided),
-        "binding": "; ".join(one.constraint for one in binding),
-        "saves_usd": max((one.saves for one in binding), default=0.0),
+        "runners_up": "; ".join(choice.name for choice in runners),
+        "undecided": "" if answer is None else "; ".join(choice.name for choice in answer.undecided),
+        "binding": "; ".join(choice.constraint for choice in binding),
+        "saves_usd": max((choice.saves for choice in binding), default=0.0),
         "changed_by": "; ".join(changes),
         "upgrade": upgrade and upgrade.name,
         "upgrade_usd": upgrade and upgrade.usd,
@@ -276,17 +276,17 @@ def _answer_row(answer: Answer | None) -> Row:
     }
 
 
-def _looked_row(one: Choice) -> Row:
+def _system_row(choice: Choice) -> Row:
     """Returns the row of a simulated system."""
-    shown = one.verdicts[0]
+    shown = choice.verdicts[0]
     return {
-        "name": one.name,
-        "host": one.host,
-        "drive": one.drive,
-        "drives": one.drives,
-        "level": one.level,
-        "usd": one.usd,
-        "says": one.says,
+        "name": choice.name,
+        "host": choice.host,
+        "drive": choice.drive,
+        "drives": choice.drives,
+        "level": choice.level,
+        "usd": choice.usd,
+        "says": choice.says,
         "value": shown.value,
         "low": shown.low,
         "high": shown.high,

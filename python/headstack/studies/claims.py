@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from headstack.results.table import Row
-from headstack.studies.backing import backing
 from headstack.studies.evidence import PUBLISHED, Grounds, Rests
 from headstack.studies.power import Power, Tolerance, amount, mean
 from headstack.studies.study import Study, query_of
-from headstack.studies.tables import Found, Tables
+from headstack.studies.support import describe_support
+from headstack.studies.tables import QueryResult, Tables
 
 POINTS = "points"
 """The unit of speedups: the percentage by which one system's figure exceeds another's."""
@@ -37,11 +37,11 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Otherwise:
+class Alternative:
     """The result of a claim if an open choice of its document is made otherwise."""
 
-    what: str
-    """The choice that was made."""
+    open_choice: str
+    """The choice that was made, which the document leaves open."""
     other: str
     """The alternative."""
     evidence: str
@@ -49,8 +49,8 @@ class Otherwise:
     agrees: bool
 
     def __str__(self) -> str:
-        told = f", {self.evidence}" if self.evidence else ""
-        return f"{self.other} ({self.what}): {'agrees' if self.agrees else 'does not agree'}{told}"
+        figures = f", {self.evidence}" if self.evidence else ""
+        return f"{self.other} ({self.open_choice}): {'agrees' if self.agrees else 'does not agree'}{figures}"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Judged:
     """The source of the tolerance."""
     power: Power | None = None
     """How its figures differ from chance, if there are enough."""
-    otherwise: tuple[Otherwise, ...] = ()
+    otherwise: tuple[Alternative, ...] = ()
     """Results of the claim for alternatives to open choices."""
     backing: tuple[tuple[str, str], ...] = ()
     """Supporting evidence in words, each with its role."""
@@ -95,7 +95,7 @@ class Judged:
 class Compared:
     """Published figures compared with those found."""
 
-    found: Found
+    result: QueryResult
     rows: list[Row]
     tolerance: Tolerance | None
     """The tolerance; ``None`` for evidence without figures."""
@@ -106,7 +106,7 @@ class Compared:
     agrees: bool
     """Whether all rows agree, and their mean if it has a tolerance of its own."""
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describes the comparison; empty for a single row that holds or does not."""
         if self.tolerance is not None:
             return _figures(self.rows, self.errors, self.tolerance)
@@ -116,9 +116,9 @@ class Compared:
 def compare(study: Study, number: int, tables: Tables) -> Compared:
     """Runs a claim's query. Raises ``InputError`` if it fails or returns no evidence."""
     claim, path = study.claims[number], f"claims[{number}]"
-    found = tables.query(f"{path}.sql", query_of(claim))
-    rows = list(found.dicts())
-    has_figures = _check(study, path, claim, found, rows)
+    result = tables.query(f"{path}.sql", query_of(claim))
+    rows = list(result.dicts())
+    has_figures = _check(study, path, claim, result, rows)
     tolerance = _tolerance(study, path, claim, "tolerance") if has_figures else None
     average = _tolerance(study, path, claim, "mean") if claim["mean"] is not None else None
     if tolerance is not None and tolerance.unit == "%" and any(0 in map(row.get, PUBLISHED) for row in rows):
@@ -129,7 +129,7 @@ def compare(study: Study, number: int, tables: Tables) -> Compared:
         allowed = tolerance.amount * (1 + 1e-9)
         within = [holds and abs(error) <= allowed for holds, error in zip(within, errors, strict=True)]
     agrees = all(within) and (average is None or mean(errors) <= average.amount)
-    return Compared(found, rows, tolerance, errors, within, agrees)
+    return Compared(result, rows, tolerance, errors, within, agrees)
 
 
 def judge(
@@ -138,7 +138,7 @@ def judge(
     tables: Tables,
     ground: Grounds | None,
     chosen: Sequence[str],
-    otherwise: Sequence[Otherwise],
+    otherwise: Sequence[Alternative],
 ) -> Judged:
     """Returns the verdict on a claim. ``ground`` is the basis of its evidence from ``grounds_of``, ``chosen`` the tuned
     values in it from ``chosen_on``.
@@ -152,14 +152,14 @@ def judge(
     compared = compare(study, number, tables)
     if ground.compares_runs:
         if claim["missing"] is None:
-            message = "published holds results of our own runs; missing has to say what the document does not publish"
+            message = "published contains results of our own runs; state in missing what the document does not publish"
             raise study.error(f"{path}.sql", message)
         return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _evidence(claim, compared, ground, ()))
     chosen = chosen if ground.rests == Rests.RUNS else ()
     verdict = _verdict(study, path, claim, compared.agrees, ground, bool(chosen))
     errors, tolerance = compared.errors, compared.tolerance
     unit = "" if tolerance is None else tolerance.unit
-    columns, shown = compared.found.columns, compared.found.rows
+    columns, shown = compared.result.columns, compared.result.rows
     if errors:
         columns = [*columns, f"error ({unit})" if unit else "error"]
         shown = [(*row, error) for row, error in zip(shown, errors, strict=True)]
@@ -188,27 +188,29 @@ def judge(
         because=because,
         power=power,
         otherwise=tuple(otherwise),
-        backing=backing(
+        backing=describe_support(
             ground,
             chosen,
             f"{allowed}: {because}" if because else allowed,
             power,
             unit,
-            [str(one) for one in otherwise],
+            [str(alternative) for alternative in otherwise],
         ),
     )
 
 
-def _check(study: Study, path: str, claim: Mapping[str, Any], found: Found, rows: list[Row]) -> bool:
+def _check(study: Study, path: str, claim: Mapping[str, Any], result: QueryResult, rows: list[Row]) -> bool:
     """Rejects invalid evidence; returns whether it contains figures."""
-    columns = set(found.columns)
+    columns = set(result.columns)
     if not rows:
         raise study.error(f"{path}.sql", "the query gives no rows, so there is no evidence")
     has_figures = "found" in columns
     if has_figures and not ("published" in columns or {"low", "high"} <= columns):
         raise study.error(f"{path}.sql", "found has nothing beside it: published, or low and high, is needed")
     if not has_figures and "holds" not in columns:
-        raise study.error(f"{path}.sql", f"gives {', '.join(found.columns)}; found and published, or holds, are needed")
+        raise study.error(
+            f"{path}.sql", f"gives {', '.join(result.columns)}; found and published, or holds, are needed"
+        )
     if has_figures and claim["tolerance"] is None:
         raise study.error(f"{path}.tolerance", "this key is missing: how far may what is found be from the published?")
     needed = [name for name in ("found", "published", "low", "high", "holds") if name in columns]
@@ -261,7 +263,7 @@ def _verdict(
 
 def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, chosen: Sequence[str]) -> str:
     """Returns figures and reasons, in words."""
-    parts = [compared.told()]
+    parts = [compared.describe()]
     if ground.rests == Rests.RUNS and not all(ground.rows):
         parts.append(f"{sum(ground.rows)} of them of runs")
     if claim["contradicted"] is not None:
@@ -273,7 +275,7 @@ def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, cho
     if claim["configured"] is not None:
         parts.append(f"stated by {claim['configured']}")
     if chosen:
-        parts.append(f"chosen with it in view: {'; '.join(chosen)}")
+        parts.append(f"tuned on it: {'; '.join(chosen)}")
     parts.append(claim["note"])
     return "; ".join(_one_line(part).rstrip(".") for part in parts if part)
 

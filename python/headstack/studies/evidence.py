@@ -78,17 +78,17 @@ def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
                 is_one = len(was) != len(now) or "holds" in columns[claim["id"]]
                 for row in range(len(was)):
                     changed[claim["id"]][row] |= was != now if is_one else was[row] != now[row]
-    found = {}
+    grounds = {}
     for _, claim in claims:
         rows = tuple(changed[claim["id"]])
         others = Rests.INPUTS if tables.sources(query_of(claim)) & tables.made_here else Rests.PUBLISHED
         rests = Rests.RUNS if any(rows) else others
-        found[claim["id"]] = Grounds(rests, rows, others, compares_runs[claim["id"]])
-    return found
+        grounds[claim["id"]] = Grounds(rests, rows, others, compares_runs[claim["id"]])
+    return grounds
 
 
 def _evidence(tables: Tables, number: int, claim: Claim, names: Sequence[str] = FOUND_COLUMNS) -> list[tuple[Any, ...]]:
     """Returns the columns of a claim's rows with these names."""
-    found = tables.query(f"claims[{number}].sql", query_of(claim))
-    kept = [place for place, name in enumerate(found.columns) if name in names]
-    return [tuple(row[place] for place in kept) for row in found.rows]
+    result = tables.query(f"claims[{number}].sql", query_of(claim))
+    kept = [place for place, name in enumerate(result.columns) if name in names]
+    return [tuple(row[place] for place in kept) for row in result.rows]

@@ -104,15 +104,15 @@ def check(study: Study) -> None:
     ids = {claim["id"] for claim in study.claims}
     named = {system for grid in study.grids for system in grid["systems"]}
     for number, chosen in enumerate(study.chosen):
-        for key, chosen_names, known, what in (
+        for key, chosen_names, names_allowed, complaint in (
             ("on", chosen["on"], ids, "no claim has the id"),
             ("systems", chosen["systems"], named, "no grid has the system"),
         ):
             for place, chosen_name in enumerate(chosen_names):
-                if chosen_name not in known:
-                    raise study.error(f"chosen[{number}].{key}[{place}]", f"{what} {chosen_name!r}")
-    for number, one in enumerate(study.open):
-        _check_open(study, f"open[{number}]", one, ids)
+                if chosen_name not in names_allowed:
+                    raise study.error(f"chosen[{number}].{key}[{place}]", f"{complaint} {chosen_name!r}")
+    for number, open_choice in enumerate(study.open):
+        _check_open(study, f"open[{number}]", open_choice, ids)
     for tolerance in study.tolerances:
         if tolerance not in {claim["tolerance"] for claim in study.claims}:
             raise study.error(f"tolerances.{tolerance}", "no claim has this tolerance")
@@ -158,15 +158,15 @@ def _check_claim(study: Study, number: int, claim: Mapping[str, Any]) -> None:
         raise study.error(f"{path}.sql", "this key is missing: what is the evidence? or state what is missing")
 
 
-def _check_open(study: Study, path: str, one: Mapping[str, Any], ids: set[str]) -> None:
+def _check_open(study: Study, path: str, open_choice: Mapping[str, Any], ids: set[str]) -> None:
     grids = {grid["name"]: grid for grid in study.grids}
-    for place, claim in enumerate(one["on"]):
+    for place, claim in enumerate(open_choice["on"]):
         if claim not in ids:
             raise study.error(f"{path}.on[{place}]", f"no claim has the id {claim!r}")
-    for place, name in enumerate(one["grids"]):
+    for place, name in enumerate(open_choice["grids"]):
         if name not in grids or grids[name]["kind"] == "predict":
             raise study.error(f"{path}.grids[{place}]", f"no grid of runs or replays is called {name!r}")
-    for number, other in enumerate(one["others"]):
+    for number, other in enumerate(open_choice["others"]):
         if not other["names"] and not other["settings"]:
             raise study.error(f"{path}.others[{number}]", "nothing is chosen otherwise: names or settings are needed")
         for key, value in other["settings"].items():
@@ -195,6 +195,6 @@ def headings(path: Path) -> list[str]:
         return next(csv.reader(file), [])
 
 
-def beside(study: Study, name: str) -> str:
+def resolve_name(study: Study, name: str) -> str:
     """Resolves the name of a system or workload; a file is relative to the study's folder."""
     return str(study.folder / name) if name.partition("@")[0].endswith(".toml") else name

@@ -18,7 +18,7 @@ from headstack.measurement.replays import replay
 from headstack.results.results import Results
 from headstack.results.table import Row
 from headstack.simulation.runs import Progress, run_specs, specify
-from headstack.studies.files import beside
+from headstack.studies.files import resolve_name
 from headstack.studies.study import Study
 from headstack.studies.study_types import Grid, Open, Other, Record
 from headstack.traces.traces import Trace
@@ -29,25 +29,25 @@ T = TypeVar("T")
 def specified(study: Study, number: int) -> list[Spec]:
     """Returns the runs of a grid, or those that a replay records. Raises ``InputError`` if they are invalid."""
     grid, path = study.grids[number], f"grids[{number}]"
-    asked: Grid | Record = grid
+    load: Grid | Record = grid
     systems = grid["systems"]
     if grid["record"] is not None:
         path += ".record"
-        systems, asked = [grid["record"]["system"]], grid["record"]
+        systems, load = [grid["record"]["system"]], grid["record"]
     # One after the other, so that errors name their key.
-    for name, loads, names in (("systems", load_system, systems), ("workloads", load_demand, asked["workloads"])):
-        for place, one in enumerate(names):
-            key = f"{path}.system" if name == "systems" and grid["record"] is not None else f"{path}.{name}[{place}]"
-            refused(study, key, partial(loads, beside(study, one)))
-    workloads = [beside(study, name) for name in asked["workloads"]]
+    for kind, loader, names in (("systems", load_system, systems), ("workloads", load_demand, load["workloads"])):
+        for place, name in enumerate(names):
+            key = f"{path}.system" if kind == "systems" and grid["record"] is not None else f"{path}.{kind}[{place}]"
+            refused(study, key, partial(loader, resolve_name(study, name)))
+    workloads = [resolve_name(study, name) for name in load["workloads"]]
     return refused(
         study,
         f"{path}.settings",
-        lambda: specify([beside(study, name) for name in systems], workloads or None, asked["settings"]),
+        lambda: specify([resolve_name(study, name) for name in systems], workloads or None, load["settings"]),
     )
 
 
-def with_other(study: Study, one: Open, other: Other) -> Study:
+def with_alternative(study: Study, open_choice: Open, other: Other) -> Study:
     """Returns the study with an alternative in the grids of an open choice."""
     names = other["names"]
 
@@ -61,7 +61,9 @@ def with_other(study: Study, one: Open, other: Other) -> Study:
         settings = {key: put(value) for key, value in grid["settings"].items()} | other["settings"]
         return {**grid, "systems": put(grid["systems"]), "workloads": put(grid["workloads"]), "settings": settings}
 
-    return replace(study, grids=tuple(change(grid) if grid["name"] in one["grids"] else grid for grid in study.grids))
+    return replace(
+        study, grids=tuple(change(grid) if grid["name"] in open_choice["grids"] else grid for grid in study.grids)
+    )
 
 
 def refused(study: Study, path: str, work: Callable[[], T]) -> T:
@@ -90,10 +92,10 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
     A replay as fast as possible has the queue depth of the recorded run, unless the settings state another.
     """
     grid, recorded = study.grids[number], specified(study, number)
-    systems = [beside(study, name) for name in grid["systems"]]
+    systems = [resolve_name(study, name) for name in grid["systems"]]
     joined: Results | None = None
     keys: list[Row] = []
-    told: list[Row] = []
+    recorded_rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="headstack-study-") as folder:
         for place, spec in enumerate(recorded):
             trace = Path(folder) / f"{place}.parquet"
@@ -106,14 +108,14 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
             load = {key: row[key] for key in ("workload", "depth", "seed")}
             counted = Trace(trace).info()["summary"]["total"]
             bytes_ = {key: counted[key] for key in ("lowest_byte", "highest_end_byte")}
-            told.append({**load, "requests": sum(counted["requests"].values()), **bytes_})
+            recorded_rows.append({**load, "requests": sum(counted["requests"].values()), **bytes_})
             keys += [load] * len(results)
             joined = results if joined is None else joined.and_others(results)
             if progress is not None:
                 progress((place + 1) / len(recorded))
     if joined is None:
         raise study.error(f"grids[{number}].record", "nothing is recorded")
-    return Replayed(joined, keys, told)
+    return Replayed(joined, keys, recorded_rows)
 
 
 def predicted(study: Study, number: int, store: str | os.PathLike[str] | None, progress: Progress | None) -> list[Row]:
@@ -122,7 +124,7 @@ def predicted(study: Study, number: int, store: str | os.PathLike[str] | None, p
     from headstack.prediction.predictor import predicted_rows  # start-up time
 
     grid = study.grids[number]
-    workloads = [beside(study, name) for name in grid["workloads"]]
-    systems = [beside(study, name) for name in grid["systems"]]
+    workloads = [resolve_name(study, name) for name in grid["workloads"]]
+    systems = [resolve_name(study, name) for name in grid["systems"]]
     rows = partial(predicted_rows, workloads, systems, grid["settings"], store, progress)
     return refused(study, f"grids[{number}]", rows)

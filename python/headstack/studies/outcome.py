@@ -6,21 +6,23 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack.io.stored import Stored
-from headstack.report.figures import Asked, Claim, Figure, Provenance, Report, Section, Table
+from headstack.report.figures import Claim, Figure, Provenance, Report, RunInputs, Section, Table
 from headstack.report.looks import with_looks
 from headstack.results.words import words_of
 from headstack.studies.claims import Judged, Verdict
 
 if TYPE_CHECKING:
     from headstack.studies.study import Study
-    from headstack.studies.tables import Found
+    from headstack.studies.tables import QueryResult
 
 
 STORED = Stored("study outcome")
+STORED_NAMES = {"open_choice": "what"}
+"""Names of fields in JSON that differ from those here."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,10 @@ class Outcome:
     figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
     runs: tuple[Provenance, ...]
-    data: Mapping[str, Found]
+    data: Mapping[str, QueryResult]
     """The tables of the grids and the derived ones, by name."""
     version: str
-    asked: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    inputs: Callable[[], Sequence[RunInputs]] = field(default=tuple, compare=False, repr=False)
     """Returns the inputs of the runs, for a report whose curves can be varied."""
 
     @classmethod
@@ -50,8 +52,8 @@ class Outcome:
         figures: list[Figure],
         tables: list[Table],
         runs: list[Provenance],
-        data: Mapping[str, Found],
-        asked: Callable[[], Sequence[Asked]] = tuple,
+        data: Mapping[str, QueryResult],
+        inputs: Callable[[], Sequence[RunInputs]] = tuple,
     ) -> Outcome:
         """Creates the outcome of a study."""
         return cls(
@@ -66,7 +68,7 @@ class Outcome:
             runs=tuple(runs),
             data=data,
             version=_native.version(),
-            asked=asked,
+            inputs=inputs,
         )
 
     def verdicts(self) -> dict[str, int]:
@@ -84,8 +86,8 @@ class Outcome:
 
     def report(self) -> Report:
         """Returns the study as a report."""
-        sections = [Section("Figures", figures=[_headed(one) for one in self.figures])] if self.figures else []
-        sections += [Section("Tables", figures=[_headed(one) for one in self.tables])] if self.tables else []
+        sections = [Section("Figures", figures=[_headed(figure) for figure in self.figures])] if self.figures else []
+        sections += [Section("Tables", figures=[_headed(figure) for figure in self.tables])] if self.tables else []
         return Report(
             title=self.title,
             question=self.question,
@@ -95,18 +97,27 @@ class Outcome:
             runs=self.runs,
             version=self.version,
             sources=self.sources,
-            asked=self.asked,
+            inputs=self.inputs,
         )
 
     def to_json(self) -> str:
         """Returns everything except the tables and the runs' descriptions, which are identified by hashes."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("data", "runs", "asked")}
+        values = {
+            attribute.name: getattr(self, attribute.name)
+            for attribute in fields(self)
+            if attribute.name not in ("data", "runs", "inputs")
+        }
         runs = [{key: value for key, value in vars(run).items() if key != "description"} for run in self.runs]
-        return json.dumps(STORED.head | told | {"runs": runs}, indent=1, default=asdict) + "\n"
+        return json.dumps(STORED.head | values | {"runs": runs}, indent=1, default=_stored_dict) + "\n"
 
     def _repr_html_(self) -> str:
         counted = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts().items() if count)
         return f"<b>{self.title}</b>: {counted or 'no claims'}"
+
+
+def _stored_dict(value: Any) -> dict[str, Any]:
+    """Converts a part of an outcome for JSON, with the stored names of its fields."""
+    return asdict(value, dict_factory=lambda pairs: {STORED_NAMES.get(name, name): part for name, part in pairs})
 
 
 def _headed(figure: Figure) -> Figure:

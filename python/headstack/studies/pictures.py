@@ -10,7 +10,7 @@ from headstack.report.looks import COLOURS
 from headstack.results.table import Row
 from headstack.results.words import with_says
 from headstack.studies.study import Study
-from headstack.studies.tables import Found, Tables
+from headstack.studies.tables import QueryResult, Tables
 
 NEEDED = {
     "lines": ("x", "y", "series"),
@@ -25,35 +25,35 @@ NEEDED = {
 def draw(study: Study, number: int, tables: Tables) -> Figure:
     """Returns the figure of a picture. Raises ``InputError`` if its query fails or lacks a column."""
     picture, path = study.pictures[number], f"pictures[{number}]"
-    found = tables.query(f"{path}.sql", picture["sql"])
-    missing = [name for name in NEEDED[picture["kind"]] if name not in found.columns]
+    result = tables.query(f"{path}.sql", picture["sql"])
+    missing = [name for name in NEEDED[picture["kind"]] if name not in result.columns]
     if missing:
         raise study.error(f"{path}.sql", f"gives no column {missing[0]!r}, which pictures of this kind need")
-    if not found.rows:
+    if not result.rows:
         raise study.error(f"{path}.sql", "the query gives no rows")
     try:
-        return with_says(_drawn(picture, found))
+        return with_says(_drawn(picture, result))
     except ValueError as error:
         raise study.error(f"{path}.sql", str(error)) from None
 
 
-def _drawn(picture: Mapping[str, Any], found: Found) -> Figure:
+def _drawn(picture: Mapping[str, Any], result: QueryResult) -> Figure:
     match picture["kind"]:
         case "lines":
-            return _lines(picture, list(found.dicts()))
+            return _lines(picture, list(result.dicts()))
         case "bars":
-            return _bars(picture, list(found.dicts()))
+            return _bars(picture, list(result.dicts()))
         case "grid":
-            return _grid(picture, list(found.dicts()))
+            return _grid(picture, list(result.dicts()))
         case "heat":
-            return _heat(picture, list(found.dicts()))
+            return _heat(picture, list(result.dicts()))
         case _:
-            return table_of(picture["name"], picture["title"], found, picture["note"])
+            return table_of(picture["name"], picture["title"], result, picture["note"])
 
 
-def table_of(name: str, title: str, found: Found, note: str = "") -> Table:
+def table_of(name: str, title: str, result: QueryResult, note: str = "") -> Table:
     """Returns the rows of a query unchanged."""
-    return Table(name, title, found.columns, [list(map(_cell, row)) for row in found.rows], note)
+    return Table(name, title, result.columns, [list(map(_cell, row)) for row in result.rows], note)
 
 
 def _cell(value: Any) -> Cell:
@@ -149,7 +149,7 @@ def _grid(picture: Mapping[str, Any], rows: list[Row]) -> Grid:
 
     def cells(key: str) -> list[list[float | None]]:
         values = {(str(row["row"]), str(row["column"])): row[key] for row in rows}
-        return [[values.get((one, other)) for other in across] for one in down]
+        return [[values.get((row_name, column_name)) for column_name in across] for row_name in down]
 
     return Grid(
         name=picture["name"],

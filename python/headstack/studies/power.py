@@ -27,8 +27,8 @@ class Tolerance:
     @classmethod
     def parse(cls, text: str) -> Tolerance | None:
         """Parses ``5%`` or ``6 points``; returns ``None`` for other text."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|[A-Za-z/]\S*)?", text.strip())
-        return None if found is None else cls(float(found[1]), found[2] or "")
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|[A-Za-z/]\S*)?", text.strip())
+        return None if match is None else cls(float(match[1]), match[2] or "")
 
     def __str__(self) -> str:
         return f"{self.amount:g}{self.unit if self.unit == '%' else f' {self.unit}'.rstrip()}"
@@ -36,11 +36,11 @@ class Tolerance:
     def error(self, row: Row) -> float:
         """Returns the error of the found figure in this unit; within a published range it is 0."""
         low, high = (row["published"], row["published"]) if "published" in row else (row["low"], row["high"])
-        found = row["found"]
-        nearest = min(max(found, low), high)
+        value = row["found"]
+        nearest = min(max(value, low), high)
         if self.unit != "%":
-            return float(found - nearest)
-        return 0.0 if found == nearest else float(100 * (found - nearest) / abs(nearest))
+            return float(value - nearest)
+        return 0.0 if value == nearest else float(100 * (value - nearest) / abs(nearest))
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,18 @@ class Power:
         published = [float(row["published"]) for row in rows]
         total = math.fsum(published)
         null = [
-            tolerance.error({**row, "found": (total - one) / (len(rows) - 1)})
-            for row, one in zip(rows, published, strict=True)
+            tolerance.error({**row, "found": (total - published_value) / (len(rows) - 1)})
+            for row, published_value in zip(rows, published, strict=True)
         ]
-        apart = [(one, other) for one, other in combinations(rows, 2) if one["published"] != other["published"]]
+        apart = [
+            (published_value, other)
+            for published_value, other in combinations(rows, 2)
+            if published_value["published"] != other["published"]
+        ]
         right = sum(
-            (one["published"] < other["published"]) == (one["found"] < other["found"])
-            and one["found"] != other["found"]
-            for one, other in apart
+            (published_value["published"] < other["published"]) == (published_value["found"] < other["found"])
+            and published_value["found"] != other["found"]
+            for published_value, other in apart
         )
         return cls(
             mean([tolerance.error(row) for row in rows]),

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from headstack.catalogue.array import Array
 from headstack.catalogue.system import load_system
-from headstack.studies.files import beside
+from headstack.studies.files import resolve_name
 from headstack.studies.study import Study
 from headstack.studies.tables import Tables
 
@@ -27,18 +27,22 @@ CLAIM = re.compile(r"\b[A-Za-z]\w*\.\w+\b")
 
 def chosen_on(study: Study, tables: Tables) -> dict[str, list[str]]:
     """Returns for each claim with evidence, in words, the values in its runs that were tuned on it."""
-    known: dict[tuple[str, str | None], list[Source]] = {}
-    found = {}
+    sources_by_system: dict[tuple[str, str | None], list[Source]] = {}
+    chosen_by_claim = {}
     for number, claim in enumerate(study.claims):
         grids = tables.grids_of(number) if claim["sql"] is not None else []
         values: dict[str, set[str]] = defaultdict(set)
         for system in {system for grid in grids for system in _systems(study, grid)}:
-            for owner, key, source in _kept(known, system):
+            for owner, key, source in _cached_sources(sources_by_system, system):
                 if claim["id"] in CLAIM.findall(source):
                     values[key].add(owner)
-        found[claim["id"]] = [one["what"] for one in study.chosen if claim["id"] in one["on"] and _is_in(one, grids)]
-        found[claim["id"]] += [f"{key} of {', '.join(sorted(owners))}" for key, owners in sorted(values.items())]
-    return found
+        chosen_by_claim[claim["id"]] = [
+            chosen["what"] for chosen in study.chosen if claim["id"] in chosen["on"] and _is_in(chosen, grids)
+        ]
+        chosen_by_claim[claim["id"]] += [
+            f"{key} of {', '.join(sorted(owners))}" for key, owners in sorted(values.items())
+        ]
+    return chosen_by_claim
 
 
 def _is_in(chosen: Mapping[str, Any], grids: Sequence[Mapping[str, Any]]) -> bool:
@@ -55,23 +59,25 @@ def _systems(study: Study, grid: Mapping[str, Any]) -> Iterator[tuple[str, str |
     drives = grid["settings"].get("drive")
     for system in sorted(_named(grid)):
         for drive in drives if isinstance(drives, list) else [drives]:
-            yield beside(study, system), drive
+            yield resolve_name(study, system), drive
 
 
-def _kept(known: dict[tuple[str, str | None], list[Source]], system: tuple[str, str | None]) -> list[Source]:
-    if system not in known:
-        known[system] = list(_sources(*system))
-    return known[system]
+def _cached_sources(
+    sources_by_system: dict[tuple[str, str | None], list[Source]], system: tuple[str, str | None]
+) -> list[Source]:
+    if system not in sources_by_system:
+        sources_by_system[system] = list(_sources(*system))
+    return sources_by_system[system]
 
 
 def _sources(system: str, drive: str | None) -> Iterator[Source]:
     """Yields the sources of the values of a system and its drives."""
-    found = load_system(system, {} if drive is None else {"drive": drive})
-    owner = found.name.partition("@")[0]
-    yield from ((owner, one["key"], one["source"] or "") for one in found.stated)
-    yield from ((owner, one["key"], one["rule"]) for one in found.derived)
-    if isinstance(found, Array):
-        members = {one["value"] for one in found.stated if re.fullmatch(r"drives\[\d+\]\.drive", one["key"])}
+    loaded = load_system(system, {} if drive is None else {"drive": drive})
+    owner = loaded.name.partition("@")[0]
+    yield from ((owner, value["key"], value["source"] or "") for value in loaded.stated)
+    yield from ((owner, value["key"], value["rule"]) for value in loaded.derived)
+    if isinstance(loaded, Array):
+        members = {value["value"] for value in loaded.stated if re.fullmatch(r"drives\[\d+\]\.drive", value["key"])}
         for member in sorted(members) if drive is None else [drive]:
             yield from _sources(_beside_array(system, member), None)
 

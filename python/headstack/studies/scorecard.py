@@ -7,31 +7,31 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
-from headstack.studies.backing import BACKING
 from headstack.studies.claims import POINTS, Judged, Verdict
 from headstack.studies.evidence import Rests
 from headstack.studies.outcome import Outcome
+from headstack.studies.support import SUPPORT_KINDS
 
 HEAD = """# Scorecard
 
-What was published, and what headstack makes of it. Written by `headstack lab study scorecard`; the tests fail when a
-figure here is not what the studies give.
+Published results and how well headstack reproduces them. Written by `headstack lab study scorecard`; the tests fail if
+a figure here differs from the studies.
 
-A claim's verdict says what its figures rest on. That is not our word: every study is carried out once more with other
-results in the place of those of its runs, and what does not change has no run in it.
+The verdict on a claim depends on the basis of its figures. headstack determines the basis by computing every study
+again with perturbed results: figures that do not change do not depend on a run.
 
-- *Predicted*: runs agree within the tolerance, and no value in them was chosen with the claim in view. At least half of
-  the claim's rows are of runs; a claim with fewer is configured or arithmetic.
-- *Fitted*: runs agree, and a value in them was; which one, and where it stands, is said.
-- *Configured*: an input of ours states it, such as a description, a workload or which runs there are.
+- *Predicted*: runs agree within the tolerance, and no value in them was tuned on the claim. At least half of the
+  claim's rows depend on runs; a claim with fewer is configured or arithmetic.
+- *Fitted*: runs agree, but a value in them was tuned on the claim. The table names the value and its file.
+- *Configured*: an input of ours states it, such as a description, a workload or the selection of runs.
 - *Arithmetic*: it follows from the document's own figures.
-- *Missed*: a figure lies outside the tolerance; the reason is given, or that none is known.
-- *Contradicted*: the document's own figures, or physics, speak against it.
-- *Not testable*: something is missing, which is said. A figure of our own is never taken for a published one.
+- *Missed*: a figure is outside the tolerance; the evidence gives the reason, if it is known.
+- *Contradicted*: the document's own figures, or physics, contradict it.
+- *Not testable*: something is missing, as stated. We never use figures of our own as published ones.
 
-All rows of a claim count, and so do those of claims that are missed. Of four figures or more, what they would tell of
-a model that knows nothing is beside them: a constant, for each row the mean of what was published in the others; and
-how many pairs of rows come in the order that was published.
+All rows of a claim count, also those of missed claims. Claims with four figures or more are compared with a constant
+model: for each row, the mean of the published values in the others. The scorecard also counts the pairs of rows in the
+published order.
 """
 
 
@@ -56,7 +56,7 @@ def first_difference(file: Path, text: str) -> str | None:
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
-    head = ["study", *map(str, Verdict), "claims", "rows", "that agree"]
+    head = ["study", *map(str, Verdict), "claims", "rows", "agree"]
     counts = [[*outcome.verdicts().values(), len(outcome.claims), *outcome.rows()] for outcome in outcomes]
     rows = [[outcome.title, *map(str, counted)] for outcome, counted in zip(outcomes, counts, strict=True)]
     rows.append(["all", *(str(sum(column)) for column in zip(*counts, strict=True))])
@@ -66,14 +66,14 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
 def _errors(outcomes: Sequence[Outcome]) -> str:
     """Counts figures of runs by result: all rows of claims, including missed ones."""
     claims = [claim for outcome in outcomes for claim in outcome.claims if claim.rests == Rests.RUNS]
-    lines = ["## How far apart\n", "Rows that rest on runs, of all claims with figures.\n"]
+    lines = ["## Errors\n", "Rows that depend on runs, of all claims with figures.\n"]
     head = ["figures", "number", "mean", "median", "worst", "wrong sign"]
     rows = []
-    for unit, what in (("%", "relative error"), (POINTS, "gains of one system over another, in points")):
+    for unit, quantity in (("%", "relative error"), (POINTS, "speedups of one system over another, in points")):
         for verdict in (Verdict.PREDICTED, Verdict.FITTED, Verdict.MISSED):
             chosen = [claim for claim in claims if claim.unit == unit and claim.verdict == verdict and claim.errors]
             if chosen:
-                rows.append([f"{what}: {verdict}", *_summary(chosen, unit)])
+                rows.append([f"{quantity}: {verdict}", *_summary(chosen, unit)])
     lines += [markdown_table(head, rows, 1), _powers(claims)]
     return "\n".join(lines)
 
@@ -82,15 +82,15 @@ def _powers(claims: Sequence[Judged]) -> str:
     """Returns the results of a constant model, over all claims with four figures or more."""
     rows = []
     for verdict in (Verdict.PREDICTED, Verdict.FITTED, Verdict.MISSED):
-        told = [(claim, claim.power) for claim in claims if claim.verdict == verdict and claim.power is not None]
-        if not told:
+        pairs = [(claim, claim.power) for claim in claims if claim.verdict == verdict and claim.power is not None]
+        if not pairs:
             continue
-        powers = [power for _, power in told]
-        within = sum(sum(claim.within) for claim, _ in told)
+        powers = [power for _, power in pairs]
+        within = sum(sum(claim.within) for claim, _ in pairs)
         rows.append(
             [
                 str(verdict),
-                str(len(told)),
+                str(len(pairs)),
                 str(sum(power.rows for power in powers)),
                 str(within),
                 str(sum(power.null_within for power in powers)),
@@ -99,8 +99,8 @@ def _powers(claims: Sequence[Judged]) -> str:
             ]
         )
     head = [
-        *("of four figures or more", "claims", "rows", "within"),
-        *("a constant within", "a constant is nearer in", "pairs in order"),
+        *("four figures or more", "claims", "rows", "within"),
+        *("constant within", "constant is closer in", "pairs in order"),
     ]
     return markdown_table(head, rows, 1)
 
@@ -120,7 +120,7 @@ def _in_short(outcomes: Sequence[Outcome]) -> str:
     predicted = sum(counted[Verdict.PREDICTED] for counted in verdicts)
     claims = sum(len(outcome.claims) for outcome in outcomes)
     worse, of = worse_than_constant(outcomes)
-    constant = f"; of the {of} with four figures or more, {worse} are further off than a constant" if of else ""
+    constant = f"; of the {of} with four figures or more, {worse} have larger errors than a constant" if of else ""
     return f"**{predicted} of {claims} claims are predicted{constant}.**\n"
 
 
@@ -139,11 +139,11 @@ def _study(outcome: Outcome) -> str:
     rows = [[claim.id, claim.says, str(claim.verdict), claim.evidence] for claim in outcome.claims]
     lines.append(markdown_table(["", "published", "verdict", "evidence"], rows, 4))
     rows = [
-        [claim.id, str(claim.verdict), *(dict(claim.backing).get(what, "") for what in BACKING)]
+        [claim.id, str(claim.verdict), *(dict(claim.backing).get(kind, "") for kind in SUPPORT_KINDS)]
         for claim in outcome.claims
         if claim.verdict != Verdict.NOT_TESTABLE
     ]
-    lines += ["What speaks for it:", "", markdown_table(["", "verdict", *BACKING], rows, 2 + len(BACKING))]
+    lines += ["Evidence:", "", markdown_table(["", "verdict", *SUPPORT_KINDS], rows, 2 + len(SUPPORT_KINDS))]
     return "\n".join(lines)
 
 

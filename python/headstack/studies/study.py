@@ -62,8 +62,8 @@ def table_name(path: Path) -> str:
 
 def wrong(file: Path, lines: Mapping[str, int], path: str, message: str) -> InputError:
     """Returns an error at the key ``path`` of a file, with its line or that of its parent."""
-    known = path
-    while known and known not in lines:
-        known = known[: max(known.rfind("."), known.rfind("["), 0)]
-    place = f"{file}:{lines[known]}" if known else f"{file}"
+    ancestor = path
+    while ancestor and ancestor not in lines:
+        ancestor = ancestor[: max(ancestor.rfind("."), ancestor.rfind("["), 0)]
+    place = f"{file}:{lines[ancestor]}" if ancestor else f"{file}"
     return InputError(f"{place}: {path}: {message}")

@@ -58,33 +58,31 @@ class DerivedTable(TypedDict):
     sql: str
 
 
-class Chosen(TypedDict):
+_WithChoice = TypedDict("_WithChoice", {"what": str})  # noqa: UP013
+"""The choice in words, with its value."""
+
+
+class Chosen(_WithChoice):
     """A choice of the study that was tuned on published figures."""
 
-    what: str
-    """The choice, with its value."""
     on: list[str]
     """Claims whose figures it was tuned on."""
     systems: list[str]
     """Systems whose runs it affects; all by default."""
 
 
-class Other(TypedDict):
+class Other(_WithChoice):
     """An alternative to a choice."""
 
-    what: str
-    """The alternative in words."""
     names: dict[str, str]
     """Names of systems, workloads and drives as chosen, with those that replace them."""
     settings: dict[str, Setting]
     """Settings that are added to the grids', or replace them."""
 
 
-class Open(TypedDict):
+class Open(_WithChoice):
     """A choice that the documents leave open."""
 
-    what: str
-    """The choice, with its value."""
     grids: list[str]
     """The grids that run again with each alternative."""
     others: list[Other]

@@ -13,7 +13,7 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.drive import Drive
-from headstack.catalogue.price_list import known
+from headstack.catalogue.price_list import shipped_prices
 from headstack.io.tables import sql_type
 from headstack.results.results import Results
 from headstack.results.table import Row
@@ -33,7 +33,7 @@ much under the same load, so conclusions that survive do not depend on a simulat
 
 
 @dataclass(frozen=True)
-class Found:
+class QueryResult:
     """The result of a query."""
 
     columns: list[str]
@@ -160,15 +160,15 @@ class Tables:
 
     def sources(self, sql: str) -> set[str]:
         """Returns the tables that a query names, and those that these were made from."""
-        queries = {name: of for _, name, of in self._derived}
-        found: set[str] = set()
+        queries = {name: query for _, name, query in self._derived}
+        names: set[str] = set()
         left = [sql]
         while left:
-            for name in _named_in(left.pop()) - found:
-                found.add(name)
+            for name in _named_in(left.pop()) - names:
+                names.add(name)
                 if name in queries:
                     left.append(queries[name])
-        return found & {*self._base}
+        return names & {*self._base}
 
     def grids_of(self, number: int) -> list[Mapping[str, Any]]:
         """Returns the grids whose runs a claim may read."""
@@ -180,14 +180,14 @@ class Tables:
         """The tables of runs and of descriptions, which no document contains."""
         return {*self._base} - {*self._study.table_names()}
 
-    def query(self, path: str, sql: str) -> Found:
+    def query(self, path: str, sql: str) -> QueryResult:
         """Returns the result of a query; ``path`` is its key. Raises ``InputError`` with its line."""
         try:
             return self._run_query(sql)
         except self._wrong as error:
             raise self._study.error(path, _one_line(error)) from None
 
-    def data(self) -> dict[str, Found]:
+    def data(self) -> dict[str, QueryResult]:
         """Returns the tables of the grids and the derived ones, by name."""
         names = [name for grid in self._study.grids for name in names_of(grid)]
         names += [*(CHOSEN if self._study.choices else ()), *(table["name"] for table in self._study.tables)]
@@ -219,16 +219,16 @@ class Tables:
         yield
         self._database.unregister("given")
 
-    def _run_query(self, sql: str) -> Found:
+    def _run_query(self, sql: str) -> QueryResult:
         self._database.execute(sql)
         columns = [column[0] for column in self._database.description or []]
-        return Found(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])
+        return QueryResult(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])
 
 
 def _named_in(sql: str) -> set[str]:
     """Returns the sources of a query: its tables, and names of its own subqueries. (DuckDB's own list fails for many
     valid queries.)"""
-    found: set[str] = set()
+    names: set[str] = set()
     outer: list[str] = []
     # The role of the next words: the name of a table, its alias, or something else.
     state = ""
@@ -246,9 +246,9 @@ def _named_in(sql: str) -> set[str]:
             case "select" | "where" | "on" | "using" | "group" | "order" | "window" | "union" | "limit" | "qualify":
                 state = ""
             case _ if state == "table":
-                found.add(token)
+                names.add(token)
                 state = "after"
-    return found
+    return names
 
 
 def names_of(grid: Mapping[str, Any]) -> list[str]:
@@ -308,8 +308,8 @@ def _curves(results: Results, within: Sequence[str], keys: Sequence[Row]) -> Ite
     limits = {limit: results.iops_at(limit) for limit in within}
 
     def most(name: str, limit: str) -> float | None:
-        found = limits[limit][name]
-        return None if found is None else found.iops
+        operating_point = limits[limit][name]
+        return None if operating_point is None else operating_point.iops
 
     own = results.column_names
     labels = own[own.index("version") + 1 :]
@@ -335,12 +335,12 @@ def _drives() -> tuple[Row, ...]:
 def _prices() -> Iterator[Row]:
     """Yields the prices of the catalogue's drives."""
     drives = {*_native.drive_ids()}
-    for price in known():
+    for price in shipped_prices():
         if price.item in drives:
-            told = {"usd": price.usd, "date": price.date, "confidence": price.confidence, "source": price.source}
+            columns = {"usd": price.usd, "date": price.date, "confidence": price.confidence, "source": price.source}
             capacity = Drive.load(price.item).capacity_bytes
             per_gb = price.usd_per_gb(capacity)
-            yield {"drive": price.item, **told, "capacity_gb": capacity / 1e9, "usd_per_gb": per_gb}
+            yield {"drive": price.item, **columns, "capacity_gb": capacity / 1e9, "usd_per_gb": per_gb}
 
 
 def drive_row(drive: Drive) -> Row:

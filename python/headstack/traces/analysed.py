@@ -16,10 +16,10 @@ from headstack.traces.report_types import CurvePoint, TraceReport
 from headstack.traces.trace_types import Meta
 
 
-def _without_time_axis(told: Fields) -> Fields:
+def _add_time_axis(fields: Fields) -> Fields:
     """Version 1 had no timeline, and no response times by device and process."""
     timeline: Fields = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
-    return told | {"report": told["report"] | {"timeline": timeline, "latency": None, "phases": None}}
+    return fields | {"report": fields["report"] | {"timeline": timeline, "latency": None, "phases": None}}
 
 
 def cache_size(point: CurvePoint) -> int:
@@ -27,7 +27,7 @@ def cache_size(point: CurvePoint) -> int:
     return point["cache"] if point["cache_bytes"] is None else point["cache_bytes"]
 
 
-STORED = Stored("analysis", steps=(_without_time_axis,))
+STORED = Stored("analysis", steps=(_add_time_axis,))
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Analysed:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns all data as JSON text and, if ``path`` is given, writes it there."""
-        told = STORED.head | {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
+        fields = STORED.head | {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
         # On one line: the address map can have up to 131,072 figures.
-        text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
         if path is not None:
             write_text(path, text)
         return text
@@ -54,9 +54,9 @@ class Analysed:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Loads the output of ``to_json``."""
         try:
-            told = read_json(Path(path))
-            told = STORED.upgraded(os.fspath(path), dict(told))
-            return cls(told["trace"], told["meta"], told["report"])
+            fields = read_json(Path(path))
+            fields = STORED.upgraded(os.fspath(path), dict(fields))
+            return cls(fields["trace"], fields["meta"], fields["report"])
         except InputError:
             raise
         except (ValueError, KeyError, TypeError) as error:

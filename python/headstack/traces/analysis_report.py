@@ -7,9 +7,9 @@ from typing import Literal
 
 from headstack._native import format_bytes, format_duration_ns, version
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Report, Section, Series
-from headstack.results.words import of_course, of_percentiles
+from headstack.results.words import describe_percentiles, describe_range
 from headstack.traces.analysed import Analysed, cache_size
-from headstack.traces.analysis_time import distribution, over_time, phases, whose
+from headstack.traces.analysis_time import breakdowns, distribution, over_time, phases
 from headstack.traces.report_times import DepthReport
 from headstack.traces.report_types import CurvePoint, HeatReport, RateBin, SizeCount, TraceReport
 
@@ -37,24 +37,24 @@ SPANS = ((86_400e9, "days"), (3_600e9, "h"), (60e9, "min"), *DURATIONS)
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
-def report_of(found: Analysed) -> Report:
+def report_of(analysis: Analysed) -> Report:
     """Returns all figures of the analysis as a report."""
-    told = found.report
+    report = analysis.report
     sections = [
-        Section("Addresses over time", "", list(_maps(told))),
-        Section("Arrivals", "", [*_rate(told), *_gaps(told)]),
-        Section("Over time", "", list(over_time(told, unit(told["duration_ns"], SPANS)))),
-        Section("Sizes and operations", "", [*_sizes(told), *_mix(told)]),
-        Section("Re-use", "", list(_reuse(told))),
+        Section("Addresses over time", "", list(_maps(report))),
+        Section("Arrivals", "", [*_rate(report), *_gaps(report)]),
+        Section("Over time", "", list(over_time(report, unit(report["duration_ns"], SPANS)))),
+        Section("Sizes and operations", "", [*_sizes(report), *_mix(report)]),
+        Section("Re-use", "", list(_reuse(report))),
         Section(
             "Requests in flight and response times",
             "",
-            [*_depth(told), *_response(told), *distribution(told), *phases(told), *whose(told)],
+            [*_depth(report), *_response(report), *distribution(report), *phases(report), *breakdowns(report)],
         ),
     ]
-    remarks = [*(f"{note[:1].upper()}{note[1:]}." for note in told["notes"]), f"{caption(found)}."]
+    remarks = [*(f"{note[:1].upper()}{note[1:]}." for note in report["notes"]), f"{caption(analysis)}."]
     shown = [section for section in sections if section.figures]
-    return Report(found.name, "", f"{summary(told)}.", shown, version=version(), remarks="\n\n".join(remarks))
+    return Report(analysis.name, "", f"{summary(report)}.", shown, version=version(), remarks="\n\n".join(remarks))
 
 
 # Figures.
@@ -78,17 +78,18 @@ def _maps(report: TraceReport) -> Iterable[Figure]:
             (0, len(cells) * cell_bytes / place_bytes),
             cells,
             f"requests in {format_duration_ns(cell_ns)} × {format_bytes(cell_bytes)}",
-            says=_of_map(cells, map_title(report, kind)),
+            says=_describe_map(cells, map_title(report, kind)),
         )
 
 
-def _of_map(cells: Sequence[Sequence[int]], what: str) -> str:
-    """States the share of requests that goes to the busiest few addresses."""
+def _describe_map(cells: Sequence[Sequence[int]], requests: str) -> str:
+    """States the share of the requests that goes to the busiest 10 % of the addresses."""
     counts = sorted(map(sum, cells), reverse=True)
     busiest = sum(counts[: max(1, round(len(counts) / 10))])
     never = sum(count == 0 for count in counts)
-    idle = f", and {100 * never / len(counts):.0f} % get none" if never else ""
-    return f"The busiest tenth of the addresses gets {100 * busiest / (sum(counts) or 1):.0f} % of the {what}{idle}."
+    idle = f"; {100 * never / len(counts):.0f} % get none" if never else ""
+    share = 100 * busiest / (sum(counts) or 1)
+    return f"The busiest 10 % of the addresses get {share:.0f} % of the {requests}{idle}."
 
 
 def _rate(report: TraceReport) -> Iterable[Figure]:
@@ -106,11 +107,11 @@ def _rate(report: TraceReport) -> Iterable[Figure]:
         Series(name, middles, [sum(map(count, part)) * 1e9 / width_ns for part in parts])
         for name, count in kinds(report)
     ]
-    series = [one for one in series if any(one.y)]
+    series = [line for line in series if any(line.y)]
     width = format_duration_ns(width_ns)
     totals = [sum(entry["requests"] for entry in part) * 1e9 / width_ns for part in parts]
     axes, note = (Axis(f"Time ({time_unit})", log=False), Axis("Rate (IOPS)")), f"In bins of {width}."
-    yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IOPS in all"))
+    yield Lines("rate", "Rate", *axes, series, note, says=describe_range(totals, "IOPS in all"))
 
 
 def _gaps(report: TraceReport) -> Iterable[Figure]:
@@ -123,8 +124,8 @@ def _gaps(report: TraceReport) -> Iterable[Figure]:
     shares = Series("gaps", (), [100 * entry["count"] / total for entry in bins])
     note = f"Mean {format_duration_ns(round(gaps['mean']))}, coefficient of variation {figures(variation)}."
     axis = Axis("Share of the gaps (%)", log=False)
-    half, nearly_all = format_duration_ns(gaps["p50"]), format_duration_ns(gaps["p99"])
-    says = f"Half of the requests follow within {half}, 99 of 100 within {nearly_all}."
+    p50, p99 = format_duration_ns(gaps["p50"]), format_duration_ns(gaps["p99"])
+    says = f"Median {p50}, p99 {p99}."
     yield Bars("gaps", "Time from a request to the next", axis, groups, [shares], note, says=says)
 
 
@@ -140,22 +141,26 @@ def _sizes(report: TraceReport) -> Iterable[Figure]:
     ]
     exact = is_exact(report)
     note = f"Mean {format_bytes(round(report['sizes']['mean_bytes'] or 0))}."
-    note += "" if exact else " Sizes from each one up to twice as much."
-    shown = [one for one in series if any(one.y)]
+    note += "" if exact else " Each class covers sizes from its value up to twice that."
+    shown = [bar for bar in series if any(bar.y)]
     axis = Axis("Share of the requests (%)", log=False)
     counts = [sum(entry["requests"] for entry in entries) for entries in classes.values()]
     at_least = "" if exact else "from "
-    says = f"Most are {at_least}{groups[counts.index(max(counts))]}: {100 * max(counts) / total:.0f} % of the requests."
+    most, group = max(counts), groups[counts.index(max(counts))]
+    says = f"Most frequent: {at_least}{group}, {100 * most / total:.0f} % of the requests."
     yield Bars("sizes", "Sizes", axis, groups, shown, note, says=says)
 
 
 def _mix(report: TraceReport) -> Iterable[Figure]:
-    found = report["environment"]
-    if found["read_share"] is None:
+    environment = report["environment"]
+    if environment["read_share"] is None:
         return
-    shares = ((found["read_share"], found["read_random_share"]), (1 - found["read_share"], found["write_random_share"]))
-    if found["random_share"] is None:
-        reads, writes = 100 * found["read_share"], 100 * (1 - found["read_share"])
+    shares = (
+        (environment["read_share"], environment["read_random_share"]),
+        (1 - environment["read_share"], environment["write_random_share"]),
+    )
+    if environment["random_share"] is None:
+        reads, writes = 100 * environment["read_share"], 100 * (1 - environment["read_share"])
         says = f"{reads:.0f} % reads; {writes:.0f} % writes."
         yield Grid(
             "mix", "Reads and writes", ("reads", "writes"), "", ("requests",), "", [[reads], [writes]], "%", says=says
@@ -163,11 +168,11 @@ def _mix(report: TraceReport) -> Iterable[Figure]:
         return
     values = [[100 * share * (1 - (random or 0)), 100 * share * (random or 0)] for share, random in shares]
     rows, columns = ("reads", "writes"), ("sequential", "random")
-    told = [
-        f"{100 * share:.0f} % {what}" + (f", {100 * random:.0f} % of them random" if random is not None else "")
-        for what, (share, random) in zip(rows, shares, strict=True)
+    descriptions = [
+        f"{100 * share:.0f} % {kind}" + (f", {100 * random:.0f} % of them random" if random is not None else "")
+        for kind, (share, random) in zip(rows, shares, strict=True)
     ]
-    title, unit_of_all, says = "Sequential and random", "% of the reads and writes", f"{'; '.join(told)}."
+    title, unit_of_all, says = "Sequential and random", "% of the reads and writes", f"{'; '.join(descriptions)}."
     yield Grid("mix", title, rows, "", columns, "", values, unit_of_all, says=says)
 
 
@@ -181,33 +186,29 @@ def _reuse(report: TraceReport) -> Iterable[Figure]:
     note = "Exact."
     if reuse["sampled_rate"] < 1:
         low, high = band_of(curve)
-        note = f"From 1 in {1 / reuse['sampled_rate']:,.0f} blocks, with a band of 95 %."
+        note = f"Sampled from 1 in {1 / reuse['sampled_rate']:,.0f} blocks; the band is a 95 % confidence interval."
     sizes = [cache_size(point) for point in curve]
     factor, name = unit(max(sizes), BYTES) if by_block else (1, "requests")
     caches = [size / factor if by_block else size for size in sizes]
     misses = Series("misses", caches, [100 * point["miss_ratio"] for point in curve], low=low, high=high)
     axes = Axis(f"Cache ({name})", log=True), Axis("Misses (%)", log=False)
-    yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note, says=_of_misses(misses, name))
+    yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note, says=_describe_misses(misses, name))
 
 
-def _of_misses(misses: Series, unit_of_caches: str) -> str:
-    """States the share of references that the largest cache saves, with its interval, and how large a cache saves half
-    of it.
-    """
+def _describe_misses(misses: Series, unit_of_caches: str) -> str:
+    """States the hit ratio of the largest cache, with its interval, and the size with half of it."""
 
-    def spared(n: int) -> float:
+    def hits(n: int) -> float:
         return 100 - (misses.y[n] or 0.0)
 
     last = len(misses.x) - 1
-    if spared(last) < 0.05:
-        return f"No cache of up to {figures(misses.x[last] or 0.0)} {unit_of_caches} spares an access."
-    half = next(n for n in range(len(misses.x)) if spared(n) >= spared(last) / 2)
+    if hits(last) < 0.05:
+        return f"A cache of up to {figures(misses.x[last] or 0.0)} {unit_of_caches} has no hits."
+    half = next(n for n in range(len(misses.x)) if hits(n) >= hits(last) / 2)
     caches = [f"{figures(misses.x[n] or 0.0)} {unit_of_caches}" for n in (last, half)]
     low, high = (100 - (ends[last] or 0.0) if ends else None for ends in (misses.high, misses.low))
     between = f" ({low:.1f} to {high:.1f})" if low is not None and high is not None else ""
-    return (
-        f"A cache of {caches[0]} spares {spared(last):.1f} %{between} of the accesses, one of {caches[1]} half of that."
-    )
+    return f"A cache of {caches[0]} has a hit ratio of {hits(last):.1f} %{between}, one of {caches[1]} half of that."
 
 
 def _depth(report: TraceReport) -> Iterable[Figure]:
@@ -215,9 +216,9 @@ def _depth(report: TraceReport) -> Iterable[Figure]:
     if depth is None:
         return
     groups, shares = zip(*depth_classes(depth), strict=True)
-    note = f"Mean {figures(depth['mean'])}, most {depth['max']:,}."
+    note = f"Mean {figures(depth['mean'])}, maximum {depth['max']:,}."
     axis, most = Axis("Share of the time (%)", log=False), shares.index(max(shares))
-    says = f"Most of the time {groups[most]} in flight: {shares[most]:.0f} % of it."
+    says = f"Most frequent: {groups[most]} in flight, {shares[most]:.0f} % of the time."
     yield Bars("depth", "Requests in flight", axis, groups, [Series("time", (), shares)], note, says=says)
 
 
@@ -230,11 +231,11 @@ def _response(report: TraceReport) -> Iterable[Figure]:
         for name, entry in report["response"]["by_operation_ns"].items()
     ]
     axes = Axis("Percentile (%)"), Axis("Response time (ms)")
-    told: dict[str, dict[float, float]] = {
+    percentiles: dict[str, dict[float, float]] = {
         name: {50: entry["p50"] / 1e6, 99: entry["p99"] / 1e6}
         for name, entry in report["response"]["by_operation_ns"].items()
     }
-    title, says = "Response times by percentile", of_percentiles(told)
+    title, says = "Response times by percentile", describe_percentiles(percentiles)
     yield Lines("response", title, *axes, series, x_is_percentile=True, says=says)
 
 
@@ -255,18 +256,18 @@ def summary(report: TraceReport) -> str:
     return "; ".join(parts)
 
 
-def caption(found: Analysed) -> str:
+def caption(analysis: Analysed) -> str:
     """Returns the information needed to reproduce the figure."""
-    origin = ", ".join(dict.fromkeys(entry["format"] for entry in found.meta["origin"]))
-    steps = "; ".join(found.meta.get("steps", []))
+    origin = ", ".join(dict.fromkeys(entry["format"] for entry in analysis.meta["origin"]))
+    steps = "; ".join(analysis.meta.get("steps", []))
     return f"Analysed by headstack {version()}; format {origin}" + bool(steps) * f"; steps: {steps}"
 
 
 def map_title(report: TraceReport, kind: Kind) -> str:
     """Returns a map's title; the map of reads includes requests of unknown kind."""
-    known = report["operations"].get("read", {"requests": 0})["requests"]
+    reads = report["operations"].get("read", {"requests": 0})["requests"]
     unknown = report["operations"].get("unknown", {"requests": 0})["requests"]
-    return kind if kind == "writes" or not unknown else "reads and requests of unknown kind" if known else "requests"
+    return kind if kind == "writes" or not unknown else "reads and requests of unknown kind" if reads else "requests"
 
 
 def map_of(heat: HeatReport, kind: Kind) -> tuple[list[list[int]], int, int]:

@@ -19,7 +19,7 @@ some megabytes.
 """
 
 
-def analyzed_in_parts(
+def analyze_in_parts(
     source: Source,
     options: Mapping[str, object],
     name: str,
@@ -34,17 +34,17 @@ def analyzed_in_parts(
     number of workers changes a byte.
     """
     # Workers may have another working directory, so they get absolute paths.
-    there: Source = {**source, "paths": [os.path.abspath(path) for path in source["paths"]]}
-    planned = _native.trace_parts(there, PART_REQUESTS)
-    asked = {"name": name, "trace": there, "files": identity(there["paths"]), "options": options}
+    located: Source = {**source, "paths": [os.path.abspath(path) for path in source["paths"]]}
+    planned = _native.trace_parts(located, PART_REQUESTS)
+    request = {"name": name, "trace": located, "files": identity(located["paths"]), "options": options}
     parts = planned["parts"]
-    chunks = (Chunk.of(asked | {"parts": [part]}, first) for first, part in enumerate(parts))
+    chunks = (Chunk.of(request | {"parts": [part]}, first) for first, part in enumerate(parts))
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
             progress(round(share * planned["requests"]))
 
-    paths = finish(chunks, len(parts), store=store, executor=executor, progress=tell)
+    paths = finish(chunks, len(parts), store=store, executor=executor, progress=report)
     return cast(Analyzed, _native.trace_merge_parts(source, options, reading(iter(paths))))
 
 

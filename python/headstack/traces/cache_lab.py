@@ -78,7 +78,7 @@ def caches(
     True
     """
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    asked: LabOptions = {
+    options: LabOptions = {
         "policies": policies_of(policies),
         "sizes": [],
         "unit": unit_of(holds, block),
@@ -92,14 +92,14 @@ def caches(
         "memory_bytes": size_bytes("memory", memory),
     }
     if behind is not None and sample is not None:
-        raise InputError("a system behind a cache has to see all that misses; leave one of them out", key="sample")
+        raise InputError("a system behind a cache needs all misses; leave one of them out", key="sample")
     system: Drive | Array | None = None
     hit_ns = 0
     if behind is not None:
         system, hit_ns = whole_system(behind), duration_ns("hit_time", hit_time)
         outside = choice("outside", outside, OUTSIDE)
-    asked["sizes"] = sizes_of(sizes, points, asked["unit"]) or usual_sizes(traced, points, asked, progress)
-    report = cast(LabReport, _native.trace_cache(traced.source, asked, progress))
+    options["sizes"] = sizes_of(sizes, points, options["unit"]) or usual_sizes(traced, points, options, progress)
+    report = cast(LabReport, _native.trace_cache(traced.source, options, progress))
     times: list[Responses] | None = None
     named: Behind | None = None
     if system is not None:
@@ -110,17 +110,17 @@ def caches(
             "outside": outside,
             "seed": 1,
         }
-        found = cast(BehindReport, _native.trace_cache_behind(traced.source, asked, before, progress))
-        times = found["times"]
-        named = {"system": system.name, "hit_ns": hit_ns, "notes": found["notes"]}
-    return CacheLab(traced.name, asked, report, named, times)
+        replayed = cast(BehindReport, _native.trace_cache_behind(traced.source, options, before, progress))
+        times = replayed["times"]
+        named = {"system": system.name, "hit_ns": hit_ns, "notes": replayed["notes"]}
+    return CacheLab(traced.name, options, report, named, times)
 
 
 def whole_system(named: System) -> Drive | Array:
     """Returns the system behind a cache. Raises ``InputError`` for a range of one."""
     (system,) = loaded(named, {})
     if isinstance(system, str | os.PathLike) or system.span is not None:
-        raise InputError(f"a whole system stands behind a cache, not {named}", key="behind")
+        raise InputError(f"needs a whole system, not the range {named}", key="behind")
     return system
 
 
@@ -151,14 +151,14 @@ def admission_of(text: str) -> Admission:
         ) from None
 
 
-def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: Unit) -> list[int]:
+def sizes_of(stated: str | int | Iterable[str | int] | None, points: int, unit: Unit) -> list[int]:
     """Returns the distinct sizes of caches in order; empty if none is given."""
-    if given is None:
+    if stated is None:
         return []
     if points < 2:
         raise InputError(f"must be at least 2, not {points}", key="points")
     parts: Sequence[str | int] = (
-        given.split(",") if isinstance(given, str) else [given] if isinstance(given, int) else list(given)
+        stated.split(",") if isinstance(stated, str) else [stated] if isinstance(stated, int) else list(stated)
     )
     sizes: list[int] = []
     for part in parts:
@@ -175,31 +175,29 @@ def size_of(text: str, unit: Unit) -> int:
     if text.isdigit():
         size = whole("size", text)
     elif unit == "objects":
-        raise InputError(
-            f"caches of so many objects have no size in bytes, such as {text}; --holds bytes has", key="size"
-        )
+        raise InputError(f"{text} is a size in bytes, but the cache counts objects; use --holds bytes", key="size")
     else:
         size = size_bytes("size", text) // (unit["blocks"]["bytes"] if isinstance(unit, dict) else 1)
     if size < 1:
-        raise InputError(f"{text} is less than one block or object", key="size")
+        raise InputError(f"{text} is smaller than one block or object", key="size")
     return size
 
 
 def between(low: int, high: int, points: int, text: str) -> list[int]:
     """Returns sizes in geometric steps."""
     if low >= high:
-        raise InputError(f"the range {text} is empty; the lower end comes first", key="size")
+        raise InputError(f"the range {text} is empty; write the lower end first", key="size")
     return [round(low * (high / low) ** (step / (points - 1))) for step in range(points)]
 
 
-def usual_sizes(trace: Trace, points: int, asked: LabOptions, progress: Progress | None) -> list[int]:
+def usual_sizes(trace: Trace, points: int, options: LabOptions, progress: Progress | None) -> list[int]:
     """Returns sizes up to the trace's working set, which takes one more pass to determine."""
-    if asked["unit"] == "object_bytes":
-        raise InputError("say how many bytes of whole requests caches hold", key="size")
-    report = _native.trace_cache(trace.source, {**asked, "policies": ["fifo"], "sizes": [1]}, progress)
+    if options["unit"] == "object_bytes":
+        raise InputError("needed for --holds bytes: name the sizes of the caches", key="size")
+    report = _native.trace_cache(trace.source, {**options, "policies": ["fifo"], "sizes": [1]}, progress)
     touched = math.ceil(report["distinct"])
     if touched < 1:
-        raise InputError(f"{trace.name}: none of its requests transfers data")
+        raise InputError(f"{trace.name}: no request transfers data")
     low = max(1, round(touched * SMALLEST))
     return sorted(set(between(low, touched, max(2, points), ""))) if low < touched else [touched]
 

@@ -20,7 +20,7 @@ def report_of(lab: CacheRuns) -> Report:
     figures: list[Figure] = [misses_of(lab)]
     if lab.times:
         figures.append(times_of(lab))
-    sections = [Section("Caches", "", figures), Section("Every cache", "", [table_of(lab)])]
+    sections = [Section("Caches", "", figures), Section("All caches", "", [table_of(lab)])]
     return Report(lab.name, "", answer(lab), sections, version=version(), remarks="\n\n".join(lab.remarks))
 
 
@@ -57,7 +57,7 @@ def times_of(lab: CacheRuns) -> Lines:
     ]
     means = [(row["mean_ms"], row) for _, rows in timed for row in rows if row["mean_ms"] is not None]
     mean_ms, fastest = min(means, key=lambda entry: entry[0])
-    says = f"{fastest['policy']} of {size_told(fastest)} answers soonest: in {mean_ms:.3g} ms on average."
+    says = f"{fastest['policy']} of {format_size(fastest)} is fastest: {mean_ms:.3g} ms on average."
     axes = Axis(f"Cache ({unit})", log=True), Axis("Response time (ms)")
     return Lines("times", "Response times before the cache", *axes, series, lab.remarks[-1], says=says)
 
@@ -69,16 +69,16 @@ def table_of(lab: CacheRuns) -> Table:
         "policy",
         "cache",
         "misses (%)",
-        "of reads (%)",
-        "of writes (%)",
-        "read from the back end",
-        "written to it",
+        "read misses (%)",
+        "write misses (%)",
+        "back-end reads",
+        "back-end writes",
     ]
     columns += ["mean (ms)", "p99 (ms)"] if timed else []
     rows = [
         [
             row["policy"],
-            size_told(row),
+            format_size(row),
             share(row["miss_ratio"]),
             share(row["read_miss_ratio"]),
             share(row["write_miss_ratio"]),
@@ -88,7 +88,7 @@ def table_of(lab: CacheRuns) -> Table:
         ]
         for row in lab.rows
     ]
-    return Table("caches", "Misses, and what goes to the back end", columns, rows)
+    return Table("caches", "Misses and back-end traffic", columns, rows)
 
 
 def answer(lab: CacheRuns) -> str:
@@ -96,20 +96,20 @@ def answer(lab: CacheRuns) -> str:
     policies = [(policy, rows) for policy, rows in by_policy(lab) if policy != "belady"]
     if not policies:
         row = lab.rows[-1]
-        return f"Who knows the future misses {100 * row['miss_ratio']:.1f} % with {size_told(row)}."
+        return f"The optimal policy (Belady) misses {100 * row['miss_ratio']:.1f} % with {format_size(row)}."
     middle = len(policies[0][1]) // 2
     best = min((rows[middle] for _, rows in policies), key=lambda row: row["miss_ratio"])
     worst = max((rows[middle] for _, rows in policies), key=lambda row: row["miss_ratio"])
-    said = f"With {size_told(best)}, {best['policy']} misses {100 * best['miss_ratio']:.1f} %"
+    text = f"With {format_size(best)}, {best['policy']} misses {100 * best['miss_ratio']:.1f} %"
     if worst["policy"] != best["policy"]:
-        said += f", {worst['policy']} {100 * worst['miss_ratio']:.1f} %"
-    return f"{said}."
+        text += f", {worst['policy']} {100 * worst['miss_ratio']:.1f} %"
+    return f"{text}."
 
 
 def by_policy(lab: CacheRuns) -> Iterable[tuple[str, list[CacheRow]]]:
     """Yields the rows of each policy, by size."""
     rows = lab.rows
-    return [(policy, [row for row in rows if row["policy"] == policy]) for policy in lab.asked["policies"]]
+    return [(policy, [row for row in rows if row["policy"] == policy]) for policy in lab.options["policies"]]
 
 
 def unit_of(lab: CacheRuns) -> tuple[float, str]:
@@ -125,7 +125,7 @@ def size_of(row: CacheRow) -> float:
     return float(row["cache"] if row["cache_bytes"] is None else row["cache_bytes"])
 
 
-def size_told(row: CacheRow) -> str:
+def format_size(row: CacheRow) -> str:
     """Formats a size for people."""
     return f"{row['cache']:,} requests" if row["cache_bytes"] is None else format_bytes(row["cache_bytes"])
 

@@ -39,33 +39,33 @@ SPELLINGS = {"s3fifo": "s3-fifo", "2q": "twoq", "w-tinylfu": "wtinylfu", "opt": 
 """Other names of policies."""
 
 FIELDS = (
-    Field("policy", "text", "", "which of what is held gives way"),
-    Field("cache", "count", "", "size of the cache: blocks, objects, or bytes of objects"),
-    Field("cache_bytes", "count", "bytes", "the same in bytes; empty where objects are counted"),
-    Field("miss_ratio", "figure", "", "references that miss, over all"),
-    Field("miss_ratio_low", "figure", "", "low end of its band of 95 %; empty where it is exact"),
-    Field("miss_ratio_high", "figure", "", "high end of its band of 95 %; empty where it is exact"),
-    Field("read_miss_ratio", "figure", "", "the same of reads"),
-    Field("write_miss_ratio", "figure", "", "the same of writes"),
-    Field("back_reads", "count", "", "reads of the back end, those of neighbours as one; empty of samples"),
-    Field("back_read_bytes", "figure", "bytes", "read from the back end"),
-    Field("back_writes", "count", "", "writes to the back end, destages among them; empty of samples"),
-    Field("back_write_bytes", "figure", "bytes", "written to the back end"),
-    Field("dirty_bytes", "figure", "bytes", "what the back end lacks in the end"),
-    Field("mean_ms", "figure", "ms", "mean response time before the cache, simulated; empty without a system behind"),
-    Field("p99_ms", "figure", "ms", "its 99th percentile"),
-    Field("read_mean_ms", "figure", "ms", "mean response time of reads"),
-    Field("read_p99_ms", "figure", "ms", "its 99th percentile"),
-    Field("write_mean_ms", "figure", "ms", "mean response time of writes"),
-    Field("write_p99_ms", "figure", "ms", "its 99th percentile"),
+    Field("policy", "text", "", "eviction policy"),
+    Field("cache", "count", "", "size of the cache in blocks, objects, or bytes of objects"),
+    Field("cache_bytes", "count", "bytes", "size of the cache in bytes; empty if objects are counted"),
+    Field("miss_ratio", "figure", "", "share of the references that miss"),
+    Field("miss_ratio_low", "figure", "", "lower end of its 95 % confidence interval; empty if it is exact"),
+    Field("miss_ratio_high", "figure", "", "upper end of its 95 % confidence interval; empty if it is exact"),
+    Field("read_miss_ratio", "figure", "", "share of the reads that miss"),
+    Field("write_miss_ratio", "figure", "", "share of the writes that miss"),
+    Field("back_reads", "count", "", "reads of the back end, adjacent blocks merged; empty for samples"),
+    Field("back_read_bytes", "figure", "bytes", "bytes read from the back end"),
+    Field("back_writes", "count", "", "writes to the back end, including destages; empty for samples"),
+    Field("back_write_bytes", "figure", "bytes", "bytes written to the back end"),
+    Field("dirty_bytes", "figure", "bytes", "dirty bytes in the cache at the end"),
+    Field("mean_ms", "figure", "ms", "simulated mean latency in front of the cache; empty without a system behind it"),
+    Field("p99_ms", "figure", "ms", "99th percentile of this latency"),
+    Field("read_mean_ms", "figure", "ms", "mean latency of reads"),
+    Field("read_p99_ms", "figure", "ms", "99th percentile of the latency of reads"),
+    Field("write_mean_ms", "figure", "ms", "mean latency of writes"),
+    Field("write_p99_ms", "figure", "ms", "99th percentile of the latency of writes"),
 )
 
 
-def policies_of(given: str | Iterable[str]) -> list[str]:
+def policies_of(policies: str | Iterable[str]) -> list[str]:
     """Returns the distinct names of policies, as the compiled part takes them."""
-    names = given.split(",") if isinstance(given, str) else list(given)
-    known = [SPELLINGS.get(name.strip().lower(), name.strip().lower()) for name in names]
-    return list(dict.fromkeys(choice("policy", name, POLICIES) for name in known))
+    names = policies.split(",") if isinstance(policies, str) else list(policies)
+    spelt = [SPELLINGS.get(name.strip().lower(), name.strip().lower()) for name in names]
+    return list(dict.fromkeys(choice("policy", name, POLICIES) for name in spelt))
 
 
 def _row(entry: CacheReport, times: Responses | None) -> CacheRow:
@@ -109,7 +109,7 @@ class CacheRuns(Tabular):
 
     name: str
     """The trace's name."""
-    asked: LabOptions
+    options: LabOptions
     """The options of the lab."""
     report: LabReport
     """The counts: shares from 0 to 1, sizes in bytes."""
@@ -142,7 +142,7 @@ class CacheRuns(Tabular):
         for row in self.rows:
             if (row["policy"], row["cache"]) == (name, cache):
                 return float(row["miss_ratio"])
-        raise InputError(f"{self.name}: no {name} cache of {cache} was asked about")
+        raise InputError(f"{self.name}: no {name} cache of {cache} was simulated")
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns all data as JSON text and, if ``path`` is given, writes it there.
@@ -152,15 +152,15 @@ class CacheRuns(Tabular):
         >>> '"cache": 256' in lab.to_json("lab.json")
         True
         """
-        told = STORED.head | {
+        fields = STORED.head | {
             "trace": self.name,
             "version": version(),
-            "asked": self.asked,
+            "asked": self.options,
             "report": self.report,
             "behind": self.behind,
             "times": self.times,
         }
-        text = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(fields, ensure_ascii=False, indent=1) + "\n"
         if path is not None:
             write_text(path, text)
         return text
@@ -176,35 +176,33 @@ class CacheRuns(Tabular):
         True
         """
         try:
-            told = read_json(Path(path))
-            told = STORED.upgraded(os.fspath(path), dict(told))
-            return cls(told["trace"], told["asked"], told["report"], told["behind"], told["times"])
+            fields = read_json(Path(path))
+            fields = STORED.upgraded(os.fspath(path), dict(fields))
+            return cls(fields["trace"], fields["asked"], fields["report"], fields["behind"], fields["times"])
         except InputError:
             raise
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{os.fspath(path)}: is not what caches made of a trace: {error!r}") from None
+            raise InputError(f"{os.fspath(path)}: is not a result of the cache lab: {error!r}") from None
 
     @property
     def remarks(self) -> list[str]:
         """Notes on the method of the figures, in sentences."""
         report = self.report
         reads, writes = report["references"]
-        what = "blocks" if report["unit"] == "blocks" else "whole requests"
-        told = [
-            f"{report['requests']:,} requests refer to {what} {reads + writes:,} times, {writes:,} of them to write."
-        ]
+        kind = "blocks" if report["unit"] == "blocks" else "whole requests"
+        notes = [f"{report['requests']:,} requests reference {kind} {reads + writes:,} times, {writes:,} for writes."]
         if report["samples"] > 1:
-            told.append(
+            notes.append(
                 f"Estimated from {report['samples']} independent samples of 1 in {1 / report['sampled_rate']:,.0f}; "
-                "the bands are of 95 %."
+                "bands are 95 % confidence intervals."
             )
         else:
-            told.append(f"Exact; {report['distinct']:,.0f} of them are different.")
+            notes.append(f"Exact; {report['distinct']:,.0f} of them are distinct.")
         if self.behind is not None:
             hit = _native.format_duration_ns(self.behind["hit_ns"])
-            told.append(
-                "Response times are simulated: what misses is replayed at its recorded time on "
-                f"{self.behind['system']}, and a hit takes {hit}, which is stated."
+            notes.append(
+                f"Latencies are simulated: misses are replayed at their recorded times on {self.behind['system']}, "
+                f"and a hit takes {hit}, as stated."
             )
-            told += [f"{note[0].upper()}{note[1:]}." for note in self.behind.get("notes", [])]
-        return told
+            notes += [f"{note[0].upper()}{note[1:]}." for note in self.behind.get("notes", [])]
+        return notes

@@ -55,13 +55,13 @@ KINDS = (READ, WRITE, OTHER)
 """Colours of the kinds that ``kinds`` distinguishes."""
 
 
-def overview(found: Analysed) -> Figure:
+def overview(analysis: Analysed) -> Figure:
     """Draws addresses over time, rate, sizes, gaps, miss ratios and mix; queue depth and response times if recorded."""
-    report = found.report
+    report = analysis.report
     maps = [kind for kind in MAPPED if report["heat"] is not None and report["heat"][kind]]
     # Reads have the same colour in all of them.
     looked = with_looks(list(over_time(report, unit(report["duration_ns"], SPANS))))
-    times = {one.name: one for one in looked if isinstance(one, Lines)}
+    times = {lines.name: lines for lines in looked if isinstance(lines, Lines)}
     rows: list[Any] = [
         maps if len(maps) == 2 else 2 * (maps or ["reads"]),
         ["rate", "rate"],
@@ -87,9 +87,9 @@ def overview(found: Analysed) -> Figure:
                 PANELS[name](panel, report)
             panel.set_title(panel.get_title(loc="center"), loc="left")
             panel.set_title("", loc="center")
-        figure.suptitle(f"{found.name}\n\n", x=0.012, ha="left", weight="bold", size=13)
+        figure.suptitle(f"{analysis.name}\n\n", x=0.012, ha="left", weight="bold", size=13)
         figure.text(0.012, 1 - 0.44 / figure.get_figheight(), summary(report), color=FAINT, size=9, va="center")
-        figure.supxlabel(caption(found), x=0.012, ha="left", fontsize=7.5, color=FAINT)
+        figure.supxlabel(caption(analysis), x=0.012, ha="left", fontsize=7.5, color=FAINT)
     return figure
 
 
@@ -97,7 +97,7 @@ def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
     """Draws requests by time and address; darker means more."""
     heat, end_bytes = report["heat"], report["highest_end_bytes"]
     if heat is None or end_bytes is None or not heat[kind]:
-        _draw_message(axes, "Addresses over time", "no requests with a time and a place on a device")
+        _draw_message(axes, "Addresses over time", "no requests with a time and an address")
         return
     cells, cell_ns, cell_bytes = map_of(heat, kind)
     columns, rows = len(cells[0]), len(cells)
@@ -161,7 +161,7 @@ def _draw_sizes(axes: Axes, report: TraceReport) -> None:
     """Draws shares of sizes, exact if there are few."""
     sizes = report["sizes"]["sizes"]
     if not sizes:
-        _draw_message(axes, "Sizes", "no requests that have a size")
+        _draw_message(axes, "Sizes", "no requests with a size")
         return
     classes = size_classes(report)
     total = sum(entry["requests"] for entry in sizes)
@@ -176,7 +176,7 @@ def _draw_sizes(axes: Axes, report: TraceReport) -> None:
     names = [format_bytes(length) for length in list(classes)[::step]]
     axes.set_xticks(range(0, len(classes), step), names, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_title(f"Sizes: mean {format_bytes(round(report['sizes']['mean_bytes'] or 0))}")
-    axes.set_xlabel("Size" if is_exact(report) else "Size, from this one up to twice as much")
+    axes.set_xlabel("Size" if is_exact(report) else "Size, from this value up to twice as much")
     axes.set_ylabel("% of the requests")
     axes.grid(axis="y", zorder=0)
     axes.set_axisbelow(True)
@@ -188,7 +188,7 @@ def _draw_gaps(axes: Axes, report: TraceReport) -> None:
     arrivals = report["arrivals"]
     bins, gaps, variation = arrivals["gap_histogram_ns"], arrivals["gaps_ns"], arrivals["gap_variation"]
     if not bins or gaps is None or variation is None:
-        _draw_message(axes, "Time between arrivals", "not recorded: below the clock's step, or a single request")
+        _draw_message(axes, "Time between arrivals", "not recorded: below the clock's resolution, or a single request")
         return
     total = sum(entry["count"] for entry in bins)
     least = min((entry["from"] for entry in bins if entry["from"]), default=1)
@@ -216,9 +216,9 @@ def _draw_reuse(axes: Axes, report: TraceReport) -> None:
         return
     curve, block_bytes = reuse["lru_curve"], reuse["block_bytes"]
     caches = [cache_size(point) for point in curve]
-    how = "exact"
+    method = "exact"
     if reuse["sampled_rate"] < 1:
-        how = f"from 1 in {1 / reuse['sampled_rate']:,.0f}, band of 95 %"
+        method = f"from 1 in {1 / reuse['sampled_rate']:,.0f}, 95 % band"
         axes.fill_between(caches, *band_of(curve), color=COLOURS[3], alpha=0.22, lw=0)
     axes.plot(caches, [100 * point["miss_ratio"] for point in curve], color=COLOURS[3], lw=1.8)
     axes.set_xscale("log", base=2)
@@ -227,7 +227,7 @@ def _draw_reuse(axes: Axes, report: TraceReport) -> None:
         FuncFormatter(lambda value, _: f"{value:,.0f}" if block_bytes is None else format_bytes(round(value)))
     )
     axes.set_ylim(0, 102)
-    axes.set_title(f"Misses of an LRU cache ({how})")
+    axes.set_title(f"Misses of an LRU cache ({method})")
     unit_name = "requests" if block_bytes is None else f"blocks of {format_bytes(block_bytes)}"
     axes.set_xlabel(f"Cache, of {unit_name}")
     axes.set_ylabel("Miss ratio (%)")
@@ -236,15 +236,15 @@ def _draw_reuse(axes: Axes, report: TraceReport) -> None:
 
 def _draw_mix(axes: Axes, report: TraceReport) -> None:
     """Draws the shares of sequential and random reads and writes."""
-    found = report["environment"]
-    if found["read_share"] is None:
-        _draw_message(axes, "Sequential and random", "not recorded: the trace does not say what requests did")
+    environment = report["environment"]
+    if environment["read_share"] is None:
+        _draw_message(axes, "Sequential and random", "not recorded: the trace has no kinds of requests")
         return
-    if found["random_share"] is None:
+    if environment["random_share"] is None:
         _draw_message(axes, "Sequential and random", "not recorded: requests name objects")
         return
-    shares = [("reads", found["read_share"], found["read_random_share"], READ)]
-    shares.append(("writes", 1 - found["read_share"], found["write_random_share"], WRITE))
+    shares = [("reads", environment["read_share"], environment["read_random_share"], READ)]
+    shares.append(("writes", 1 - environment["read_share"], environment["write_random_share"], WRITE))
     for place, (_, share, random, colour) in enumerate(shares):
         left = 0.0
         for name, part in (("sequential", 1 - (random or 0)), ("random", random or 0)):
@@ -261,7 +261,7 @@ def _draw_mix(axes: Axes, report: TraceReport) -> None:
     axes.set_yticks([0, -1], [name for name, *_ in shares])
     axes.set_ylim(-1.55, 0.55)
     axes.set_xlim(0, 105 * max(share for _, share, *_ in shares))
-    axes.set_title(f"Sequential (dark) and random (light): {100 * (1 - found['random_share']):.1f} % sequential")
+    axes.set_title(f"Sequential (dark) and random (light): {100 * (1 - environment['random_share']):.1f} % sequential")
     axes.set_xlabel("% of the reads and writes")
     axes.tick_params(axis="y", length=0)
 
@@ -275,7 +275,7 @@ def _draw_depth(axes: Axes, report: TraceReport) -> None:
     names, heights = zip(*depth_classes(depth), strict=True)
     axes.bar(range(len(names)), heights, color=COLOURS[4], width=0.82)
     axes.set_xticks(range(len(names)), names)
-    axes.set_title(f"Requests in flight: mean {figures(depth['mean'])}, most {depth['max']:,}")
+    axes.set_title(f"Requests in flight: mean {figures(depth['mean'])}, maximum {depth['max']:,}")
     axes.set_xlabel("Requests in flight")
     axes.set_ylabel("% of the time")
     axes.grid(axis="y")

@@ -11,7 +11,7 @@ from headstack._native import Field, InputError, RunError
 from headstack.catalogue.options import OPTIONS, Spec, applied
 from headstack.io.values import choice, duration_ns, number, whole
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, bare
+from headstack.results.intervals.model_errors import DESCRIBED, bare
 from headstack.results.results import Results
 from headstack.simulation.runs import System, changed, changing, labels_of, loaded, swept
 from headstack.traces.replay_types import Mode, Replay, VolumeResult, VolumeRow
@@ -31,18 +31,18 @@ SYSTEM_OPTIONS = tuple(
 
 FIELDS = (
     Field("run", "count", "", "number of the replay among the results, from 0"),
-    Field("system", "text", "", "its system"),
-    Field("mode", "text", "", "its mode"),
-    Field("volume", "text", "", "the volume's name in the trace"),
-    Field("start_bytes", "count", "bytes", "its first byte on the system"),
-    Field("length_bytes", "count", "bytes", "what it has there"),
-    Field("requests", "count", "requests", "requests replayed, without flushes, which are of the whole system"),
-    Field("bytes", "count", "bytes", "their bytes"),
-    Field("iops", "figure", "1/s", "requests a second from the first request of the replay to the last completion"),
-    Field("mean_ms", "figure", "ms", "mean response time"),
-    Field("p99_ms", "figure", "ms", "99th percentile of response times"),
-    Field("folded", "count", "requests", "requests behind the volume's end on the system that were moved into it"),
-    Field("dropped", "count", "requests", "requests behind it that were left out"),
+    Field("system", "text", "", "name of the system"),
+    Field("mode", "text", "", "mode of the replay"),
+    Field("volume", "text", "", "name of the volume in the trace"),
+    Field("start_bytes", "count", "bytes", "first byte of the volume on the system"),
+    Field("length_bytes", "count", "bytes", "length of the volume on the system"),
+    Field("requests", "count", "requests", "replayed requests, without flushes, which concern the whole system"),
+    Field("bytes", "count", "bytes", "bytes of these requests"),
+    Field("iops", "figure", "1/s", "requests per second from the first request of the replay to the last completion"),
+    Field("mean_ms", "figure", "ms", "mean latency"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the latency"),
+    Field("folded", "count", "requests", "requests beyond the end of the volume that were wrapped into it"),
+    Field("dropped", "count", "requests", "requests beyond the end of the volume that were left out"),
 )
 """Columns of ``Results.volumes``."""
 
@@ -59,16 +59,16 @@ NOTHING_SET: Mapping[str, Any] = {
 
 
 def replay_simulated(
-    specs: Sequence[Spec], given: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
+    specs: Sequence[Spec], options: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
 ) -> tuple[Results, list[list[VolumeResult]]]:
     """Replays on simulated systems as ``specify`` defines them; returns the results, and those of the volumes of each
     replay.
 
     ``progress`` is called with the number of requests read. Raises ``RunError`` if a replay fails its own check.
     """
-    found, results_of_volumes = _native.replay([bare(spec) for spec in specs], progress)
+    native, results_of_volumes = _native.replay([bare(spec) for spec in specs], progress)
     volumes = cast(list[list[VolumeResult]], results_of_volumes)
-    results = Results(found, swept(given))
+    results = Results(native, swept(options))
     results = results.with_model_errors(specs, lambda sampled: _native.replay(sampled)[0])
     check_replays(results)
     return results, volumes
@@ -110,26 +110,26 @@ def specify(
     trace: Trace,
     systems: Sequence[System],
     replays: Sequence[Replay],
-    given: Mapping[str, list[str]],
+    options: Mapping[str, list[str]],
     volume_map: str | None = None,
 ) -> list[Spec]:
     """Returns the simulated replays: systems, then ``replays``, then the options of the system in their order."""
     ends = None if volume_map is None else ends_of(trace)
-    known = {option.name for option in SYSTEM_OPTIONS}
-    for name in given:
-        if name not in known:
-            raise InputError(f"unknown option; allowed: {', '.join(sorted(known))}", key=name)
-    ordered = [option for option in SYSTEM_OPTIONS if option.name in given]
+    supported = {option.name for option in SYSTEM_OPTIONS}
+    for name in options:
+        if name not in supported:
+            raise InputError(f"unknown option; allowed: {', '.join(sorted(supported))}", key=name)
+    ordered = [option for option in SYSTEM_OPTIONS if option.name in options]
     specs = []
-    for system, played in itertools.product(loaded(systems, dict(given)), replays):
-        for point in itertools.product(*(given[option.name] for option in ordered)):
+    for system, played in itertools.product(loaded(systems, dict(options)), replays):
+        for point in itertools.product(*(options[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
-            found = changed(system, chosen)
-            if found.span is not None:
-                raise InputError(f"{found.name}: a replay uses a whole system; --step clip or fold cuts the trace")
+            varied = changed(system, chosen)
+            if varied.span is not None:
+                raise InputError(f"{varied.name}: a replay uses a whole system; cut the trace with --step clip or fold")
             spec: Spec = {
-                "system_name": found.name,
-                "system": found.system,
+                "system_name": varied.name,
+                "system": varied.system,
                 "span": None,
                 "seed": 1,
                 "interval_ns": None,
@@ -139,10 +139,10 @@ def specify(
             spec["source"] = trace.source
             spec["replay"] = played
             if volume_map is not None and ends is not None:
-                luns = luns_of(spec["system"], found.capacity_bytes)
+                luns = luns_of(spec["system"], varied.capacity_bytes)
                 spec["map"] = extents(volume_map, ends, luns, played["outside"] == "fold")
             spec["labels"] = labels_of(spec["system"], chosen)
-            spec[DESCRIBED] = described(found, changing(spec, chosen))
+            spec[DESCRIBED] = described(varied, changing(spec, chosen))
             specs.append(spec)
     return specs
 
@@ -159,43 +159,43 @@ def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) 
     return [
         {
             "name": trace.name,
-            "mode": way,
+            "mode": parameters,
             "outside": choice("outside", settings["outside"], OUTSIDE),
             "requests_max": settings["requests"],
             "time_max_ns": None if settings["time"] is None else duration_ns("time", settings["time"]),
         }
-        for way in ways_of(trace, list(modes), settings)
+        for parameters in modes_of(trace, list(modes), settings)
     ]
 
 
-def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Mode]:
+def modes_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Mode]:
     """Returns each mode with its parameters."""
-    ways: list[Mode] = []
+    parameters: list[Mode] = []
     for mode in modes:
         match choice("mode", mode, MODES):
             case "timed":
-                ways.append({"timed": {"time_scale": number("time_scale", settings["time_scale"])}})
+                parameters.append({"timed": {"time_scale": number("time_scale", settings["time_scale"])}})
             case "asap":
                 depths = settings["depth"] or [str(recorded_depth(trace))]
-                ways += [{"asap": {"depth": whole("depth", depth)}} for depth in depths]
+                parameters += [{"asap": {"depth": whole("depth", depth)}} for depth in depths]
             case "closed":
-                ways.append("closed")
+                parameters.append("closed")
             case "dependent":
                 within = settings["within"]
                 max_ns = None if within is None else duration_ns("within", within)
-                ways.append({"dependent": {"min_ns": 0, "max_ns": max_ns}})
+                parameters.append({"dependent": {"min_ns": 0, "max_ns": max_ns}})
     if settings["depth"] is not None and "asap" not in modes:
-        raise InputError("only the mode asap has one", key="depth")
+        raise InputError("applies only to the mode asap", key="depth")
     if settings["time_scale"] != "1" and "timed" not in modes:
-        raise InputError("only the mode timed has one; --step time-scale changes the trace", key="time_scale")
+        raise InputError("applies only to the mode timed; use --step time-scale to change the trace", key="time_scale")
     if settings["within"] is not None and "dependent" not in modes:
-        raise InputError("only the mode dependent looks back", key="within")
-    return ways
+        raise InputError("applies only to the mode dependent", key="within")
+    return parameters
 
 
 def recorded_depth(trace: Trace) -> int:
     """Returns the maximum queue depth of the trace."""
     depth = trace.info()["summary"]["most_in_flight"]
     if depth == 0:
-        raise InputError(f"{trace.name}: no completions are recorded that would tell the depth; state it")
+        raise InputError(f"{trace.name}: without recorded completions the queue depth is unknown; set it")
     return depth

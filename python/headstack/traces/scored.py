@@ -32,7 +32,7 @@ class Scored:
     """The model and the size of the synthetic trace: ``requests``, ``duration_ns``, ``clients`` of a closed loop,
     ``meta``.
     """
-    asked: SynthesisOptions | Mapping[str, Never]
+    options: SynthesisOptions | Mapping[str, Never]
     """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; empty for a scenario, whose runs have their
     own."""
     scorecard: Scorecard | None
@@ -60,7 +60,7 @@ class Scored:
             ):
                 error = _off(twin, trace)
                 if error is None:
-                    words.append(f"replayed on {row['system']}: {figure} is not known of both")
+                    words.append(f"replayed on {row['system']}: {figure} unknown for one of them")
                 elif abs(error) > near:
                     words.append(f"replayed on {row['system']}: {figure} is {error:+.0%} off")
         return words
@@ -72,15 +72,15 @@ class Scored:
         >>> twin = hs.synthesize("t.parquet", "twin.parquet", scorecard=False)
         >>> _ = twin.to_json("twin.json")
         """
-        told = STORED.head | {
+        fields = STORED.head | {
             "trace": self.name,
             "version": version(),
-            "asked": self.asked,
+            "asked": self.options,
             "made": self.made,
             "scorecard": self.scorecard,
             "lost": self.lost,
         }
-        text = json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        text = json.dumps(finite(fields), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         if path is not None:
             write_text(path, text)
         return text

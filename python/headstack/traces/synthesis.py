@@ -15,9 +15,9 @@ from headstack.io.values import duration_ns, number, whole
 from headstack.simulation.runs import run
 from headstack.traces.analysed import cache_size
 from headstack.traces.analysis import Analysis
-from headstack.traces.endless import clients_of, scenario_of, span_bytes_of
 from headstack.traces.replays import NOTHING_SET, replay_simulated, specify
 from headstack.traces.replays import replays_of as replays_on
+from headstack.traces.trace_scenario import clients_of, scenario_of, span_bytes_of
 from headstack.traces.traces import Progress, Trace
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class Synthesis(Scored):
         >>> _ = twin.plot("twin.png")
         """
         from headstack.report.plots import save  # start-up time
-        from headstack.traces.synthesis_picture import both  # start-up time
+        from headstack.traces.synthesis_picture import overview  # start-up time
 
-        figure = both(self)
+        figure = overview(self)
         if path is not None:
             save(figure, path)
         return figure
@@ -110,7 +110,7 @@ def synthesize(
     600
     """
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    asked: SynthesisOptions = {
+    options: SynthesisOptions = {
         "length": length_of(length),
         "rate": times_of("rate", str(rate)),
         "footprint": times_of("footprint", str(footprint)),
@@ -118,25 +118,25 @@ def synthesize(
         "seed": seed,
     }
     with opened_pipe(path) as place:
-        made = cast(Made, _native.trace_synthesize(traced.source, place, asked, progress))
-    card = scored(traced, Trace(path), made, asked["footprint"], progress) if scorecard else None
-    return Synthesis(traced.name, made, asked, card, cannot_keep(asked, made))
+        made = cast(Made, _native.trace_synthesize(traced.source, place, options, progress))
+    card = compare_traces(traced, Trace(path), made, options["footprint"], progress) if scorecard else None
+    return Synthesis(traced.name, made, options, card, cannot_keep(options, made))
 
 
-def cannot_keep(asked: SynthesisOptions, made: Made) -> tuple[str, ...]:
+def cannot_keep(options: SynthesisOptions, made: Made) -> tuple[str, ...]:
     """Returns the properties that the method cannot reproduce, in words."""
     words = [
-        "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
-        "a few requests, such as a read of what was written, may be the other way round"
+        "order: bursts, and requests within the gaps of a burst, are reordered; a read that followed its write by more "
+        "than a few requests may precede it"
     ]
-    if asked["rate"] != 1 and made["clients"] is not None:
-        words.append("a closed loop has no rate: its clients and its device were made faster")
-    if asked["clients"] not in (None, made["learnt_clients"]):
-        words.append("response times are those recorded with the trace's own clients")
-    if asked["footprint"] > 1:
+    if options["rate"] != 1 and made["clients"] is not None:
+        words.append("rate: a closed loop has none, so its clients and its device were made faster")
+    if options["clients"] not in (None, made["learnt_clients"]):
+        words.append("response times: they were recorded with the trace's own number of clients")
+    if options["footprint"] > 1:
         words.append(
-            "a larger footprint is several copies in turns: bursts are as long as they were, but what comes in one is "
-            "of several, and a course of more than 16,384 requests, such as a day's, takes so much longer"
+            "locality: a larger footprint consists of interleaved copies; a burst has its original length but accesses "
+            "several copies, and trends of more than 16,384 requests, such as a day's, take longer by that factor"
         )
     return tuple(words)
 
@@ -156,10 +156,10 @@ def synthesize_scenario(
     300
     """
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    found = traced.analyze(progress=progress)
-    text, clients = scenario_of(found), clients_of(found.report)
+    analysis = traced.analyze(progress=progress)
+    text, clients = scenario_of(analysis), clients_of(analysis.report)
     made: Made = {
-        "learnt_requests": found.report["requests"],
+        "learnt_requests": analysis.report["requests"],
         "learnt_clients": clients,
         "clients": clients,
         "requests": None,
@@ -168,40 +168,38 @@ def synthesize_scenario(
     card = None
     if scorecard:
         with tempfile.TemporaryDirectory() as room:
-            card = played(traced, found, text, Path(room), made)
+            card = score_scenario(traced, analysis, text, Path(room), made)
     write_text(path, text)
     words = [
-        "bursts are of no kind: sizes, reads and places are those of the whole trace in each",
-        "what is used again within a few requests, and runs that are, for each request is drawn by itself",
+        "kinds of bursts: each burst has the sizes, reads and positions of the whole trace",
+        "short-term re-use and sequential runs: each request is drawn independently",
     ]
-    if len(found.report["devices"]) > 1:
-        words.append("devices lie one behind the other and are busy together: nothing is replayed")
+    if len(analysis.report["devices"]) > 1:
+        words.append("devices: they are concatenated and busy at the same time, so that no replay is compared")
     if clients is not None:
-        words.append("a closed loop is as fast as what it runs on: nothing is said of its rate, bursts and depth")
+        words.append("rate, bursts and queue depth: a closed loop is as fast as the system it runs on")
     return Synthesis(traced.name, made, {}, card, tuple(words))
 
 
-def played(trace: Trace, found: Analysis, text: str, room: Path, made: Made) -> Scorecard:
+def score_scenario(trace: Trace, analysis: Analysis, text: str, room: Path, made: Made) -> Scorecard:
     """Returns the scorecard of a scenario, which is run for as many requests as the trace has."""
     scenario, recording = room / "scenario.toml", room / "played.parquet"
     write_text(scenario, text)
-    span_bytes = span_bytes_of(found.report)
+    span_bytes = span_bytes_of(analysis.report)
     system = next((name for most, name in PLAYED_ON if span_bytes <= most), None)
     if system is None:
-        raise InputError(
-            f"{trace.name}: goes over {span_bytes} bytes, more than any system that a scorecard is made on"
-        )
+        raise InputError(f"{trace.name}: addresses {span_bytes} bytes, more than any system for scorecards has")
     run(system, str(scenario), record=recording)
     twin = Trace(recording)
     like = twin.analyze()
     made["requests"], made["duration_ns"] = like.report["requests"], like.report["duration_ns"]
-    is_open, is_one = made["clients"] is None, len(found.report["devices"]) == 1
+    is_open, is_one = made["clients"] is None, len(analysis.report["devices"]) == 1
     return {
-        "requests_per_s": {"trace": found.report["requests_per_s"], "twin": like.report["requests_per_s"]},
+        "requests_per_s": {"trace": analysis.report["requests_per_s"], "twin": like.report["requests_per_s"]},
         "in_flight": None,
-        "misses": misses_of(found, like, 1.0),
-        "dispersion": dispersion_of(found, like) if is_open else [],
-        "replays": replays_of(trace, twin, found, made) if is_one else [],
+        "misses": misses_of(analysis, like, 1.0),
+        "dispersion": dispersion_of(analysis, like) if is_open else [],
+        "replays": replays_of(trace, twin, analysis, made) if is_one else [],
     }
 
 
@@ -219,34 +217,36 @@ def times_of(name: str, text: str) -> float:
     return number(name, text.removesuffix("x"))
 
 
-def scored(trace: Trace, twin: Trace, made: Made, footprint: float, progress: Progress | None = None) -> Scorecard:
+def compare_traces(
+    trace: Trace, twin: Trace, made: Made, footprint: float, progress: Progress | None = None
+) -> Scorecard:
     """Compares both traces: cache misses, with caches ``footprint`` times as large for the synthetic one, dispersion of
     counts, queue depth, and response times in replays."""
-    of, like = trace.analyze(progress=progress), twin.analyze(progress=progress)
-    depth, depth_of_twin = of.report["depth"], like.report["depth"]
+    original, synthetic = trace.analyze(progress=progress), twin.analyze(progress=progress)
+    depth, depth_of_twin = original.report["depth"], synthetic.report["depth"]
     in_flight: Pair | None = None
     if depth is not None and depth_of_twin is not None:
         in_flight = {"trace": depth["mean"], "twin": depth_of_twin["mean"]}
     return {
-        "requests_per_s": {"trace": of.report["requests_per_s"], "twin": like.report["requests_per_s"]},
+        "requests_per_s": {"trace": original.report["requests_per_s"], "twin": synthetic.report["requests_per_s"]},
         "in_flight": in_flight,
-        "misses": misses_of(of, like, footprint),
-        "dispersion": dispersion_of(of, like),
-        "replays": replays_of(trace, twin, of, made),
+        "misses": misses_of(original, synthetic, footprint),
+        "dispersion": dispersion_of(original, synthetic),
+        "replays": replays_of(trace, twin, original, made),
     }
 
 
-def misses_of(of: Analysis, like: Analysis, footprint: float) -> Misses | None:
+def misses_of(original: Analysis, synthetic: Analysis, footprint: float) -> Misses | None:
     """Compares miss ratios of LRU caches of every size below the trace's working set; those of the synthetic trace are
     larger by its ``footprint``. A longer synthetic trace re-uses blocks that the original touches once, so caches that
     hold everything are not compared."""
-    reuse = of.report["reuse"]
+    reuse = original.report["reuse"]
     if reuse is None or not reuse["references"]:
         return None
     sizes = [cache_size(point) for point in reuse["lru_curve"] if point["cache"] < reuse["distinct"]]
-    trace = [of.miss_ratio(size) for size in sizes]
-    twin = [like.miss_ratio(round(size * footprint)) for size in sizes]
-    errors = [abs(one - other) for one, other in zip(trace, twin, strict=True)] or [0.0]
+    trace = [original.miss_ratio(size) for size in sizes]
+    twin = [synthetic.miss_ratio(round(size * footprint)) for size in sizes]
+    errors = [abs(ratio - twin_ratio) for ratio, twin_ratio in zip(trace, twin, strict=True)] or [0.0]
     return {
         "cache_bytes": sizes,
         "trace": trace,
@@ -256,27 +256,28 @@ def misses_of(of: Analysis, like: Analysis, footprint: float) -> Misses | None:
     }
 
 
-def dispersion_of(of: Analysis, like: Analysis) -> list[Dispersion]:
+def dispersion_of(original: Analysis, synthetic: Analysis) -> list[Dispersion]:
     """Compares variance over mean of the counts in bins of each length that both have."""
-    twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in like.report["arrivals"]["scales"]}
+    twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in synthetic.report["arrivals"]["scales"]}
     return [
         {"bin_ns": scale["bin_ns"], "trace": scale["index_of_dispersion"], "twin": twin[scale["bin_ns"]]}
-        for scale in of.report["arrivals"]["scales"]
+        for scale in original.report["arrivals"]["scales"]
         if SHORTEST_NS <= scale["bin_ns"] <= LONGEST_NS and scale["bin_ns"] in twin and scale["index_of_dispersion"] > 0
     ]
 
 
-def replays_of(trace: Trace, twin: Trace, of: Analysis, made: Made) -> list[Replayed]:
+def replays_of(trace: Trace, twin: Trace, original: Analysis, made: Made) -> list[Replayed]:
     """Replays both on each system: of several devices the busiest, and closed loops with their clients."""
     requests = {
-        one["name"]: sum(amount["requests"] for amount in one["operations"].values()) for one in of.report["devices"]
+        device["name"]: sum(amount["requests"] for amount in device["operations"].values())
+        for device in original.report["devices"]
     }
     busiest = max(requests, key=lambda name: requests[name])
     if "," in busiest and len(requests) > 1:
-        raise InputError(f"{of.name}: the device `{busiest}` has a comma in its name, which no step can say")
+        raise InputError(f"{original.name}: the device `{busiest}` has a comma in its name, which steps do not support")
     steps = ["unknown=read", "kind=read,write,trim,flush"]
     # Devices of a synthetic trace are named by numbers, in the order of the original's.
-    number = [device["name"] for device in of.meta["devices"]].index(busiest)
+    number = [device["name"] for device in original.meta["devices"]].index(busiest)
     of_twin = [f"device=device {number}", *steps] if len(requests) > 1 else steps
     steps = [f"device={busiest}", *steps] if len(requests) > 1 else steps
     both = (trace.with_steps(*steps), twin.with_steps(*of_twin))

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from headstack.traces.scored import Scored
 
 
-def both(found: Scored) -> Figure:
+def overview(scores: Scored) -> Figure:
     """Draws miss ratios of caches, and the dispersion of requests in bins of growing length."""
     from headstack.traces.synthesis_report import curves  # start-up time
 
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(10.4, 4.2), layout="constrained")
-        drawn = curves(found)
+        drawn = curves(scores)
         panels = figure.subplots(1, max(1, len(drawn)), squeeze=False)[0]
         if not drawn:
             panels[0].set_axis_off()
@@ -35,5 +35,5 @@ def both(found: Scored) -> Figure:
             axes.set_title(data.title, loc="left")
             axes.grid(axis="both")
             axes.legend(frameon=False)
-        figure.suptitle(f"{found.name} and its twin", x=0.012, ha="left", weight="bold")
+        figure.suptitle(f"{scores.name} and its synthetic trace", x=0.012, ha="left", weight="bold")
     return figure

@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 WHICH: tuple[Literal["trace", "twin"], ...] = ("trace", "twin")
 
 
-def report_of(found: Scored) -> Report:
+def report_of(scores: Scored) -> Report:
     """Returns miss ratios, dispersion and replayed response times of both traces, and lost properties."""
-    made = found.made
+    made = scores.made
     loop = "" if made["clients"] is None else f", a closed loop of {made['clients']} clients"
-    summary = f"A twin of {made['requests']:,} requests{loop}, learnt from {made['learnt_requests']:,}."
-    replayed = Section("Replayed", "", [table_of(found)] if card_of(found)["replays"] else [])
-    sections = [Section("Caches and bursts", "", curves(found)), replayed]
-    lost = "\n\n".join(f"Lost: {words}." for words in found.lost)
+    summary = f"A synthetic trace of {made['requests']:,} requests{loop}, modelled on {made['learnt_requests']:,}."
+    replayed = Section("Replayed", "", [table_of(scores)] if card_of(scores)["replays"] else [])
+    sections = [Section("Caches and bursts", "", curves(scores)), replayed]
+    lost = "\n\n".join(f"Lost: {words}." for words in scores.lost)
     shown = [section for section in sections if section.figures]
-    return Report(f"{found.name} and its twin", "", summary, shown, version=version(), remarks=lost)
+    return Report(f"{scores.name} and its synthetic trace", "", summary, shown, version=version(), remarks=lost)
 
 
-def curves(found: Scored) -> list[Lines]:
+def curves(scores: Scored) -> list[Lines]:
     """Returns miss ratios of caches and dispersion of counts of the original and the synthetic trace."""
-    card, lines = card_of(found), []
+    card, lines = card_of(scores), []
     misses = card["misses"]
     if misses is not None and misses["cache_bytes"]:
         factor, name = unit(max(misses["cache_bytes"]), BYTES)
         caches = [size / factor for size in misses["cache_bytes"]]
         series = [Series(which, caches, [100 * ratio for ratio in misses[which]]) for which in WHICH]
-        says = f"At most {misses['max_error']:.3f} apart, {misses['mean_error']:.3f} on average."
+        says = f"Difference of miss ratios: {misses['max_error']:.3f} at most, {misses['mean_error']:.3f} on average."
         axes = Axis(f"Cache of the trace ({name})", log=True), Axis("Misses (%)", log=False)
         lines.append(Lines("misses", "Misses of an LRU cache", *axes, series, says=says))
     rows = card["dispersion"]
@@ -48,7 +48,7 @@ def curves(found: Scored) -> list[Lines]:
     return lines
 
 
-def table_of(found: Scored) -> Table:
+def table_of(scores: Scored) -> Table:
     """Returns response times of both on each system."""
     columns = ("system", "mode", "mean ms, trace", "mean ms, twin", "p99 ms, trace", "p99 ms, twin")
     rows = [
@@ -60,13 +60,13 @@ def table_of(found: Scored) -> Table:
             row["trace_p99_ms"],
             row["twin_p99_ms"],
         ]
-        for row in card_of(found)["replays"]
+        for row in card_of(scores)["replays"]
     ]
-    return Table("replayed", "Response times when replayed", columns, rows, "Both simulated, with the same seed.")
+    return Table("replayed", "Response times when replayed", columns, rows, "Both are simulated with the same seed.")
 
 
-def card_of(found: Scored) -> Scorecard:
+def card_of(scores: Scored) -> Scorecard:
     """Returns the scorecard, which a report requires."""
-    if found.scorecard is None:
-        raise InputError(f"{found.name}: the twin was made without its scorecard")
-    return found.scorecard
+    if scores.scorecard is None:
+        raise InputError(f"{scores.name}: the synthetic trace has no scorecard")
+    return scores.scorecard

@@ -13,9 +13,9 @@ from headstack._native import InputError
 from headstack.io.atomic_files import opened_pipe
 from headstack.io.values import duration_ns, size_bytes
 from headstack.traces.analysis import Analysis
-from headstack.traces.analyzing import analyzed_in_parts
+from headstack.traces.analyzing import analyze_in_parts
 from headstack.traces.trace_types import Analyzed, Captured, Exported, Source, TraceInfo, Volume, Written
-from headstack.traces.volumes import chosen
+from headstack.traces.volumes import select_volumes
 
 Progress: TypeAlias = Callable[[int], object]
 """Called with the number of requests so far."""
@@ -133,14 +133,14 @@ class Trace:
         't.parquet'
         """
         if sample is not None and reuse is None:
-            raise InputError("re-use, of which a sample would be taken, is off", key="sample")
+            raise InputError("samples re-use, which is off", key="sample")
         options = {"block_bytes": size_bytes("block", block), "reuse": reuse, "sample": sample}
         if executor is None and store is None:
-            found = cast(Analyzed, _native.trace_analyze(self.source, options, progress))
+            analyzed = cast(Analyzed, _native.trace_analyze(self.source, options, progress))
         else:
             where = executor or "local"
-            found = analyzed_in_parts(self.source, options, self.name, store=store, executor=where, progress=progress)
-        return Analysis(self.name, found["meta"], found["report"])
+            analyzed = analyze_in_parts(self.source, options, self.name, store=store, executor=where, progress=progress)
+        return Analysis(self.name, analyzed["meta"], analyzed["report"])
 
     def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Written:
         """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``.
@@ -174,8 +174,8 @@ class Trace:
         >>> len(trace.split("devices"))
         1
         """
-        told = _native.trace_split(self.source, os.fspath(folder), progress)
-        return {piece["device"]: Path(piece["path"]) for piece in told["pieces"]}
+        written = _native.trace_split(self.source, os.fspath(folder), progress)
+        return {piece["device"]: Path(piece["path"]) for piece in written["pieces"]}
 
     def volumes(self, progress: Progress | None = None) -> list[Volume]:
         """Describes each device: a row with the ``headstack.traces.volumes.FIELDS`` for each that has requests.
@@ -194,9 +194,9 @@ class Trace:
         >>> len(hs.Trace("t.parquet").select("requests<1e6").devices)
         1
         """
-        names = [volume["volume"] for volume in chosen(self.volumes(), where, top, by)]
+        names = [volume["volume"] for volume in select_volumes(self.volumes(), where, top, by)]
         if not names:
-            raise InputError(f"{self.name}: no device is so: {where}")
+            raise InputError(f"{self.name}: no device matches {where}")
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
         return Trace(*self.paths, **{**options, "devices": names})
 
@@ -235,7 +235,7 @@ def capture(
     Traceback (most recent call last):
     headstack.InputError: ...
     """
-    asked = {
+    request = {
         "device": device,
         "method": method,
         "at": at,
@@ -244,7 +244,7 @@ def capture(
         "buffer_bytes": None if buffer is None else size_bytes("buffer", buffer),
     }
     with opened_pipe(path) as place:
-        return cast(Captured, _native.trace_capture(asked, place, progress))
+        return cast(Captured, _native.trace_capture(request, place, progress))
 
 
 def formats() -> dict[str, str]:

@@ -37,10 +37,10 @@ def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
     """Returns the LUNs of an array, concatenated as a replay addresses them; a drive is one LUN, ``drive``."""
     if "array" not in system:
         return [Lun("drive", 0, capacity)]
-    found: list[Lun] = []
+    luns: list[Lun] = []
     for lun in system["array"]["luns"]:
-        found.append(Lun(lun["name"], found[-1].end if found else 0, lun["length_bytes"]))
-    return found
+        luns.append(Lun(lun["name"], luns[-1].end if luns else 0, lun["length_bytes"]))
+    return luns
 
 
 def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> list[Extent]:
@@ -52,11 +52,13 @@ def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> 
     if not luns:
         raise InputError("the system has no LUN", key="map")
     is_rule = text in WAYS
-    places = placed_by(text, ends, luns, fold) if is_rule else assigned(assignments(text), ends, luns)
+    places = (
+        place_by_rule(text, ends, luns, fold) if is_rule else place_by_assignments(parse_assignments(text), ends, luns)
+    )
     return [{"volume": name, "start_bytes": start, "length_bytes": length} for name, start, length in places]
 
 
-def placed_by(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> Iterable[tuple[str, int, int]]:
+def place_by_rule(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> Iterable[tuple[str, int, int]]:
     """Yields volumes placed by a rule, each at a multiple of ``ALIGNMENT``."""
     places = [Lun("all", 0, luns[-1].end)] if way == "stacked" else luns
     groups: list[list[str]] = [[] for _ in places]
@@ -83,7 +85,7 @@ def placed_by(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) ->
             at += length
 
 
-def assignments(text: str) -> dict[str, str]:
+def parse_assignments(text: str) -> dict[str, str]:
     """Parses the assignments of volumes: names may contain commas in a file, and equals signs anywhere."""
     if "=" in text and not Path(text).is_file():
         lines, source = text.split(","), "map"
@@ -91,24 +93,26 @@ def assignments(text: str) -> dict[str, str]:
         try:
             lines, source = Path(text).read_text(encoding="utf-8").splitlines(), text
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "is no text"
+            reason = error.strerror if isinstance(error, OSError) else "is not text"
             raise InputError(
                 f"{text}: {reason}; allowed: {', '.join(WAYS)}, VOLUME=LUN@SIZE,..., a file", key="map"
             ) from None
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for line in lines:
         volume, equals, place = (part.strip() for part in line.rpartition("="))
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if not equals or not volume:
             raise InputError(f"{source}: must be VOLUME=LUN or VOLUME=LUN@SIZE, not {line.strip()!r}")
-        if volume in found:
-            raise InputError(f"{source}: {volume!r} has two places")
-        found[volume] = place
-    return found
+        if volume in places:
+            raise InputError(f"{source}: {volume!r} is assigned twice")
+        places[volume] = place
+    return places
 
 
-def assigned(places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]) -> Iterable[tuple[str, int, int]]:
+def place_by_assignments(
+    places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]
+) -> Iterable[tuple[str, int, int]]:
     """Yields volumes placed by assignments: each extends as far as it needs, or to the next one or the end of its
     LUN."""
     by_name = {lun.name: lun for lun in luns}
@@ -117,27 +121,27 @@ def assigned(places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]
         raise InputError(f"the trace has no volume {unknown[0]!r}; it has {listed(ends)}", key="map")
     missing = [name for name in ends if name not in places]
     if missing:
-        raise InputError(f"no place for {listed(missing)}; --select or --step device= leaves volumes out", key="map")
+        raise InputError(f"no LUN for {listed(missing)}; leave volumes out with --select or --step device=", key="map")
     starts: dict[str, tuple[int, Lun]] = {}
     for volume, place in places.items():
         name, _, offset = place.partition("@")
         lun = by_name.get(name)
         if lun is None:
-            raise InputError(f"{volume}: there is no LUN {name!r}, but {listed(by_name)}", key="map")
+            raise InputError(f"{volume}: there is no LUN {name!r}; the system has {listed(by_name)}", key="map")
         at = size_bytes("map", offset) if offset else 0
         if at >= lun.length:
             raise InputError(f"{volume}: {name} ends at {format_bytes(lun.length)}, before {offset}", key="map")
         starts[volume] = (lun.start + at, lun)
     every = sorted(start for start, _ in starts.values())
     for volume, (start, lun) in starts.items():
-        behind = next((other for other in every if other > start), lun.end)
+        next_start = next((other for other in every if other > start), lun.end)
         if every.count(start) > 1:
-            raise InputError(f"{volume} and another volume begin at the same place", key="map")
-        yield volume, start, min(behind, lun.end) - start
+            raise InputError(f"{volume} and another volume begin at the same position", key="map")
+        yield volume, start, min(next_start, lun.end) - start
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
     """Lists the first names in words."""
-    known = list(names)
-    more = f" and {len(known) - most} others" if len(known) > most else ""
-    return ", ".join(known[:most]) + more
+    every = list(names)
+    more = f" and {len(every) - most} others" if len(every) > most else ""
+    return ", ".join(every[:most]) + more

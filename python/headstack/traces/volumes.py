@@ -15,23 +15,21 @@ Facts = Mapping[str, object]
 """A volume by the names of ``FIELDS``."""
 
 FIELDS = (
-    Field("volume", "text", "", "its name in the trace"),
+    Field("volume", "text", "", "name of the volume in the trace"),
     Field("requests", "count", "requests", "all requests"),
     Field("reads", "count", "requests", "reads"),
     Field("writes", "count", "requests", "writes"),
     Field("read_share", "figure", "", "reads over reads and writes"),
-    Field("bytes", "count", "bytes", "the sum of lengths"),
+    Field("bytes", "count", "bytes", "bytes of all requests"),
     Field("read_bytes", "count", "bytes", "bytes of reads"),
     Field("written_bytes", "count", "bytes", "bytes of writes"),
-    Field("footprint_bytes", "figure", "bytes", "4 KiB blocks touched"),
-    Field("working_set_bytes", "figure", "bytes", "4 KiB blocks touched in ten minutes, mean over the trace"),
-    Field("end_bytes", "count", "bytes", "first byte behind all that was touched"),
-    Field("requests_per_s", "figure", "1/s", "requests a second over the time of the trace"),
-    Field("busiest_per_s", "count", "1/s", "most requests in a second"),
-    Field("mean_response_ns", "figure", "ns", "mean response time as recorded"),
-    Field(
-        "sampled_rate", "figure", "", "share of the blocks that footprints are estimated from; 1 where they are exact"
-    ),
+    Field("footprint_bytes", "figure", "bytes", "bytes of the 4 KiB blocks touched"),
+    Field("working_set_bytes", "figure", "bytes", "bytes of the 4 KiB blocks touched in ten minutes, on average"),
+    Field("end_bytes", "count", "bytes", "end of the highest range touched"),
+    Field("requests_per_s", "figure", "1/s", "requests per second over the duration of the trace"),
+    Field("busiest_per_s", "count", "1/s", "maximum number of requests in a second"),
+    Field("mean_response_ns", "figure", "ns", "mean recorded latency"),
+    Field("sampled_rate", "figure", "", "share of the blocks sampled for footprints; 1 if they are exact"),
 )
 """The columns of a table of volumes."""
 
@@ -49,22 +47,22 @@ COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 REFUSED = "must be comparisons of fields, such as 'requests>1e6 and read_share<0.2'"
 
 
-def chosen(volumes: Iterable[Volume], where: str | None, top: int | None, by: str) -> list[Volume]:
+def select_volumes(volumes: Iterable[Volume], where: str | None, top: int | None, by: str) -> list[Volume]:
     """Returns the volumes for which ``where`` holds, and of these the ``top`` with most of ``by``, most first.
 
     Raises ``InputError`` for an unknown field or an invalid comparison.
     """
-    known = list(volumes)
+    selected = list(volumes)
     if by not in FIGURES:
         raise InputError(f"{by!r} is unknown; allowed: {', '.join(FIGURES)}", key="by")
     if where is not None:
-        holds = condition(where)
-        known = [volume for volume in known if holds(volume)]
+        matches = condition(where)
+        selected = [volume for volume in selected if matches(volume)]
     if top is not None:
         if top < 1:
             raise InputError(f"must be at least 1, not {top}", key="top")
-        known = sorted(known, key=lambda volume: _figure(volume, by), reverse=True)[:top]
-    return known
+        selected = sorted(selected, key=lambda volume: _figure(volume, by), reverse=True)[:top]
+    return selected
 
 
 def _figure(volume: Facts, by: str) -> float:
@@ -84,20 +82,20 @@ def condition(text: str) -> Callable[[Facts], bool]:
 
 def _condition(node: ast.expr, text: str) -> Callable[[Facts], bool]:
     match node:
-        case ast.BoolOp(op=how, values=values):
+        case ast.BoolOp(op=op, values=values):
             parts = [_condition(value, text) for value in values]
-            every = all if isinstance(how, ast.And) else any
+            every = all if isinstance(op, ast.And) else any
             return lambda volume: every(part(volume) for part in parts)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = _condition(operand, text)
             return lambda volume: not inner(volume)
-        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(how) in COMPARED for how in ops):
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(op) in COMPARED for op in ops):
             sides = [_value(side, text) for side in (left, *comparators)]
-            return lambda volume: _holds([side(volume) for side in sides], [COMPARED[type(how)] for how in ops])
+            return lambda volume: _compare([side(volume) for side in sides], [COMPARED[type(op)] for op in ops])
     raise InputError(f"{REFUSED}, not {text!r}", key="select")
 
 
-def _holds(values: Sequence[object], ops: list[Callable[[Any, Any], bool]]) -> bool:
+def _compare(values: Sequence[object], ops: list[Callable[[Any, Any], bool]]) -> bool:
     if any(value is None for value in values):
         return False
     try:

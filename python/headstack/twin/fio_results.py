@@ -56,28 +56,35 @@ def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
     ``lat_min_ms``, ``lat_mean_ms``, ``lat_max_ms``, ``p50_ms``, ``p95_ms`` and ``p99_ms``. Of several runs at a depth
     the last counts.
 
-    Raises ``InputError`` for what cannot be read, and where there are no such runs.
+    Raises ``InputError`` for unreadable files and files without such runs.
     """
-    found: dict[tuple[str, int], Point] = {}
+    points: dict[tuple[str, int], Point] = {}
     for path in paths:
         try:
             for point in _of_table(path, system) if path.endswith(".csv") else _of_json(path):
-                found[point.kind, point.depth] = point
+                points[point.kind, point.depth] = point
         except InputError:
             raise
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         except (KeyError, ValueError, TypeError) as error:
-            told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise InputError(f"{path}: {told}; write it with fio --output-format=json") from None
-    if not found:
-        whose = f" of {system}" if system else ""
-        raise InputError(f"{', '.join(paths)}: no random reads or writes of one job{whose} are in there")
-    return sorted(found.values(), key=lambda point: (point.kind, point.depth))
+            problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{path}: {problem}; write it with fio --output-format=json") from None
+    if not points:
+        of_system = f" of {system}" if system else ""
+        raise InputError(f"{', '.join(paths)}: no results of random reads or writes with one job{of_system}")
+    return sorted(points.values(), key=lambda point: (point.kind, point.depth))
+
+
+def _jobs(path: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yields each job of a file with the document that contains it."""
+    for document in read(path):
+        for job in jobs_of(document) or []:
+            yield document, job
 
 
 def _of_json(path: str) -> Iterator[Point]:
-    for document, job in ((one, job) for one in read(path) for job in jobs_of(one) or []):
+    for document, job in _jobs(path):
         options = {**document.get("global options", {}), **job.get("job options", {})}
         kind = KINDS.get(options.get("rw", ""))
         if kind is None or int(options.get("numjobs", 1)) > 1:
@@ -100,9 +107,9 @@ def _of_table(path: str, system: str | None) -> Iterator[Point]:
         rows = list(csv.DictReader(file))
     systems = list(dict.fromkeys(row["system"] for row in rows))
     if system is None and len(systems) > 1:
-        raise InputError(f"{path}: --system: which of {len(systems)} is meant, such as {systems[0]}?")
+        raise InputError(f"{path}: has {len(systems)} systems; choose one with --system, for example {systems[0]}")
     if system is not None and system not in systems:
-        raise InputError(f"{path}: --system: {system} is none of {len(systems)}, such as {systems[0]}")
+        raise InputError(f"{path}: --system: {system!r} is not in the file, which has for example {systems[0]}")
     for row in rows:
         if system not in (None, row["system"]) or row["numjobs"] != "1" or row["rw"] not in KINDS:
             continue
@@ -126,7 +133,7 @@ def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float)
     usual_s = 0.5 * point.p50_s + 0.45 * (point.p50_s + point.p95_s) / 2 + 0.05 * point.p99_s
     stalls = max(1, round(requests * (mean_s - usual_s) / (point.depth * max_s)))
     if stalls * max_s >= runtime_s:
-        raise InputError(f"{point.name}: the device fell silent for all of the run")
+        raise InputError(f"{point.name}: the device did not answer during the whole run")
     return replace(point, rate=requests / (runtime_s - stalls * max_s), stalls=stalls)
 
 
@@ -137,5 +144,5 @@ def _size(text: str) -> int:
     shift = units.get(plain[-1:], 0)
     number = float(plain[:-1] if shift else plain)
     if not math.isfinite(number) or number <= 0:
-        raise ValueError(f"bs={text} is no size")
+        raise ValueError(f"bs={text} is not a size")
     return round(number * (1 << shift))

@@ -13,7 +13,7 @@ import numpy as np
 
 from headstack.twin.device import Answers, Floats, Requests, SimulatedDevice
 from headstack.twin.learnt import System
-from headstack.twin.session import Asked
+from headstack.twin.session import ProbeRun
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
 """Compared quantiles; a test of some thousand requests does not determine more extreme ones."""
@@ -62,8 +62,8 @@ def order(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
     # The error of a share is binomial, that of a quartile follows from its rank.
     chance_errors = np.sqrt(np.maximum(chances * (1 - chances), 1 / count) / count)
     around = [far[min(len(far) - 1, int(len(far) * (rank + 0.5 / np.sqrt(count))))] for rank in (0.25, 0.5, 0.75)]
-    found = np.concatenate([values, chances, quarters])
-    return found, np.concatenate([errors, np.hypot(1.4 * chance_errors, FLOOR), np.hypot(around - quarters, 0.02)])
+    statistics = np.concatenate([values, chances, quarters])
+    return statistics, np.concatenate([errors, np.hypot(1.4 * chance_errors, FLOOR), np.hypot(around - quarters, 0.02)])
 
 
 def means(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
@@ -90,40 +90,40 @@ class Comparison:
         return float(np.mean(np.log1p(((self.measured - self.model) / self.sd) ** 2)))
 
 
-def answered(
-    system: System, asked: Sequence[Asked], random: np.random.Generator, draws: int = 1
+def run_tests(
+    system: System, runs: Sequence[ProbeRun], random: np.random.Generator, draws: int = 1
 ) -> list[list[tuple[Requests, Answers]]]:
     """Runs each test on the system; tests that can be drawn again run ``draws`` times."""
     device = SimulatedDevice(system, int(random.integers(1 << 31)))
-    found = []
-    for one in asked:
-        if one.rested_s:
-            device.rest(one.rested_s)
-        lists = [one.requests] if one.again is None else [one.again(random) for _ in range(draws)]
-        found.append([(requests, device.ask(requests)) for requests in lists])
-    return found
+    results = []
+    for run in runs:
+        if run.rested_s:
+            device.rest(run.rested_s)
+        lists = [run.requests] if run.again is None else [run.again(random) for _ in range(draws)]
+        results.append([(requests, device.ask(requests)) for requests in lists])
+    return results
 
 
-def compared(
+def compare(
     system: System,
-    asked: Sequence[Asked],
+    runs: Sequence[ProbeRun],
     random: np.random.Generator,
     statistics: Mapping[str, Statistics] = {},
     draws: int = 1,
 ) -> list[Comparison]:
     """Compares the system with the device, test by test."""
-    found = []
-    for one, lists in zip(asked, answered(system, asked, random, draws), strict=True):
-        of = statistics.get(one.test, quantiles)
-        measured, sd = of(one.requests, one.answers)
-        model = np.mean([of(*answers)[0] for answers in lists], axis=0)
-        found.append(Comparison(one.test, measured, model, sd * np.sqrt(1 + 1 / len(lists))))
-    return found
+    comparisons = []
+    for run, lists in zip(runs, run_tests(system, runs, random, draws), strict=True):
+        statistic = statistics.get(run.test, quantiles)
+        measured, sd = statistic(run.requests, run.answers)
+        model = np.mean([statistic(*answers)[0] for answers in lists], axis=0)
+        comparisons.append(Comparison(run.test, measured, model, sd * np.sqrt(1 + 1 / len(lists))))
+    return comparisons
 
 
 def score(comparisons: Sequence[Comparison]) -> float:
     """Returns the score of several tests."""
-    return float(np.mean([one.score for one in comparisons]))
+    return float(np.mean([comparison.score for comparison in comparisons]))
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class Range:
     """Its value for a device that lacks it; ``None`` if all devices have it."""
 
 
-def evolved(
+def evolve(
     ranges: Sequence[Range],
-    off_by: Callable[[Floats], float],
+    error_of: Callable[[Floats], float],
     random: np.random.Generator,
     first: Sequence[Floats] = (),
     population: int = 32,
@@ -153,12 +153,12 @@ def evolved(
     A cross-entropy search: each generation is drawn around the best quarter of those before it, whose spread narrows,
     and any part may be absent that a device may lack.
     """
-    low, high = np.array([one.low for one in ranges]), np.array([one.high for one in ranges])
-    without = np.array([np.nan if one.without is None else one.without for one in ranges])
+    low, high = np.array([parameter.low for parameter in ranges]), np.array([parameter.high for parameter in ranges])
+    without = np.array([np.nan if parameter.without is None else parameter.without for parameter in ranges])
     may_lack = ~np.isnan(without)
 
     def scored(theta: Floats) -> tuple[float, Floats]:
-        return off_by(theta), theta
+        return error_of(theta), theta
 
     def fresh() -> Floats:
         theta = low + (high - low) * random.random(len(low))
@@ -166,7 +166,7 @@ def evolved(
 
     elders = [scored(theta) for theta in [*first, *(fresh() for _ in range(2 * population - len(first)))]]
     for _ in range(generations):
-        elders.sort(key=lambda one: one[0])
+        elders.sort(key=lambda elder: elder[0])
         elite = np.array([theta for _, theta in elders[: population // 4]])
         spread = elite.std(axis=0) * 0.8 + (high - low) * 0.02
         lacking = np.where(may_lack, np.mean(elite == without, axis=0), 0.0)
@@ -183,8 +183,11 @@ def evolved(
         # Some of the best were lucky: evaluate them again.
         again = [scored(theta) for _, theta in elders[: population // 4]]
         elders = (
-            [((one[0] + other[0]) / 2, one[1]) for one, other in zip(elders[: population // 4], again, strict=True)]
+            [
+                ((elder[0] + other[0]) / 2, elder[1])
+                for elder, other in zip(elders[: population // 4], again, strict=True)
+            ]
             + elders[population // 4 : population]
             + [scored(theta) for theta in children]
         )
-    return sorted(elders, key=lambda one: one[0])
+    return sorted(elders, key=lambda elder: elder[0])

@@ -104,10 +104,10 @@ def score(
 ) -> list[Cell]:
     """Returns the cells of every workload, each on a fresh device on which only ``prepared`` ran requests. Workloads in
     the steady state of an SSD, which takes long to reach, run in order on one drive."""
-    of_systems: list[list[dict[str, float]]] = []
+    figures_by_system: list[list[dict[str, float]]] = []
     for place, system in enumerate([hidden, learnt.best, *learnt.sample[:SPREAD_OF]]):
-        steady = _steady(system, seed) if any(one.settled for one in workloads) else None
-        found = []
+        steady = _steady(system, seed) if any(workload.settled for workload in workloads) else None
+        rows = []
         for number, workload in enumerate(workloads):
             if workload.settled and steady is not None:
                 device = steady
@@ -117,12 +117,12 @@ def score(
                 prepared(device)
             count = workload.count if place < 2 else workload.spread_count
             random = np.random.default_rng((seed, number))
-            found.append(figures(device.ask(workload.requests(device.capacity_bytes, random, count))))
-        of_systems.append(found)
+            rows.append(figures(device.ask(workload.requests(device.capacity_bytes, random, count))))
+        figures_by_system.append(rows)
     cells: list[Cell] = []
     for number, workload in enumerate(workloads):
         for figure in FIGURES:
-            logs = np.log([found[number][figure] for found in of_systems])
+            logs = np.log([rows[number][figure] for rows in figures_by_system])
             spread = float(np.std(logs[2:])) if len(logs) > 3 else 0.0
             cells.append(
                 {

@@ -14,10 +14,9 @@ import numpy as np
 from headstack._native import InputError
 from headstack.twin.device import Answers, Device, Requests
 from headstack.twin.learnt import Learnt
-from headstack.twin.session import Asked, OutOfTimeError, Session, places
+from headstack.twin.session import OutOfTimeError, ProbeRun, Session, places
 
 FAMILIES = ("disk", "flash", "array", "volume")
-LOOK = "a first look"
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,12 @@ def learn(
     *,
     seed: int = 1,
     budget_s: float = float("inf"),
-    recorded: Sequence[Asked] = (),
+    recorded: Sequence[ProbeRun] = (),
     progress: Callable[[str, float], object] | None = None,
     keep: Callable[[Session], object] = lambda session: None,
 ) -> Calibration:
-    """Learns the model of a device: the first of ``families`` that explains its answers, or of those that a short test
-    suggests.
+    """Learns the model of a device: the first of ``families``, or of those suggested by a short test, that explains its
+    answers.
 
     ``recorded`` are answers of an earlier calibration with the same seed, which are not repeated. ``keep`` is called
     with each session before it begins, so that its answers survive an interruption.
@@ -60,7 +59,7 @@ def learn(
         try:
             module.probes(session)
         except OutOfTimeError:
-            refused.append(f"{family}: {budget_s:g} s of the device's time are too few")
+            refused.append(f"{family}: {budget_s:g} s of device time are not enough")
             continue
         if progress is not None:
             progress(f"finding the {family}", 0.0)
@@ -82,25 +81,25 @@ def suggested(device: Device, seed: int) -> list[str]:
     return ["flash", "volume", "array"] if median_ms < 0.4 else ["volume", "flash", "array"]
 
 
-def save_answers(asked: Sequence[Asked], path: Path) -> None:
+def save_answers(runs: Sequence[ProbeRun], path: Path) -> None:
     """Writes all requests and answers, so that a calibration can resume, or be repeated without the device."""
     columns: dict[str, Any] = {
-        "tests": np.array([one.test for one in asked]),
-        "depths": np.array([one.requests.depth for one in asked]),
-        "rested_s": np.array([one.rested_s for one in asked]),
+        "tests": np.array([run.test for run in runs]),
+        "depths": np.array([run.requests.depth for run in runs]),
+        "rested_s": np.array([run.rested_s for run in runs]),
     }
     for name in ("kinds", "offsets", "lengths", "times_ns"):
-        parts = [getattr(one.requests, name) for one in asked]
+        parts = [getattr(run.requests, name) for run in runs]
         columns[name] = np.concatenate(parts) if parts else np.zeros(0)
         columns[f"{name}_count"] = np.array([len(part) for part in parts])
     for name in ("issued_ns", "completed_ns"):
-        parts = [getattr(one.answers, name) for one in asked]
+        parts = [getattr(run.answers, name) for run in runs]
         columns[name] = np.concatenate(parts) if parts else np.zeros(0)
     with path.open("wb") as file:
         np.savez_compressed(file, **columns)
 
 
-def load_answers(path: str) -> list[Asked]:
+def load_answers(path: str) -> list[ProbeRun]:
     """Loads the output of ``save_answers``. Raises ``InputError`` for other files."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -109,7 +108,7 @@ def load_answers(path: str) -> list[Asked]:
         parts = {name: np.split(columns[name], end) for name, end in ends.items()}
         answers = [np.split(columns[name], ends["offsets"]) for name in ("issued_ns", "completed_ns")]
         return [
-            Asked(
+            ProbeRun(
                 str(test),
                 Requests(
                     parts["kinds"][n],
@@ -124,4 +123,4 @@ def load_answers(path: str) -> list[Asked]:
             for n, test in enumerate(columns["tests"])
         ]
     except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path}: holds no answers of a calibration: {error}") from None
+        raise InputError(f"{path}: not a file of calibration answers: {error}") from None

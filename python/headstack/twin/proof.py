@@ -13,7 +13,7 @@ from importlib import import_module
 
 import numpy as np
 
-from headstack.results.intervals.calibration import Held, left_out, of_devices
+from headstack.results.intervals.calibration import Coverage, class_scores, leave_one_out
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
@@ -54,43 +54,47 @@ def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof
         yield Proof(name, learnt.fits, learnt.why, cells, device_s, requests, spent, marks)
 
 
-def errors(found: Sequence[Proof], figure: str, workload: str | None = None) -> list[float]:
+def errors(evaluations: Sequence[Proof], figure: str, workload: str | None = None) -> list[float]:
     """Returns the relative error of each cell of all devices, for one workload or all."""
     return [
         abs(math.expm1(cell["log_ratio"]))
-        for one in found
-        for cell in one.cells
+        for evaluation in evaluations
+        for cell in evaluation.cells
         if cell["figure"] == figure and workload in (None, cell["workload"])
     ]
 
 
-def held(family: str, found: Sequence[Proof], figure: str) -> Held | None:
+def coverage(family: str, evaluations: Sequence[Proof], figure: str) -> Coverage | None:
     """Returns the coverage of these devices' intervals, each learned from the others; ``None`` if there are too few
     devices.
     """
-    devices = [{"device": one.device, "cells": one.cells} for one in found if one.fits]
-    return left_out(of_devices(family, devices, {}), figure)
+    devices = [
+        {"device": evaluation.device, "cells": evaluation.cells} for evaluation in evaluations if evaluation.fits
+    ]
+    return leave_one_out(class_scores(family, devices, {}), figure)
 
 
 def calibration_text(classes: Mapping[str, Sequence[Proof]]) -> str:
     """Returns the calibration of intervals as text: the scores of each class by device, and their coverage."""
-    found: dict[str, object] = {}
-    for family, some in classes.items():
-        cells = [cell for one in some for cell in one.cells]
+    classes_found: dict[str, object] = {}
+    for family, evaluations in classes.items():
+        cells = [cell for evaluation in evaluations for cell in evaluation.cells]
         depths, sizes = [cell["depth"] for cell in cells], [cell["size_bytes"] for cell in cells]
-        found[family] = {
+        classes_found[family] = {
             "range": {"depth": [min(depths), max(depths)], "size_bytes": [min(sizes), max(sizes)]},
             "devices": [
-                {"device": one.device, "cells": [_rounded(cell) for cell in one.cells]} for one in some if one.fits
+                {"device": evaluation.device, "cells": [_rounded(cell) for cell in evaluation.cells]}
+                for evaluation in evaluations
+                if evaluation.fits
             ],
         }
-    return json.dumps({"version": 1, "classes": found}, separators=(",", ":"))
+    return json.dumps({"version": 1, "classes": classes_found}, separators=(",", ":"))
 
 
 def _rounded(cell: Cell) -> Cell:
     return {**cell, "log_ratio": round(cell["log_ratio"], 4), "spread": round(cell["spread"], 4)}
 
 
-def whole_text(found: Sequence[Proof]) -> str:
+def whole_text(evaluations: Sequence[Proof]) -> str:
     """Returns all results as text for people."""
-    return json.dumps([asdict(one) for one in found])
+    return json.dumps([asdict(evaluation) for evaluation in evaluations])

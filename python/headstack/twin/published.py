@@ -17,10 +17,10 @@ import numpy as np
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.catalogue.system import of_text
+from headstack.catalogue.system import parse_system
 from headstack.twin.device import READ, WRITE, Floats, Requests, SimulatedDevice
 from headstack.twin.fio_results import SHARES, Point
-from headstack.twin.fitting import Range, evolved
+from headstack.twin.fitting import Range, evolve
 from headstack.twin.learnt import Residual, System
 from headstack.twin.session import places
 
@@ -73,12 +73,16 @@ class Published:
 
     def between(self, kind: str, depth: int) -> Residual | None:
         """Returns the expected residual at a depth: that of the neighbouring depths used; ``None`` outside of them."""
-        known = sorted(at for of, at in self.residuals if of == kind)
-        if not known or not known[0] <= depth <= known[-1]:
+        depths = sorted(at for of, at in self.residuals if of == kind)
+        if not depths or not depths[0] <= depth <= depths[-1]:
             return None
-        at = np.log(known)
+        at = np.log(depths)
         mean, p50, p99 = (
-            float(np.interp(math.log(depth), at, [getattr(self.residuals[kind, one], name) for one in known]))
+            float(
+                np.interp(
+                    math.log(depth), at, [getattr(self.residuals[kind, other_depth], name) for other_depth in depths]
+                )
+            )
             for name in ("mean", "p50", "p99")
         )
         return Residual(mean, p50, p99, COUNT)
@@ -89,7 +93,7 @@ def on_host(system: System, host: str) -> System:
     if host == "direct":
         return system
     text = _native.drive_to_toml(system["drive"], {"default": "I the sheet"})
-    return of_text(text.replace("[interface]", f'[interface]\nhost = "{host}"')).system
+    return parse_system(text.replace("[interface]", f'[interface]\nhost = "{host}"')).system
 
 
 def simulated(system: System, kind: str, depth: int, size_bytes: int, seed: int = 1) -> Point:
@@ -119,52 +123,52 @@ def small(system: System) -> System:
     return {"drive": {"ssd": ssd | {"capacity": capacity, "flash": flash}}}
 
 
-def off_by(system: System, known: Sequence[Point]) -> float:
+def model_error(system: System, points: Sequence[Point]) -> float:
     """Returns the mean error of a system over all known figures."""
-    found = 0.0
-    for point in known:
+    total = 0.0
+    for point in points:
         model = simulated(system, point.kind, point.depth, point.size_bytes)
         weights = WEIGHTS
         if "disk" in system["drive"] and point.kind == "write":
             weights = CACHED
         elif "disk" in system["drive"] and point.depth > 1:
             weights = QUEUED
-        found += float(np.abs(model.logarithms - point.logarithms) @ weights) / float(weights.sum())
-    return found / max(1, len(known))
+        total += float(np.abs(model.logarithms - point.logarithms) @ weights) / float(weights.sum())
+    return total / max(1, len(points))
 
 
 Values = dict[str, float]
 Build = Callable[[Values], System]
 
 
-def _searched(
-    build: Build, values: Values, ranges: Sequence[Range], known: Sequence[Point], seed: int, population: int
+def _search(
+    build: Build, values: Values, ranges: Sequence[Range], results: Sequence[Point], seed: int, population: int
 ) -> tuple[float, Values]:
     """Returns the values, with those of ``ranges`` fitted to the known results, and their error."""
-    if not known:
+    if not results:
         return 0.0, values
 
     def named(theta: Floats) -> Values:
-        return values | dict(zip([one.name for one in ranges], map(float, theta), strict=True))
+        return values | dict(zip([parameter.name for parameter in ranges], map(float, theta), strict=True))
 
-    low, high = np.array([one.low for one in ranges]), np.array([one.high for one in ranges])
-    points = evolved(
+    low, high = np.array([parameter.low for parameter in ranges]), np.array([parameter.high for parameter in ranges])
+    points = evolve(
         ranges,
-        lambda theta: off_by(build(named(theta)), known),
+        lambda theta: model_error(build(named(theta)), results),
         np.random.default_rng(seed),
-        [np.clip(np.array([values[one.name] for one in ranges]), low, high)],
+        [np.clip(np.array([values[parameter.name] for parameter in ranges]), low, high)],
         population,
         8,
     )
     return points[0][0], named(points[0][1])
 
 
-def learn(sheets: dict[str, System], known: Sequence[Point], seed: int = 1) -> Published:
+def learn(sheets: dict[str, System], results: Sequence[Point], seed: int = 1) -> Published:
     """Fits the data sheet's device to the results; ``sheets`` has the device on each possible host, the plainest
     first."""
-    reads, writes = ([point for point in known if point.kind == kind] for kind in ("read", "write"))
+    reads, writes = ([point for point in results if point.kind == kind] for kind in ("read", "write"))
     if not reads:
-        raise InputError("random reads are needed to learn a device")
+        raise InputError("results of random reads are required")
     best: tuple[tuple[float, float], str, System] | None = None
     for host, sheet in sheets.items():
         (device,) = sheet["drive"].keys()
@@ -174,7 +178,7 @@ def learn(sheets: dict[str, System], known: Sequence[Point], seed: int = 1) -> P
             best = scores, host, system
     assert best is not None, "there is a host"
     residuals = {}
-    for point in known:
+    for point in results:
         model = simulated(best[2], point.kind, point.depth, point.size_bytes)
         rate, p50, _, p99, _ = point.logarithms - model.logarithms
         residuals[point.kind, point.depth] = Residual(-float(rate), float(p50), float(p99), COUNT)
@@ -184,19 +188,19 @@ def learn(sheets: dict[str, System], known: Sequence[Point], seed: int = 1) -> P
 def _disk(
     sheet: System, reads: Sequence[Point], writes: Sequence[Point], seed: int
 ) -> tuple[tuple[float, float], System]:
-    values: Values = dict.fromkeys([one.name for one in SEEK], 0.0)
+    values: Values = dict.fromkeys([parameter.name for parameter in SEEK], 0.0)
     values |= {"committed": 0.0, "rotation_margin_ns": 0.0, "age_weight": 0.0}
     values |= {"settle": 4e5, "log2 extents": 6.0}
 
     def build(cache: str) -> Build:
-        return lambda of: disk_of(sheet, of, cache)
+        return lambda of: _disk_with(sheet, of, cache)
 
-    _, values = _searched(build("on"), values, SEEK, [reads[0]], seed, 32)
-    score, values = _searched(build("on"), values, FIRMWARE, reads[1:], seed, 40)
-    score, values = _searched(build("on"), values, (*SEEK, *FIRMWARE), reads, seed, 40)
-    ways = [(*_searched(build(cache), values, WRITES, writes, seed, 16), cache) for cache in CACHES]
+    _, values = _search(build("on"), values, SEEK, [reads[0]], seed, 32)
+    score, values = _search(build("on"), values, FIRMWARE, reads[1:], seed, 40)
+    score, values = _search(build("on"), values, (*SEEK, *FIRMWARE), reads, seed, 40)
+    ways = [(*_search(build(cache), values, WRITES, writes, seed, 16), cache) for cache in CACHES]
     off, values, cache = min(ways, key=lambda way: way[0])
-    return (score, off), disk_of(sheet, values, cache)
+    return (score, off), _disk_with(sheet, values, cache)
 
 
 def _flash(
@@ -213,14 +217,14 @@ def _flash(
     }
 
     def build(of: Values) -> System:
-        return flash_of(sheet, of)
+        return _flash_with(sheet, of)
 
-    score, values = _searched(build, values, FLASH_READS, reads, seed, 32)
-    off, values = _searched(build, values, FLASH_WRITES, writes, seed, 16)
+    score, values = _search(build, values, FLASH_READS, reads, seed, 32)
+    off, values = _search(build, values, FLASH_WRITES, writes, seed, 16)
     return (score, off), build(values)
 
 
-def disk_of(sheet: System, values: Values, cache: str) -> System:
+def _disk_with(sheet: System, values: Values, cache: str) -> System:
     """Returns the disk with these values."""
     disk = copy.deepcopy(sheet["drive"]["disk"])
     points = disk["mechanics"]["seek"]["points"]
@@ -239,7 +243,7 @@ def disk_of(sheet: System, values: Values, cache: str) -> System:
     return {"drive": {"disk": disk}}
 
 
-def flash_of(sheet: System, values: Values) -> System:
+def _flash_with(sheet: System, values: Values) -> System:
     """Returns the SSD with these values; with fewer dies each programs proportionally faster, so that the data sheet's
     steady write rate is kept."""
     ssd = copy.deepcopy(sheet["drive"]["ssd"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headstack.results.intervals.calibration import Learnt as Within
-from headstack.results.intervals.calibration import Load, of_twins
+from headstack.results.intervals.calibration import Load, twin_scores
 from headstack.twin.device import Device, SimulatedDevice
 from headstack.twin.hidden import FIGURES, SPREAD_OF, HeldOut, figures
 from headstack.twin.learning import Calibration
@@ -53,7 +53,7 @@ Round = list[dict[str, float]]
 """Figures of each workload, as in ``hidden.figures``."""
 
 
-def measured(
+def measure_rounds(
     device: Device,
     workloads: Sequence[HeldOut],
     rounds: int = ROUNDS,
@@ -61,42 +61,44 @@ def measured(
     progress: Callable[[str, float], object] | None = None,
 ) -> list[Round]:
     """Runs all workloads in turn, several times, so that changes over time appear between rounds."""
-    found = []
+    results = []
     for number in range(rounds):
         random = np.random.default_rng((seed, number))
-        row = []
+        round_ = []
         for workload in workloads:
             if progress is not None:
                 progress(f"held out, round {number + 1} of {rounds}", 0.0)
-            row.append(figures(device.ask(workload.requests(device.capacity_bytes, random))))
-        found.append(row)
-    return found
+            round_.append(figures(device.ask(workload.requests(device.capacity_bytes, random))))
+        results.append(round_)
+    return results
 
 
-def repeats(found: Sequence[Round], figure: str) -> list[float]:
+def repeats(rounds: Sequence[Round], figure: str) -> list[float]:
     """Returns the mean relative difference between two rounds for each workload, a lower bound on any model's error."""
     return [
-        float(np.mean([abs(math.expm1(math.log(b[figure] / a[figure]))) for a, b in itertools.combinations(each, 2)]))
-        for each in zip(*found, strict=True)
+        float(
+            np.mean([abs(math.expm1(math.log(b[figure] / a[figure]))) for a, b in itertools.combinations(results, 2)])
+        )
+        for results in zip(*rounds, strict=True)
     ]
 
 
-def chance(found: Sequence[Round], figure: str) -> float:
+def chance(rounds: Sequence[Round], figure: str) -> float:
     """Returns the standard deviation of a figure's logarithm between rounds, pooled over all workloads since a few
     rounds of one are too few. Requires two rounds."""
-    logarithms = np.log([[one[figure] for one in row] for row in found])
+    logarithms = np.log([[figures_of_workload[figure] for figures_of_workload in round_] for round_ in rounds])
     return float(np.sqrt(np.var(logarithms, axis=0, ddof=1).mean()))
 
 
 @dataclass(frozen=True)
-class Beside:
+class RoundComparison:
     """A measured and a predicted figure of a workload."""
 
     workload: HeldOut
     figure: str
     measured: float
     """The median of the rounds."""
-    foretold: float
+    predicted: float
     half_width: float | None
     """Half-width of the 90 % prediction interval for devices measured this many times, as a logarithm; ``None`` if
     refused.
@@ -107,25 +109,25 @@ class Beside:
     @property
     def error(self) -> float:
         """Predicted over measured, minus 1."""
-        return self.foretold / self.measured - 1
+        return self.predicted / self.measured - 1
 
     @property
-    def holds(self) -> bool | None:
+    def is_within_interval(self) -> bool | None:
         """Whether the device is within the interval."""
-        return None if self.half_width is None else abs(math.log(self.foretold / self.measured)) <= self.half_width
+        return None if self.half_width is None else abs(math.log(self.predicted / self.measured)) <= self.half_width
 
 
-def beside(
-    calibration: Calibration, workloads: Sequence[HeldOut], found: Sequence[Round], seed: int = 1
-) -> list[Beside]:
+def compare_rounds(
+    calibration: Calibration, workloads: Sequence[HeldOut], rounds: Sequence[Round], seed: int = 1
+) -> list[RoundComparison]:
     """Compares the model's prediction for each workload with the measurement.
 
     The model's intervals are for a device measured without limit; the variation of the rounds, and of the model's own
     run of the same length, is added.
     """
-    strays = {figure: NINE_OF_TEN * chance(found, figure) * math.sqrt(1 + 1 / len(found)) for figure in FIGURES}
+    strays = {figure: NINE_OF_TEN * chance(rounds, figure) * math.sqrt(1 + 1 / len(rounds)) for figure in FIGURES}
     rows = []
-    scores = of_twins().get(calibration.family)
+    scores = twin_scores().get(calibration.family)
     for number, workload in enumerate(workloads):
         models = []
         for system in [calibration.learnt.best, *calibration.learnt.sample[:SPREAD_OF]]:
@@ -134,10 +136,10 @@ def beside(
             models.append(figures(device.ask(workload.requests(device.capacity_bytes, random))))
         load = Load(workload.kind, workload.depth, workload.size_bytes)
         for figure in FIGURES:
-            spread = float(np.std([math.log(one[figure]) for one in models[1:]])) if len(models) > 2 else 0.0
-            known = None if scores is None else scores.learnt(load, figure)
-            width = math.hypot(known.half_width(spread), strays[figure]) if isinstance(known, Within) else None
-            why = "" if width is not None else getattr(known, "why", "no such twins were scored")
-            middle = float(np.median([row[number][figure] for row in found]))
-            rows.append(Beside(workload, figure, middle, models[0][figure], width, why))
+            spread = float(np.std([math.log(model[figure]) for model in models[1:]])) if len(models) > 2 else 0.0
+            interval = None if scores is None else scores.learnt(load, figure)
+            width = math.hypot(interval.half_width(spread), strays[figure]) if isinstance(interval, Within) else None
+            why = "" if width is not None else getattr(interval, "why", "no such twins were scored")
+            middle = float(np.median([row[number][figure] for row in rounds]))
+            rows.append(RoundComparison(workload, figure, middle, models[0][figure], width, why))
     return rows

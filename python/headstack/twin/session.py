@@ -22,7 +22,7 @@ class OutOfTimeError(Exception):
 
 
 @dataclass
-class Asked:
+class ProbeRun:
     """Requests and their answers, which a model of the device must explain."""
 
     test: str
@@ -47,9 +47,9 @@ class Session:
     """Called with the current test, and the estimated seconds of device time left."""
     usual_s: float = 114.0
     """Estimated maximum time of all probes of its family."""
-    recorded: list[Asked] = field(default_factory=list)
+    recorded: list[ProbeRun] = field(default_factory=list)
     """Answers of an earlier calibration of this device, which are reused as long as the same requests follow."""
-    asked: list[Asked] = field(default_factory=list)
+    runs: list[ProbeRun] = field(default_factory=list)
     member: Session | None = None
     """The device accessed as one member of the array that it turned out to be."""
     device_s: float = 0.0
@@ -80,7 +80,7 @@ class Session:
         answers = self._recorded(test, requests) or self.device.ask(requests)
         self.device_s += answers.seconds
         self.requests += len(answers.issued_ns)
-        self.asked.append(Asked(test, requests, answers, self._rested_s, again))
+        self.runs.append(ProbeRun(test, requests, answers, self._rested_s, again))
         self._rested_s = 0.0
         return answers
 
@@ -108,9 +108,9 @@ class Session:
         self.device_s += seconds
         self._rested_s += seconds
 
-    def of(self, test: str) -> list[Asked]:
+    def runs_of(self, test: str) -> list[ProbeRun]:
         """Returns the requests of a test, in order."""
-        return [one for one in self.asked if one.test == test]
+        return [run for run in self.runs if run.test == test]
 
 
 def places(random: np.random.Generator, count: int, end: int, size: int = 4096, start: int = 0) -> NDArray[np.uint64]:

@@ -24,24 +24,24 @@ GOOD_FIT_ERROR: Final = 0.03
 
 @dataclass(frozen=True)
 class Stranger:
-    """A hidden device that belongs to none of the families that it could be mistaken for."""
+    """A hidden device that resembles some families but belongs to none of them."""
 
     device: str
-    what: str
+    description: str
     refused: dict[str, str] = field(default_factory=dict)
     """Reasons for rejection by family."""
     off: dict[str, float] = field(default_factory=dict)
     """For each family that accepted it, the largest error of its held-out rates."""
 
     @property
-    def known(self) -> bool:
+    def is_predicted_well(self) -> bool:
         """Whether no family accepted it with a wrong model."""
         return all(off <= GOOD_FIT_ERROR for off in self.off.values())
 
 
 @dataclass(frozen=True)
 class _Kind:
-    what: str
+    description: str
     families: tuple[str, ...]
     """Families that it could be mistaken for."""
     system: System
@@ -51,19 +51,19 @@ def strangers(count: int, seed: int, first: int = 0) -> Iterator[Stranger]:
     """Yields strangers; each depends only on the seed and its number. The kinds repeat after twenty."""
     for number in range(first, first + count):
         kind = _kind(number % len(_KINDS), np.random.default_rng((seed, number)))
-        found = Stranger(f"stranger-{seed}-{number}", kind.what)
+        stranger = Stranger(f"stranger-{seed}-{number}", kind.description)
         for family in kind.families:
-            device = SimulatedDevice(kind.system, seed + number, found.device)
+            device = SimulatedDevice(kind.system, seed + number, stranger.device)
             try:
                 learnt = learn(device, [family], seed=number + 1).learnt
             except DoesNotFitError as error:
-                found.refused[family] = str(error).partition(f"{family}: ")[2]
+                stranger.refused[family] = str(error).partition(f"{family}: ")[2]
                 continue
             cells = score(
                 kind.system, learnt, seed * 1000 + number, import_module(f"headstack.twin.families.{family}").HELD_OUT
             )
-            found.off[family] = max(abs(math.expm1(cell["log_ratio"])) for cell in cells if cell["figure"] == "rate")
-        yield found
+            stranger.off[family] = max(abs(math.expm1(cell["log_ratio"])) for cell in cells if cell["figure"] == "rate")
+        yield stranger
 
 
 SOLID, TURNING, ALONE = ("flash", "array"), ("disk", "array"), ("disk", "flash", "volume")
@@ -72,22 +72,22 @@ _KINDS: Final = (
     ("a constant 80 us", "constant 80e3", (*SOLID, "disk")),
     ("a constant 0.5 ms", "constant 500e3", (*SOLID, "disk")),
     ("a constant 5 ms", "constant 5e6", (*TURNING, "flash")),
-    ("latencies of flash, drawn", "latencies 60e3 90e3 1e6", SOLID),
-    ("latencies of a disk, drawn", "latencies 3e6 9e6 20e6", TURNING),
+    ("random latencies of flash", "latencies 60e3 90e3 1e6", SOLID),
+    ("random latencies of a disk", "latencies 3e6 9e6 20e6", TURNING),
     ("a disk", "disk", ("flash", "volume", "array")),
     ("another disk", "disk", ("flash", "volume", "array")),
-    ("a solid-state drive", "flash", ("disk", "volume", "array")),
-    ("another solid-state drive", "flash", ("disk", "volume", "array")),
+    ("an SSD", "flash", ("disk", "volume", "array")),
+    ("another SSD", "flash", ("disk", "volume", "array")),
     ("a volume", "volume", ("disk", "flash", "array")),
     ("another volume", "volume", ("disk", "flash", "array")),
-    ("a disk beside a solid-state drive", "jbod disk flash", ALONE),
-    ("a disk behind a solid-state drive", "concat flash disk", ALONE),
-    ("a disk and a solid-state drive that mirror each other", "raid1 disk flash", ALONE),
-    ("stripes over a disk and a solid-state drive", "raid0 disk flash", ALONE),
-    ("a disk beside another", "jbod disk disk", ALONE),
-    ("a solid-state drive beside another", "jbod flash flash", ALONE),
-    ("stripes over unlike solid-state drives", "raid0 flash flash", ALONE),
-    ("stripes over disks", "raid5 disk", ALONE),
+    ("a disk and an SSD in a JBOD", "jbod disk flash", ALONE),
+    ("an SSD and a disk, concatenated", "concat flash disk", ALONE),
+    ("a disk and an SSD in RAID 1", "raid1 disk flash", ALONE),
+    ("a disk and an SSD in RAID 0", "raid0 disk flash", ALONE),
+    ("two disks in a JBOD", "jbod disk disk", ALONE),
+    ("two SSDs in a JBOD", "jbod flash flash", ALONE),
+    ("two different SSDs in RAID 0", "raid0 flash flash", ALONE),
+    ("disks in RAID 5", "raid5 disk", ALONE),
 )
 """Name, construction, and families that it could be mistaken for."""
 MEMBERS: Final = {
@@ -106,16 +106,16 @@ DRAWS: Final = {"disk": disk.draw, "flash": flash.draw, "volume": volume.draw}
 
 
 def _kind(number: int, random: np.random.Generator) -> _Kind:
-    what, made_of, families = _KINDS[number]
-    kind, *parts = made_of.split()
+    description, construction, families = _KINDS[number]
+    kind, *parts = construction.split()
     if kind in DRAWS:
-        return _Kind(what, families, DRAWS[kind](random))
+        return _Kind(description, families, DRAWS[kind](random))
     if kind in ("constant", "latencies"):
         # As similar to one as the model permits.
         times = [round(float(part)) for part in parts]
         floor, median, p99 = times if len(times) > 1 else (times[0], times[0] + 1, times[0] + 2)
-        return _Kind(what, families, _latencies(floor, median, p99))
-    return _Kind(what, families, _mixed(kind, parts, random))
+        return _Kind(description, families, _latencies(floor, median, p99))
+    return _Kind(description, families, _mixed(kind, parts, random))
 
 
 def _latencies(floor_ns: int, median_ns: int, p99_ns: int) -> System:

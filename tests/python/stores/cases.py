@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headstack.live.filesystems import UnreadableError, left
+from headstack.live.filesystems import UnreadableError, recovered_file_system
 from stores.apart import apart
 from stores.programs import STORES, Store
 from stores.verdicts import BrokenError, Kind, judge
@@ -54,7 +54,7 @@ class Case:
         """Raises `BrokenError` for acknowledged data, by the marks, that an image lacks."""
         acknowledged = max((int(mark) for mark in marks if mark.isdecimal()), default=0)
         try:
-            with left(image, self.file_system) as root:
+            with recovered_file_system(image, self.file_system) as root:
                 rows = apart(lambda: self.program.read(root / FOLDER, self.settings))
         except UnreadableError as error:
             raise BrokenError(Kind.NO_FILE_SYSTEM, str(error)) from None

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import headstack as hs
 from headstack.live.control import Control
-from headstack.live.filesystems import file_system, made
-from headstack.live.writeback import meanwhile, sync_file_system, synced_in_the_background
+from headstack.live.filesystems import file_system, new_file_system
+from headstack.live.writeback import background_syncs, background_thread, sync_file_system
 from stores.cases import FOLDER, Case
 from stores.programs import command
 
@@ -35,7 +35,7 @@ def beside_a_neighbour(folder: Path) -> Iterator[None]:
                 file.write(b"line\n")
                 os.fsync(file.fileno())
 
-    with meanwhile(repeat):
+    with background_thread(repeat):
         yield
 
 
@@ -66,7 +66,7 @@ def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
 
 def carried_out(case: Case, file: Path, mark: Mark) -> None:
     """Runs a case on a device behind a file: a new file system, the store's transactions, and the end."""
-    with made(file, case.file_system, case.mount) as root:
+    with new_file_system(file, case.file_system, case.mount) as root:
         folder = root / FOLDER
         folder.mkdir()
         if case.program.prepare is not None:
@@ -74,7 +74,7 @@ def carried_out(case: Case, file: Path, mark: Mark) -> None:
         sync_file_system(root)
         mark(BEGIN)
         every_s = case.background_ms / 1e3
-        background = synced_in_the_background(root, every_s) if every_s else nullcontext()
+        background = background_syncs(root, every_s) if every_s else nullcontext()
         with background, beside_a_neighbour(root) if case.neighbour else nullcontext():
             work(case, folder, mark, every_s / 2)
 

@@ -116,9 +116,9 @@ def of_one_write(case: Case, folder: Path) -> Json:
     recorded(case, folder / "journal", folder)
     recording = hs.crash.open(folder / "journal")
     native = recording.native
-    asked = recording.asked("any", "512", BEGIN, (), 0)
+    request = recording.search_request("any", "512", BEGIN, (), 0)
     (folder / "image").mkdir()
-    image = _native.CrashImage(str(folder / "image"), native, None, asked["rules"])
+    image = _native.CrashImage(str(folder / "image"), native, None, request["rules"])
     events = recording.described["events"]
     before = set(native.open_after(recording.moments(start=BEGIN)[0]["events"]))
     # Without flushes all writes stay open to the end, except for overwritten ones.

@@ -147,7 +147,7 @@ impl Policy for Arc {
     }
 
     fn discard(&mut self, id: u32) {
-        debug_assert!(self.nodes.mark(id) & HELD != 0, "only what is held can be thrown out");
+        debug_assert!(self.nodes.mark(id) & HELD != 0, "only a cached entry can be evicted");
         let weight = u64::from(self.nodes.at(id).weight);
         self.kind(id).weight -= weight;
         let kind = (self.nodes.mark(id) & OWN) as usize;

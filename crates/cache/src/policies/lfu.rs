@@ -26,7 +26,7 @@ impl Lfu {
 
     fn unlist(&mut self, id: u32) {
         let uses = self.nodes.mark(id) & OWN;
-        let list = self.by_uses.get_mut(&uses).expect("what can go is listed by its uses");
+        let list = self.by_uses.get_mut(&uses).expect("every evictable entry is listed by its uses");
         list.remove(&mut self.nodes, id);
         if list.is_empty() {
             self.by_uses.remove(&uses);
@@ -57,7 +57,7 @@ impl Policy for Lfu {
     }
 
     fn replace(&mut self) -> u32 {
-        let (_, list) = self.by_uses.first_key_value().expect("one can go");
+        let (_, list) = self.by_uses.first_key_value().expect("one entry can be evicted");
         let id = list.oldest;
         self.discard(id);
         id

@@ -72,7 +72,7 @@ fn each_policy_evicts_its_own_victim() {
     }
     assert_eq!(held(CachePolicy::Lru, &[a, b, c, a, d, e]), [a, d, e]);
     assert_eq!(held(CachePolicy::Fifo, &[a, b, c, a, d, e]), [c, d, e]);
-    // The hand spared A, took B, and comes to C next.
+    // The hand spared A, evicted B, and points at C next.
     assert_eq!(held(CachePolicy::Clock, &[a, b, c, a, d, e]), [a, d, e]);
     // A is forgotten as soon as the hand has passed it: CLOCK evicts A before D and E, SIEVE examines the new ones
     // first.
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_who_knows_the_future_has_more_hits(
+    fn belady_has_the_highest_hit_rate(
         capacity in 1u64..4,
         ids in prop::collection::vec(0u32..7, 1..14),
     ) {

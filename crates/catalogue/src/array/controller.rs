@@ -31,7 +31,7 @@ pub const PREFETCH_AHEAD: Bytes = Bytes(1 << 20);
 /// Streams that are tracked at once; an estimate.
 pub const PREFETCH_STREAMS: u32 = 64;
 
-const USUAL: &str = "C usual of arrays";
+const USUAL: &str = "C usual for arrays";
 const ESTIMATE: &str = "D estimate";
 
 impl Resolver<'_> {
@@ -43,12 +43,12 @@ impl Resolver<'_> {
         parts: &Parts,
     ) -> Result<Controller, InputError> {
         let own = table.cloned().unwrap_or_default();
-        let mut time = |given: Option<DurationNs>, key: &str, rule: &str, usual: DurationNs| {
-            let time = self.or(given, key, rule, usual);
+        let mut time = |stated: Option<DurationNs>, key: &str, rule: &str, usual: DurationNs| {
+            let time = self.or(stated, key, rule, usual);
             ns(self, key, time)
         };
         let no_time = ("a controller that takes no time", DurationNs(0));
-        let of_host = |ns: u64| ("that of host.adapter", DurationNs(i64::try_from(ns).expect("a few microseconds")));
+        let of_host = |ns: u64| ("set by host.adapter", DurationNs(i64::try_from(ns).expect("a few microseconds")));
         let shared = host.and_then(HostProfile::shared);
         let request_ns = time(own.request, "controller.request", no_time.0, no_time.1)?;
         let (rule, usual) = shared.map_or(no_time, |shared| of_host(shared.command_ns));
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         }
         let (rule, tags) = match shared {
             None => ("the drives' own limits hold", DRIVE_TAGS),
-            Some(shared) => ("that of host.adapter", shared.adapter.tags),
+            Some(shared) => ("set by host.adapter", shared.adapter.tags),
         };
         let drive_tags = self.or(own.drive_tags, "controller.drive_tags", rule, tags);
         Ok(Controller {

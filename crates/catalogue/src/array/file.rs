@@ -204,7 +204,7 @@ impl ArrayFile {
             // LUNs name their group, which may have been named after its former level.
             let former = group.level.name();
             if group.pool.is_some() && group.level != level {
-                let message = format!("a pool places its blocks by rules of its own; only {former} is allowed");
+                let message = format!("a pool has its own placement rules; only {former} is allowed");
                 return Err(key_error("level", message));
             }
             group.name = group.name.take().or(is_named.then_some(former));
@@ -225,7 +225,7 @@ pub enum LevelName {
     /// Independent drives, each exported as a LUN.
     Jbod,
     /// A level of the model: `raid5`, `4+2`, `raidz2`, `draid2:8d:1s`.
-    Of(Level),
+    LimitScope(Level),
 }
 
 impl LevelName {
@@ -236,14 +236,14 @@ impl LevelName {
 
     /// Parses the name of a level.
     pub fn parse(text: &str) -> Option<LevelName> {
-        if text == "jbod" { Some(LevelName::Jbod) } else { Level::parse(text).map(LevelName::Of) }
+        if text == "jbod" { Some(LevelName::Jbod) } else { Level::parse(text).map(LevelName::LimitScope) }
     }
 
     /// Returns the level of the model.
     pub fn level(self) -> Level {
         match self {
             LevelName::Jbod => Level::Concat,
-            LevelName::Of(level) => level,
+            LevelName::LimitScope(level) => level,
         }
     }
 
@@ -251,7 +251,7 @@ impl LevelName {
     pub fn name(self) -> String {
         match self {
             LevelName::Jbod => "jbod".to_owned(),
-            LevelName::Of(level) => level.to_string(),
+            LevelName::LimitScope(level) => level.to_string(),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Resolver<'_> {
         let mut without = (0..drives.len()).filter(|&index| drives[index].is_none());
         let Some(index) = without.next() else { return Ok(()) };
         if let Some(other) = without.next() {
-            let message = "this key is missing; one group may leave it out, and takes what the others leave";
+            let message = "this key is missing; only one group may omit it to take the remaining flash";
             return Err(self.error(&format!("groups[{other}].drives"), message));
         }
         drives[index] = Some(free);
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         let stripe_unit = if level.rules().has_records {
             self.or(table.stripe_unit, &key("stripe_unit"), "C ashift 12", SECTOR)
         } else if level.rules().is_striped {
-            self.or(table.stripe_unit, &key("stripe_unit"), "C usual setting of controllers", STRIPE_UNIT)
+            self.or(table.stripe_unit, &key("stripe_unit"), "C usual controller setting", STRIPE_UNIT)
         } else {
             table.stripe_unit.unwrap_or(STRIPE_UNIT)
         };
@@ -140,7 +140,7 @@ impl Resolver<'_> {
 
     fn bitmap(&mut self, key: &str, table: BitmapTable) -> Result<Bitmap, InputError> {
         let of = |field: &str| format!("{key}.{field}");
-        let chunk = self.or(table.chunk, &of("chunk"), "A mdadm's least for an internal bitmap", BITMAP_CHUNK);
+        let chunk = self.or(table.chunk, &of("chunk"), "A mdadm's minimum for an internal bitmap", BITMAP_CHUNK);
         let daemon = self.or(table.daemon, &of("daemon"), "A Linux md, DAEMON_PERIOD", BITMAP_DAEMON);
         let safe_mode = self.or(table.safe_mode, &of("safe_mode"), "A Linux md, DEFAULT_SAFEMODE_DELAY", SAFE_MODE);
         Ok(Bitmap {
@@ -254,11 +254,12 @@ impl Resolver<'_> {
         let left = whole(held.saturating_sub(used.max(start_bytes)));
         // The check rejects a group that holds nothing.
         if table.size.is_none() && left == 0 && held > 0 {
-            let message = format!("nothing is left of group {:?}; give the LUNs before it a size", holder.name);
+            let message =
+                format!("group {:?} has no space left; set the size of the LUNs before this one", holder.name);
             return Err(self.error(&key("size"), message));
         }
         let stated = self.in_units(table.size, &key("size"), block, "blocks");
-        let size = self.or(stated, &key("size"), "the rest of the group", Bytes(left));
+        let size = self.or(stated, &key("size"), "remaining space of the group", Bytes(left));
         let prefill = table.prefill.unwrap_or_default();
         Ok(Lun { name: table.name.clone(), group, start_bytes, length_bytes: whole(size.0), prefill })
     }

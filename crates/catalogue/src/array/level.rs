@@ -18,9 +18,9 @@ pub struct NamedLevel {
 impl NamedLevel {
     /// Returns all levels; K+M and dRAID by an example each.
     pub fn all() -> impl Iterator<Item = NamedLevel> {
-        let of_files = std::iter::once(LevelName::Jbod).chain(Level::ALL.iter().copied().map(LevelName::Of));
+        let of_files = std::iter::once(LevelName::Jbod).chain(Level::ALL.iter().copied().map(LevelName::LimitScope));
         let spanned = Level::ALL.iter().filter(|level| level.rules().has_spans);
-        let spanned = spanned.map(|&level| NamedLevel { in_files: LevelName::Of(level), is_spanned: true });
+        let spanned = spanned.map(|&level| NamedLevel { in_files: LevelName::LimitScope(level), is_spanned: true });
         of_files.map(|in_files| NamedLevel { in_files, is_spanned: false }).chain(spanned)
     }
 
@@ -32,8 +32,8 @@ impl NamedLevel {
         if let Some(in_files) = LevelName::parse(text) {
             return Ok(NamedLevel { in_files, is_spanned: false });
         }
-        let known = NamedLevel::all().find(|level| level.is_spanned && level.name() == text);
-        known.ok_or_else(|| {
+        let named_level = NamedLevel::all().find(|level| level.is_spanned && level.name() == text);
+        named_level.ok_or_else(|| {
             let forms: Vec<String> = NamedLevel::all().map(NamedLevel::form).collect();
             format!("level: {}; allowed: {}", quoted(text), forms.join(", "))
         })
@@ -52,27 +52,27 @@ impl NamedLevel {
         }
         let named = quoted(text);
         Err(if text.starts_with("draid") {
-            format!("levels: {named} says too little or what there is not; draid2:8d:1s is such")
+            format!("levels: {named} is incomplete or not supported; write it as in draid2:8d:1s")
         } else {
-            format!("levels: {named} cannot be chosen; allowed: {}", Level::CHOICES)
+            format!("levels: {named} is not a candidate; allowed: {}", Level::CHOICES)
         })
     }
 
     /// Returns its name: `raid5`, `4+2`, `raid60`.
     pub fn name(self) -> String {
-        self.of_spans(self.in_files.name())
+        self.with_spans(self.in_files.name())
     }
 
     /// Returns its name, with letters in place of counts that can be chosen: `K+M`.
     pub fn form(self) -> String {
         let form = match self.in_files {
             LevelName::Jbod => self.in_files.name(),
-            LevelName::Of(level) => level.form().to_owned(),
+            LevelName::LimitScope(level) => level.form().to_owned(),
         };
-        self.of_spans(form)
+        self.with_spans(form)
     }
 
-    fn of_spans(self, name: String) -> String {
+    fn with_spans(self, name: String) -> String {
         if self.is_spanned { name + "0" } else { name }
     }
 
@@ -80,8 +80,8 @@ impl NamedLevel {
     /// from the number of drives.
     pub fn choice(self) -> Option<Choice> {
         match self.in_files {
-            LevelName::Of(level) if !self.is_spanned => Some(level.rules().choice),
-            LevelName::Of(_) | LevelName::Jbod => None,
+            LevelName::LimitScope(level) if !self.is_spanned => Some(level.rules().choice),
+            LevelName::LimitScope(_) | LevelName::Jbod => None,
         }
     }
 
@@ -112,22 +112,24 @@ impl NamedLevel {
     fn check(self, drives: i64, spans: i64) -> Result<(u64, u64), String> {
         let (name, rules) = (self.name(), self.in_files.level().rules());
         let (Some(counted), Some(dealt)) = (positive(drives), positive(spans)) else {
-            return Err(format!("{name}: {drives} drives in {spans} spans; 1 or more of each"));
+            return Err(format!("{name}: {drives} drives in {spans} spans; 1 or more of each is allowed"));
         };
         let (least, step) = (u64::from(rules.members_min), u64::from(rules.members_step));
         if rules.has_spans {
             if !counted.is_multiple_of(dealt) || counted / dealt < least {
-                return Err(format!("{name}: {drives} drives in {spans} spans; each has as many, {least} or more"));
+                return Err(format!(
+                    "{name}: {drives} drives in {spans} spans; spans have equally many drives, {least} or more"
+                ));
             }
             if self.is_spanned && dealt == 1 {
                 return Err(format!("{name}: 1 span; 2 or more"));
             }
         } else if dealt != 1 {
-            return Err(format!("{name}: {spans} spans; only {} have them", spannable()));
+            return Err(format!("{name}: {spans} spans; only {} have spans", spannable()));
         } else if step > 1 && !counted.is_multiple_of(step) {
-            return Err(format!("{name}: {drives} drives; a multiple of {step}"));
+            return Err(format!("{name}: {drives} drives; a multiple of {step} is allowed"));
         } else if counted < least {
-            return Err(format!("{name}: {drives} drives; {least} or more"));
+            return Err(format!("{name}: {drives} drives; {least} or more are allowed"));
         }
         Ok((counted, dealt))
     }
@@ -160,7 +162,7 @@ mod tests {
             assert_eq!(NamedLevel::parse(&level.name()), Ok(level));
         }
         let raid60 = NamedLevel::parse("raid60").unwrap();
-        assert_eq!((raid60.in_files, raid60.choice()), (LevelName::Of(Level::Raid6), None));
+        assert_eq!((raid60.in_files, raid60.choice()), (LevelName::LimitScope(Level::Raid6), None));
         let error = NamedLevel::parse("raid100").unwrap_err();
         assert_eq!(
             error,
@@ -175,10 +177,13 @@ mod tests {
             assert!(NamedLevel::parse_choice(text).is_ok(), "{text}");
         }
         for text in ["jbod", "raid50", "raid7", "04+2"] {
-            assert!(NamedLevel::parse_choice(text).unwrap_err().contains("cannot be chosen; allowed: raid0"), "{text}");
+            assert!(
+                NamedLevel::parse_choice(text).unwrap_err().contains("is not a candidate; allowed: raid0"),
+                "{text}"
+            );
         }
         for text in ["draid", "draid1:4d", "draid4:4d:1s"] {
-            assert!(NamedLevel::parse_choice(text).unwrap_err().ends_with("draid2:8d:1s is such"), "{text}");
+            assert!(NamedLevel::parse_choice(text).unwrap_err().ends_with("as in draid2:8d:1s"), "{text}");
         }
     }
 
@@ -186,12 +191,12 @@ mod tests {
     fn numbers_that_a_level_cannot_have_are_refused() {
         for (text, drives, spans, expected) in [
             ("raid50", 8, 1, "raid50: 1 span; 2 or more"),
-            ("raid6", 6, 2, "raid6: 6 drives in 2 spans; each has as many, 4 or more"),
-            ("raid10", 8, 2, "raid10: 2 spans; only raid5, raid6, raid50 and raid60 have them"),
-            ("4+2", 8, 1, "4+2: 8 drives; a multiple of 6"),
-            ("raidz2", 2, 1, "raidz2: 2 drives; 3 or more"),
-            ("raid0", 0, 1, "raid0: 0 drives in 1 spans; 1 or more of each"),
-            ("raid5", 3, -1, "raid5: 3 drives in -1 spans; 1 or more of each"),
+            ("raid6", 6, 2, "raid6: 6 drives in 2 spans; spans have equally many drives, 4 or more"),
+            ("raid10", 8, 2, "raid10: 2 spans; only raid5, raid6, raid50 and raid60 have spans"),
+            ("4+2", 8, 1, "4+2: 8 drives; a multiple of 6 is allowed"),
+            ("raidz2", 2, 1, "raidz2: 2 drives; 3 or more are allowed"),
+            ("raid0", 0, 1, "raid0: 0 drives in 1 spans; 1 or more of each is allowed"),
+            ("raid5", 3, -1, "raid5: 3 drives in -1 spans; 1 or more of each is allowed"),
         ] {
             let level = NamedLevel::parse(text).unwrap();
             assert_eq!(level.redundancy(drives, spans), Err(expected.to_owned()));

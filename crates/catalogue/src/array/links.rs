@@ -26,14 +26,14 @@ impl Links {
     /// Returns the links of a list of names: a link, a range, or a table for all of its links.
     pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
         let own: Vec<&str> = self.descriptions.iter().map(|link| link.name.as_str()).collect();
-        let mut found = Vec::new();
+        let mut resolved = Vec::new();
         for name in names {
             match self.tables.iter().find(|(table, _)| table == name) {
-                Some((_, links)) => found.extend(links),
-                None => found.extend(resolver.find(key, "link", &own, name)?),
+                Some((_, links)) => resolved.extend(links),
+                None => resolved.extend(resolver.find(key, "link", &own, name)?),
             }
         }
-        Ok(found)
+        Ok(resolved)
     }
 
     /// Returns the path from a link to the controller.
@@ -111,8 +111,8 @@ impl Resolver<'_> {
         if rate.0 <= 0.0 {
             return Err(self.error(&own("rate"), format!("{rate}; a positive rate is allowed")));
         }
-        let mut time = |given: Option<DurationNs>, field: &str, standard: i64| {
-            let time = self.or(given, &own(field), &rule, DurationNs(standard));
+        let mut time = |stated_time: Option<DurationNs>, field: &str, standard: i64| {
+            let time = self.or(stated_time, &own(field), &rule, DurationNs(standard));
             ns(self, &own(field), time)
         };
         Ok(LinkDescription {
@@ -145,7 +145,7 @@ impl Resolver<'_> {
             return Err(self.error(&format!("{key}.generation"), "this key is missing; 1 to 5 are allowed"));
         }
         if table.overlapped.is_some() && figures.kind != LinkKind::Ata {
-            let message = format!("{name} is never held by a command; only ata kinds have this key");
+            let message = format!("commands never hold {name}; only ata kinds have this key");
             return Err(self.error(&format!("{key}.overlapped"), message));
         }
         Ok(())

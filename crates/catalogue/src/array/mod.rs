@@ -52,7 +52,7 @@ fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     while let Some(base) = file.base.take() {
         let last = layers.documents.last().expect("the file itself is there");
         if layers.documents.len() == BASES_MAX {
-            return Err(last.error("base", format!("{BASES_MAX} files based on each other; fewer are allowed")));
+            return Err(last.error("base", format!("more than {BASES_MAX} levels of base files; fewer are allowed")));
         }
         let below = base_document(last, &base)?;
         let below_file = read(&below)?;

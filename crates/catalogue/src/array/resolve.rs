@@ -83,20 +83,20 @@ impl Changes {
             _ => return Err(wrong(format!("this cannot be changed; allowed: {}", Changes::NAMES.join(", ")))),
         }
         if self.drives.is_some() && self.usable.is_some() {
-            return Err(wrong("drives, usable: only one of them can be given".to_owned()));
+            return Err(wrong("drives, usable: only one of the two is allowed".to_owned()));
         }
         Ok(())
     }
 
     /// Returns the first change that is set, by its name among a run's options.
     pub(crate) fn first(&self) -> Option<&'static str> {
-        let asked = [
+        let set_options = [
             ("drives", self.drives.is_some()),
             ("drive", self.drive.is_some()),
             ("level", self.level.is_some()),
             ("usable", self.usable.is_some()),
         ];
-        asked.into_iter().find_map(|(name, is_asked)| is_asked.then_some(name))
+        set_options.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 }
 
@@ -132,13 +132,13 @@ fn resolve_usable(
     find: &FindDrive,
 ) -> Result<ResolvedArray, InputError> {
     // Each drive is completed only once for all arrays that are tried.
-    let known: RefCell<HashMap<String, ResolvedDevice>> = RefCell::default();
+    let device_cache: RefCell<HashMap<String, ResolvedDevice>> = RefCell::default();
     let find = |name: &str| {
-        if let Some(drive) = known.borrow().get(name) {
+        if let Some(drive) = device_cache.borrow().get(name) {
             return Ok(drive.clone());
         }
         let drive = find(name)?;
-        known.borrow_mut().insert(name.to_owned(), drive.clone());
+        device_cache.borrow_mut().insert(name.to_owned(), drive.clone());
         Ok(drive)
     };
     let (mut count, mut largest, mut refused) = (1, 0, None);
@@ -164,11 +164,11 @@ fn resolve_usable(
     Err(match refused {
         Some((_, error)) if largest == 0 => error,
         Some((count, error)) => {
-            key_error("usable", format!("{usable}: takes {count} drives, which cannot be: {error}"))
+            key_error("usable", format!("{usable}: needs {count} drives, which is not allowed: {error}"))
         }
         None => {
             let most = Bytes(largest);
-            key_error("usable", format!("{usable}: no number of drives exports so much; {most} is the most"))
+            key_error("usable", format!("{usable}: too large for any number of drives; up to {most} is allowed"))
         }
     })
 }
@@ -282,7 +282,7 @@ impl Resolver<'_> {
             DeviceDescription::Disk(disk) => {
                 only(
                     &[("preconditioned", table.preconditioned.is_some())],
-                    "only solid-state drives have this, and it is a disk",
+                    "only solid-state drives have this key, and this drive is a disk",
                 )?;
                 disk.buffer.write_cache = table.write_cache.unwrap_or(disk.buffer.write_cache);
                 disk.buffer.read_ahead = table.read_ahead.unwrap_or(disk.buffer.read_ahead);
@@ -299,7 +299,7 @@ impl Resolver<'_> {
                     ("policy", table.policy.is_some()),
                     ("reordering", table.reordering.is_some()),
                 ];
-                only(&of_disks, "only disks have this, and it is a solid-state drive")?;
+                only(&of_disks, "only disks have this key, and this drive is a solid-state drive")?;
                 if let Some(kind) = table.write_cache {
                     let wrong = |message: &str| self.error(&format!("{key}.write_cache"), message);
                     ssd.buffer.set_write_cache(kind).map_err(wrong)?;
@@ -319,7 +319,7 @@ impl Resolver<'_> {
                     ("reordering", table.reordering.is_some()),
                     ("preconditioned", table.preconditioned.is_some()),
                 ];
-                only(&of_drives, "only drives have this, and it is a volume")?;
+                only(&of_drives, "only drives have this key, and this device is a volume")?;
                 volume.queue_depth = table.queue_depth.unwrap_or(volume.queue_depth);
             }
         }

@@ -32,8 +32,8 @@ impl Parts<'_> {
     /// Returns the drives of a list of names and ranges.
     pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
         let own: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
-        let found: Result<Vec<_>, _> = names.iter().map(|name| resolver.find(key, "drive", &own, name)).collect();
-        Ok(found?.concat())
+        let indices: Result<Vec<_>, _> = names.iter().map(|name| resolver.find(key, "drive", &own, name)).collect();
+        Ok(indices?.concat())
     }
 }
 
@@ -50,9 +50,9 @@ impl Resolver<'_> {
     }
 
     /// Returns the value in the file, else `value`, which is recorded with its rule.
-    pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
-        match given {
-            Some(given) => given,
+    pub(super) fn or<T: Serialize>(&mut self, stated_value: Option<T>, key: &str, rule: &str, value: T) -> T {
+        match stated_value {
+            Some(stated_value) => stated_value,
             None => {
                 self.derived.push(Derived::new(key, &value, rule));
                 value
@@ -61,14 +61,14 @@ impl Resolver<'_> {
     }
 
     /// Returns the size in the file, rounded down to whole units, which is recorded if it differs from the file.
-    pub(super) fn in_units(&mut self, given: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
-        let (stated, unit) = (given?, unit.max(1));
+    pub(super) fn in_units(&mut self, stated_value: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
+        let (stated, unit) = (stated_value?, unit.max(1));
         let whole = Bytes(stated.0 / unit * unit);
         // The check rejects a size below one unit.
         if whole == stated || whole.0 == 0 {
-            return given;
+            return stated_value;
         }
-        self.derived.push(Derived::new(key, &whole, &format!("{stated} of the file, rounded down to whole {what}")));
+        self.derived.push(Derived::new(key, &whole, &format!("{stated} in the file, rounded down to whole {what}")));
         Some(whole)
     }
 
@@ -76,7 +76,7 @@ impl Resolver<'_> {
     pub(super) fn find(&self, key: &str, what: &str, names: &[&str], name: &str) -> Result<Vec<u32>, InputError> {
         let place = |name: &str| match names.iter().position(|&own| own == name) {
             Some(place) => Ok(place as u32),
-            None if names.is_empty() => Err(self.error(key, format!("no {what} {name:?}; the array has none"))),
+            None if names.is_empty() => Err(self.error(key, format!("no {what} {name:?}; this array has none"))),
             None => {
                 let closest = crate::closest(name, names).join(", ");
                 Err(self.error(key, format!("no {what} {name:?}; closest: {closest}")))
@@ -87,7 +87,9 @@ impl Resolver<'_> {
             Some((first, last)) => {
                 let (from, to) = (place(first)?, place(last)?);
                 if from > to {
-                    return Err(self.error(key, format!("{name:?} runs backwards; the lower number comes first")));
+                    return Err(
+                        self.error(key, format!("{name:?} is a descending range; write the lower number first"))
+                    );
                 }
                 Ok((from..=to).collect())
             }

@@ -127,7 +127,7 @@ const ATA: LinkFigures = LinkFigures {
     command_ns: 10_000,
     read_ns: 5_000,
     write_ns: 5_000,
-    source: "B rate of the bursts; D times of registers and interrupt",
+    source: "B burst rate; D times of registers and interrupt",
     ..SCSI
 };
 
@@ -138,7 +138,7 @@ const SATA: LinkFigures = LinkFigures {
     command_ns: 1_000,
     read_ns: 1_000,
     write_ns: 1_000,
-    source: "B 93 % of the line's bytes, what the fastest drives reach; D times of a command",
+    source: "B 93 % of the line rate, reached by the fastest drives; D command times",
     ..SCSI
 };
 
@@ -151,7 +151,7 @@ const SAS: LinkFigures = LinkFigures {
     write_ns: 3_000,
     full_duplex: true,
     has_lanes: true,
-    source: "C 92 % of the line's bytes, what wide ports reach; D times of connections and XFER_RDY",
+    source: "C 92 % of the line rate, reached by wide ports; D times of connections and XFER_RDY",
     ..SCSI
 };
 
@@ -175,7 +175,7 @@ const PCI: LinkFigures = LinkFigures {
     command_ns: 2_000,
     read_ns: 1_000,
     write_ns: 1_000,
-    source: "B burst rate; C 80 % of it; D times of a command",
+    source: "B burst rate; C 80 % of it; D command times",
     ..SCSI
 };
 
@@ -189,7 +189,7 @@ const PCIE: LinkFigures = LinkFigures {
     latency_ns: 500,
     full_duplex: true,
     has_lanes: true,
-    source: "B 256 of 280 bytes of the line's; D times of a command",
+    source: "B 256 of 280 bytes on the line; D command times",
 };
 
 /// 10 GbE carries 1.17 GB/s (B). The latency is that of switch and protocol stacks.
@@ -201,7 +201,7 @@ const ETHERNET: LinkFigures = LinkFigures {
     write_ns: 1_000,
     latency_ns: 50_000,
     full_duplex: true,
-    source: "B payload of 94 % of the line; D delay of switch and protocol stacks",
+    source: "B payload is 94 % of the line rate; D delay of switch and protocol stacks",
     ..SCSI
 };
 
@@ -281,7 +281,7 @@ impl LinkStandard {
                 kind: LinkKind::Mirror,
                 full_duplex: false,
                 has_lanes: false,
-                source: "D times of a command; the rate must be stated",
+                source: "D command times; the rate must be stated",
                 ..PCIE
             },
         }

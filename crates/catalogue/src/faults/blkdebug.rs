@@ -5,7 +5,7 @@
 //! starts in state 1. Most events of QEMU happen within its image formats: a device sees none of them, and they are
 //! rejected by name.
 
-use headstack_sim::faults::{At, Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, Timed, Trigger};
+use headstack_sim::faults::{Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, StrikeTime, Timed, Trigger};
 use headstack_workload::{DurationNs, InputError};
 
 /// Size of a sector in QEMU.
@@ -66,7 +66,7 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
             return Err(error(
                 number,
                 "",
-                "neither a section nor a key; lines such as errno = \"5\" are allowed".to_owned(),
+                "neither a section nor a key; write lines such as errno = \"5\" are allowed".to_owned(),
             ));
         };
         rule.keys.push((number, key, value));
@@ -82,9 +82,9 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
 }
 
 /// An error: the line, the key and the allowed values.
-type Wrong<'t> = (usize, &'t str, String);
+type LineError<'t> = (usize, &'t str, String);
 
-fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
+fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
     let (mut event, mut errno, mut iotype, mut ranges) = (None, Errno::Io, None, Vec::new());
     let mut trigger = Trigger::default();
     for &(line, key, value) in &rule.keys {
@@ -96,7 +96,8 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
             "sector" => {
                 let sector = number(value).map_err(wrong)?;
                 let start_bytes = sector.checked_mul(SECTOR_BYTES);
-                let start_bytes = start_bytes.ok_or_else(|| wrong(format!("{value} lies beyond every device")))?;
+                let start_bytes =
+                    start_bytes.ok_or_else(|| wrong(format!("{value} is above the largest device size")))?;
                 ranges = vec![Stretch::of_bytes(start_bytes, SECTOR_BYTES)];
             }
             "once" => trigger.once = flag(value).map_err(wrong)?,
@@ -110,16 +111,16 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
         }
     }
     let Some(event) = event else { return Err((rule.line, "event", "this key is missing".to_owned())) };
-    trigger.at = event.map(|kind| At::Request(first(kind)));
+    trigger.at = event.map(|kind| StrikeTime::Request(first(kind)));
     if trigger == Trigger::default() {
-        trigger.at = Some(At::Time(DurationNs(0)));
+        trigger.at = Some(StrikeTime::Time(DurationNs(0)));
     }
     let kinds = iotype.map_or_else(all_kinds, |kind| vec![kind]);
     let fault = Fault::Errno { ranges, errno, kinds, time: None, unflushed: None, percent: None };
     Ok(Timed { from: None, until: None, lasts: None, trigger, fault })
 }
 
-fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
+fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
     let (mut event, mut to) = (None, None);
     // It happens each time its event does in its state.
     let mut trigger = Trigger::default();
@@ -134,7 +135,9 @@ fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
     }
     let missing = |key| (rule.line, key, "this key is missing".to_owned());
     let (line, event) = event.ok_or_else(|| missing("event"))?;
-    let Some(kind) = event else { return Err((line, "event", "none never happens; an event is needed".to_owned())) };
+    let Some(kind) = event else {
+        return Err((line, "event", "the event none never occurs; name another event".to_owned()));
+    };
     let to = to.ok_or_else(|| missing("new_state"))?;
     trigger.every = Some(Every(first(kind)));
     Ok(Timed { from: None, until: None, lasts: None, trigger, fault: Fault::SetState { to } })
@@ -162,7 +165,7 @@ fn event_of(event: &str) -> Result<Option<RequestKind>, String> {
         "flush_to_os" | "flush_to_disk" => Ok(Some(RequestKind::Flush)),
         _ => {
             let allowed = "read_aio, write_aio, pwritev, flush_to_os, flush_to_disk, none";
-            Err(format!("{event} happens inside QEMU, where a device sees nothing of it; allowed: {allowed}"))
+            Err(format!("{event} is internal to QEMU and never reaches a device; allowed: {allowed}"))
         }
     }
 }
@@ -173,7 +176,7 @@ fn iotype_of(iotype: &str) -> Result<RequestKind, String> {
         "write" => Ok(RequestKind::Write),
         "discard" => Ok(RequestKind::Trim),
         "flush" => Ok(RequestKind::Flush),
-        _ => Err(format!("{iotype}: a device sees no such request; allowed: read, write, discard, flush")),
+        _ => Err(format!("{iotype} is not a device request; allowed: read, write, discard, flush")),
     }
 }
 
@@ -201,6 +204,6 @@ fn number(value: &str) -> Result<u64, String> {
 
 /// Parses a state; 0 means any.
 fn state(value: &str) -> Result<Option<u32>, String> {
-    let state = u32::try_from(number(value)?).map_err(|_| format!("{value} is too large a state"))?;
+    let state = u32::try_from(number(value)?).map_err(|_| format!("{value} is too large for a state"))?;
     Ok((state > 0).then_some(state))
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use headstack_sim::faults::contents::{Harm, HarmedRequest};
-use headstack_sim::faults::{Counters, Injection, Log, Meeting, Schedule, Timed};
+use headstack_sim::faults::contents::{DamageProof, HarmedRequest};
+use headstack_sim::faults::{Counters, FaultHit, Injection, Log, Schedule, Timed};
 use headstack_sim::power_cut::PowerLoss;
 use serde::Serialize;
 
@@ -36,18 +36,18 @@ fn comment(injection: &Injection, text: &mut String) {
     writeln!(text, "# met by {} requests, of which {} failed", injection.met, injection.failed).expect(infallible);
     let second = injection.last.as_ref().filter(|_| injection.met > 1);
     for (word, meeting) in [("first", injection.first.as_ref()), ("last", second)] {
-        let Some(Meeting { kind, offset_bytes, length_bytes, arrival_ns, completion_ns, deed }) = meeting else {
+        let Some(FaultHit { kind, offset_bytes, length_bytes, arrival_ns, completion_ns, deed }) = meeting else {
             continue;
         };
         let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
-        let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
+        let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, arrived at {arrival_ns} ns, {answered}");
         writeln!(text, "# {word}: {line}: {deed:?}").expect(infallible);
     }
     if injection.stated.is_some() && injection.strikes == 0 {
-        writeln!(text, "# it waits for its request").expect(infallible);
+        writeln!(text, "# waits for its request").expect(infallible);
     }
-    for Harm { at_ns, request, what } in injection.harms.iter().take(HARMS_PRINTED) {
-        let to = request.map_or("what lay there".to_owned(), |HarmedRequest { kind, offset_bytes, length_bytes }| {
+    for DamageProof { at_ns, request, what } in injection.harms.iter().take(HARMS_PRINTED) {
+        let to = request.map_or("the stored data".to_owned(), |HarmedRequest { kind, offset_bytes, length_bytes }| {
             format!("{kind:?} of {length_bytes} B at {offset_bytes}")
         });
         writeln!(text, "# done at {at_ns} ns to {to}: {what:?}").expect(infallible);

@@ -17,7 +17,7 @@ impl PriceTable {
     /// Checks the figure and the form of the date.
     pub(crate) fn check(&self, document: &Document) -> Result<(), InputError> {
         if !(self.usd.is_finite() && self.usd > 0.0) {
-            return Err(document.error("price.usd", format!("{}; above 0 is allowed", self.usd)));
+            return Err(document.error("price.usd", format!("{}; a price above 0 is allowed", self.usd)));
         }
         let parts: Vec<&str> = self.date.split('-').collect();
         let is_number = |part: &str, length, highest| {

@@ -55,7 +55,7 @@ fn six_digits(value: f64) -> f64 {
 /// When no stream has one, or it cannot have so many.
 pub fn scenario_with_clients(scenario: &Scenario, clients: u64) -> Result<Scenario, String> {
     if scenario.with_clients(1) == scenario.with_clients(2) {
-        return Err(format!("no stream of {} has a number of clients that could be set", scenario.name));
+        return Err(format!("no stream of {} has a number of clients to set", scenario.name));
     }
     // Counts that do not fit are rejected with other values out of range.
     let scenario = scenario.with_clients(u32::try_from(clients).unwrap_or(u32::MAX));
@@ -65,7 +65,7 @@ pub fn scenario_with_clients(scenario: &Scenario, clients: u64) -> Result<Scenar
 
 impl Draft {
     pub(super) fn workload(&mut self, option: &str) -> Result<&mut Workload, InputError> {
-        let missing = || key_error(option, "only workloads have this".to_owned());
+        let missing = || key_error(option, "only workloads have this option".to_owned());
         self.workload.as_mut().ok_or_else(missing)
     }
 
@@ -107,7 +107,7 @@ impl Draft {
 
     pub(super) fn set_arrivals(&mut self, text: &str) -> Result<(), InputError> {
         let Arrivals::Open { process, .. } = &mut self.workload("arrivals")?.arrivals else {
-            return Err(key_error("arrivals", "a closed loop has none; give --rate as well".to_owned()));
+            return Err(key_error("arrivals", "a closed loop has no arrival process; add --rate".to_owned()));
         };
         let (kind, lengths) = text.split_once(':').unwrap_or((text, ""));
         *process = match kind {
@@ -132,7 +132,7 @@ impl Draft {
 
     pub(super) fn set_think(&mut self, text: &str) -> Result<(), InputError> {
         let Arrivals::Closed { think, .. } = &mut self.workload("think")?.arrivals else {
-            return Err(key_error("think", "an open loop does not wait; think time needs --depth".to_owned()));
+            return Err(key_error("think", "an open loop has no think time; add --depth for a closed loop".to_owned()));
         };
         let time_ns = |text| positive_ns("think", text, "0s or longer");
         *think = match text.split_once(':') {

@@ -116,11 +116,11 @@ impl Draft {
             Demand::Workload(workload) => (Some(workload), None),
             Demand::Scenario(scenario) => (None, Some(scenario)),
         };
-        Draft { workload, scenario, ..Draft::of_system(system_name, system) }
+        Draft { workload, scenario, ..Draft::for_system(system_name, system) }
     }
 
     /// Returns a run of a system whose load does not matter: a trace is replayed.
-    pub fn of_system(system_name: String, system: SystemDescription) -> Draft {
+    pub fn for_system(system_name: String, system: SystemDescription) -> Draft {
         Draft {
             system_name,
             system: Some(system),

@@ -1,6 +1,6 @@
 //! Converts a [`Draft`] to the specification of a run.
 
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 use headstack_sim::{Model, RunSpec};
 use headstack_workload::InputError;
 
@@ -33,16 +33,16 @@ impl Draft {
 
     /// Returns the parts of the request that the result does not contain, and the run. Must have no
     /// [`fault`](Self::fault).
-    pub fn split(self, labels: Vec<(String, String)>) -> (Asked, RunSpec) {
+    pub fn split(self, labels: Vec<(String, String)>) -> (RunSettings, RunSpec) {
         let span = self.used();
         let Draft { system_name, system, workload, scenario, clients, seed, interval_ns, preload, faults, .. } = self;
         let system = system.expect("it has no fault");
         let capacity_bytes = Some(span.map_or_else(|| system.capacity_bytes(), |span| span.length_bytes));
-        let asked = Asked { labels, clients, capacity_bytes };
+        let settings = RunSettings { labels, clients, capacity_bytes };
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
             (None, scenario) => scenario.expect("it has no fault").into(),
         };
-        (asked, RunSpec { system_name, system, demand, span, seed, interval_ns, preload, faults })
+        (settings, RunSpec { system_name, system, demand, span, seed, interval_ns, preload, faults })
     }
 }

@@ -18,7 +18,7 @@ pub(super) const READ_AHEADS: [ReadAhead; 5] = ReadAhead::ALL;
 
 impl Draft {
     fn system(&mut self, option: &str) -> Result<&mut SystemDescription, InputError> {
-        let missing = || key_error(option, "only simulated systems have this".to_owned());
+        let missing = || key_error(option, "only simulated systems have this option".to_owned());
         self.system.as_mut().ok_or_else(missing)
     }
 
@@ -71,14 +71,14 @@ impl Draft {
         let name = self.system_name.clone();
         match self.system("host")? {
             SystemDescription::Drive(DeviceDescription::Volume(_)) => {
-                Err(key_error("host", format!("{name} is a volume; its latency is that which its host sees")))
+                Err(key_error("host", format!("{name} is a volume; its latency already includes the path to the host")))
             }
             SystemDescription::Drive(device) => {
                 host.carry(device);
                 Ok(())
             }
             SystemDescription::Array(_) => {
-                Err(key_error("host", format!("{name} is an array; it names its host as host.adapter in its file")))
+                Err(key_error("host", format!("{name} is an array; set host.adapter in its file")))
             }
         }
     }
@@ -115,7 +115,7 @@ impl Draft {
     fn is_whole(&self, option: &str) -> Result<(), InputError> {
         match self.span {
             None => Ok(()),
-            Some(_) => Err(key_error(option, format!("{} states a range of its own", self.system_name))),
+            Some(_) => Err(key_error(option, format!("{} already has a range", self.system_name))),
         }
     }
 
@@ -124,7 +124,7 @@ impl Draft {
         let (capacity_bytes, sector_bytes) = match (&self.system, &self.target) {
             (Some(system), _) => (system.capacity_bytes(), system.sector_bytes()),
             (None, Some(target)) => (target.capacity_bytes, target.block_bytes),
-            (None, None) => return Err(key_error("range", "there is nothing to have a part of".to_owned())),
+            (None, None) => return Err(key_error("range", "there is no target to take a range of".to_owned())),
         };
         let span = Span::parse(text, capacity_bytes, sector_bytes).map_err(|error| without_key("", &error))?;
         self.use_part(span, text);
@@ -141,7 +141,7 @@ impl Draft {
         match self.system(option)? {
             SystemDescription::Array(array) => Ok(array),
             SystemDescription::Drive(_) => {
-                Err(key_error(option, format!("{name} is a single drive; only arrays have this")))
+                Err(key_error(option, format!("{name} is a single drive; only arrays have this option")))
             }
         }
     }
@@ -164,7 +164,7 @@ impl Draft {
         for failure in text.split('+') {
             let first = members.first().map_or("d0", |member| &member.name);
             let Some((name, at)) = failure.split_once('@') else {
-                return refused(format!("'{failure}' is no failure; write DRIVE@TIME, such as {first}@10s"));
+                return refused(format!("'{failure}' is not a failure; write DRIVE@TIME, such as {first}@10s"));
             };
             let Some(member) = members.iter().position(|member| member.name == name) else {
                 let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
@@ -173,7 +173,7 @@ impl Draft {
             let at_ns = positive_ns("fail", at, "0s or later")?;
             let what = IncidentKind::MemberFails { member: member as u32 };
             if incidents.iter().any(|incident| incident.what == what) {
-                return refused(format!("{name} fails more than once; once is allowed"));
+                return refused(format!("{name} fails more than once; each drive may fail once"));
             }
             incidents.push(Incident { at_ns, what });
         }

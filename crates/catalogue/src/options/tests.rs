@@ -16,7 +16,7 @@ fn applied(draft: &Draft, chosen: &[(&str, &str)]) -> Result<Draft, String> {
 }
 
 #[test]
-fn options_change_what_they_name_in_whatever_order() {
+fn options_apply_in_any_order() {
     let drive = draft("cheetah-x15-36lp", "random-read-4k");
     let chosen = [
         ("think", "exponential:2ms"),
@@ -36,7 +36,9 @@ fn options_change_what_they_name_in_whatever_order() {
     assert_eq!((workload.warm_up.requests, workload.warm_up.time_ns), (0, 1_000_000_000));
     assert_eq!((run.seed, run.used().unwrap().start_bytes), (7, 10_000_000_000));
     assert_eq!(run.system_name, "cheetah-x15-36lp@10GB..20GB");
-    let Some(SystemDescription::Drive(DeviceDescription::Disk(disk))) = &run.system else { panic!("it is a disk") };
+    let Some(SystemDescription::Drive(DeviceDescription::Disk(disk))) = &run.system else {
+        panic!("this drive is a disk")
+    };
     assert_eq!((disk.queue.depth, disk.queue.ageing_ns), (4, Some(20_000_000)));
     let mut turned = chosen;
     turned.reverse();
@@ -73,7 +75,7 @@ fn write_caches_of_all_drives_are_switched() {
         _ => panic!("it is an SSD"),
     };
     assert_eq!((cache("on"), cache("off")), (Ok(true), Ok(false)));
-    let refused = "write_cache: only disks have this kind; on and off are allowed for SSDs";
+    let refused = "write_cache: only disks have this value; on and off are allowed for SSDs";
     assert_eq!((cache("protected"), cache("appending")), (Err(refused.to_owned()), Err(refused.to_owned())));
 }
 
@@ -88,10 +90,10 @@ fn impossible_values_of_options_are_reported_by_name() {
         ("ageing", "-1ms", "ageing: -1ms is negative; a time or off is allowed"),
         ("fail", "d3@10s", "fail: cheetah-x15-36lp is a single drive; only arrays have this"),
         ("preconditioned", "yes", "preconditioned: cheetah-x15-36lp has no solid-state drive"),
-        ("arrivals", "fixed", "arrivals: a closed loop has none; give --rate as well"),
+        ("arrivals", "fixed", "arrivals: a closed loop has no arrival process; add --rate"),
         ("interval", "10ms", "interval: 10ms is too short; 100ms or longer is allowed"),
         ("rate", "many", "rate: 'many' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
-        ("range", "1TB", "1TB: the range ends beyond the system"),
+        ("range", "1TB", "1TB: the range ends after the system's capacity"),
         ("colour", "red", "colour: unknown option"),
     ] {
         let error = applied(&drive, &[(option, text)]).unwrap_err();
@@ -99,8 +101,8 @@ fn impossible_values_of_options_are_reported_by_name() {
     }
     let array = draft("va-7100", "serverbench");
     for (option, text, expected) in [
-        ("fail", "d3", "fail: 'd3' is no failure; write DRIVE@TIME, such as "),
-        ("fail", "nobody@1s", "fail: no drive 'nobody' in va-7100; there are "),
+        ("fail", "d3", "fail: 'd3' is not a failure; write DRIVE@TIME, such as "),
+        ("fail", "ghost@1s", "fail: no drive 'ghost' in va-7100; there are "),
         ("lun", "nowhere", "lun: 'nowhere' is unknown; allowed: "),
         ("depth", "0", "depth: "),
         ("rate", "5", "rate: only workloads have this"),

@@ -19,7 +19,7 @@ pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
         return None;
     }
     file.media_cache = Some(MediaCacheTable { size: Some(SHINGLED_MEDIA_CACHE), ..MediaCacheTable::default() });
-    Some(Derived::new("media_cache.size", &SHINGLED_MEDIA_CACHE, "as said of the Archive 8 TB (low confidence)"))
+    Some(Derived::new("media_cache.size", &SHINGLED_MEDIA_CACHE, "as reported for the Archive 8 TB (low confidence)"))
 }
 
 impl Resolver<'_> {
@@ -29,13 +29,13 @@ impl Resolver<'_> {
             return Ok(None);
         };
         let Some(size) = table.size else {
-            return self.missing("flash_cache.size", "give how much it holds, such as \"16GB\"");
+            return self.missing("flash_cache.size", "set its capacity, such as \"16GB\"");
         };
-        let rule = "as such flash was seen to work (constants.rs)";
+        let rule = "as measured for flash of this kind (constants.rs)";
         let block = self.given_or(table.block, "flash_cache.block", rule, |_| Ok(Bytes(FLASH_BLOCK_BYTES)))?;
         let ns_per_byte = match (table.rate, table.ns_per_byte) {
             (Some(_), Some(_)) => {
-                return Err(self.document.error("flash_cache.ns_per_byte", "not allowed beside flash_cache.rate"));
+                return Err(self.document.error("flash_cache.ns_per_byte", "not allowed with flash_cache.rate"));
             }
             (None, Some(ns_per_byte)) => ns_per_byte,
             (rate, None) => 1e9 / self.given_or(rate, "flash_cache.rate", rule, |_| Ok(Rate(FLASH_BYTES_PER_S)))?.0,
@@ -64,13 +64,13 @@ impl Resolver<'_> {
             return Ok(None);
         };
         let Some(size) = table.size else {
-            return self.missing("media_cache.size", "give how much it holds, such as \"4GiB\"");
+            return self.missing("media_cache.size", "set its capacity, such as \"4GiB\"");
         };
         let rule = "usual (low confidence)";
         let sector = u64::from(sector_bytes);
         let whole = Bytes(size.0 / sector * sector);
         if whole != size {
-            self.record("media_cache.size", whole, &format!("{size} of the file, rounded down to whole sectors"));
+            self.record("media_cache.size", whole, &format!("{size} in the file, rounded down to whole sectors"));
         }
         let size = whole;
         let extents_rule = "one for each 4 KiB of the cache (low confidence)";
@@ -94,9 +94,9 @@ impl Resolver<'_> {
         }))
     }
 
-    fn sequential(&mut self, given: Option<Bytes>, key: &str) -> Result<u64, InputError> {
-        let rule = "runs that the caches of drives leave out (low confidence)";
-        Ok(self.given_or(given, key, rule, |_| Ok(Bytes(SEQUENTIAL_BYTES)))?.0)
+    fn sequential(&mut self, stated_bytes: Option<Bytes>, key: &str) -> Result<u64, InputError> {
+        let rule = "sequential runs that bypass the cache (low confidence)";
+        Ok(self.given_or(stated_bytes, key, rule, |_| Ok(Bytes(SEQUENTIAL_BYTES)))?.0)
     }
 
     /// Returns the bands of a shingled drive.

@@ -27,7 +27,7 @@ pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputErr
         ("interface.write_ns_per_byte", interface.write_ns_per_byte),
     ];
     match exact.iter().find(|(_, time)| time.is_some()) {
-        Some((key, _)) if interface.rate.is_some() => check.fail(key, "not allowed beside interface.rate"),
+        Some((key, _)) if interface.rate.is_some() => check.fail(key, "not allowed with interface.rate"),
         _ => Ok(()),
     }
 }
@@ -69,7 +69,7 @@ impl Check<'_> {
         let smaller = |logical: Bytes, physical: Bytes| physical < logical;
         let block = capacity.logical_block.unwrap_or(Bytes(512));
         if capacity.physical_sector.is_some_and(|sector| smaller(block, sector)) {
-            return self.fail("capacity.physical_sector", "it is smaller than a logical block");
+            return self.fail("capacity.physical_sector", "smaller than a logical block");
         }
         let counts = [
             ("capacity.logical_blocks", capacity.logical_blocks.map(|blocks| blocks == 0)),
@@ -120,7 +120,7 @@ impl Check<'_> {
         for (outer_key, outer, inner_key, inner) in pairs {
             for (key, value) in [(outer_key, outer), (inner_key, inner)] {
                 if value == Some(0.0) {
-                    return self.fail(key, "0; more is allowed");
+                    return self.fail(key, "0; a value above 0 is allowed");
                 }
             }
             if let (Some(outer), Some(inner)) = (outer, inner)
@@ -197,7 +197,7 @@ impl Check<'_> {
             }
         }
         if power.active_w.zip(power.idle_w).is_some_and(|(active_w, idle_w)| active_w < idle_w) {
-            return self.fail("power.active_w", "less than power.idle_w");
+            return self.fail("power.active_w", "less than power.idle_w; power.idle_w or more is allowed");
         }
         match file.geometry.media_diameter_mm {
             Some(mm) if !(10.0..=1000.0).contains(&mm) => {
@@ -226,9 +226,10 @@ impl Check<'_> {
             ("seek.three_parameter", seek.three_parameter.is_some()),
             ("seek.constant", seek.constant.is_some()),
         ];
-        let given: Vec<&str> = curves.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
-        if let [first, second, ..] = given[..] {
-            return self.fail(second, format!("{first} is given too; one curve is allowed"));
+        let stated_curves: Vec<&str> =
+            curves.iter().filter(|(_, stated_curves)| *stated_curves).map(|(key, _)| *key).collect();
+        if let [first, second, ..] = stated_curves[..] {
+            return self.fail(second, format!("{first} is also given; one curve is allowed"));
         }
         for (index, (_, time)) in seek.points.iter().flatten().enumerate() {
             self.not_negative(&format!("seek.points[{index}]"), Some(*time))?;

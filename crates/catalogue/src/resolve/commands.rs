@@ -49,7 +49,7 @@ impl Resolver<'_> {
             InterfaceKind::Sas | InterfaceKind::Fc => (SERIAL_SCSI_HOST_TAGS, "usual host adapter (medium confidence)"),
         };
         let (elevator, elevator_rule) = match (table.host.and_then(HostProfile::elevator), kind) {
-            (Some(elevator), _) => (elevator, "that of the host"),
+            (Some(elevator), _) => (elevator, "set by the host"),
             (None, InterfaceKind::Ata) => (Policy::CLook, "the operating system sorts what the drive cannot queue"),
             (None, InterfaceKind::Scsi | InterfaceKind::Sata | InterfaceKind::Sas | InterfaceKind::Fc) => {
                 (Policy::Fcfs, "the host leaves the order to the drive")
@@ -125,11 +125,11 @@ impl Resolver<'_> {
             self.given_or(table.dirty_sectors_max, "buffer.dirty_sectors_max", "half the buffer", |resolver| {
                 by_size(resolver, 2)
             })?;
-        let cache_rule = "on as shipped, but off in SAS and Fibre Channel drives";
+        let cache_rule = "shipped on, but off in SAS and Fibre Channel drives";
         let write_cache = self.given_or(table.write_cache, "buffer.write_cache", cache_rule, |_| {
             Ok(if !matches!(kind, InterfaceKind::Sas | InterfaceKind::Fc) { WriteCache::On } else { WriteCache::Off })
         })?;
-        let extents_rule = "three in drives before 2005 (as in the Cheetah 9LP), more since";
+        let extents_rule = "three in drives before 2005 (as in the Cheetah 9LP), more in later ones";
         let dirty_extents_max =
             self.given_or(table.dirty_extents_max, "buffer.dirty_extents_max", extents_rule, |resolver| {
                 Ok(if resolver.year()? < MODERN_SINCE { EARLY_DIRTY_EXTENTS } else { MODERN_DIRTY_EXTENTS })
@@ -157,7 +157,7 @@ impl Resolver<'_> {
             keep_passing_sectors: self.given_or(
                 table.keep_passing_sectors,
                 "buffer.keep_passing_sectors",
-                "where reads start on arrival",
+                "if reads start on arrival",
                 |_| Ok(on_arrival),
             )?,
             read_hits_on_arriving: self.given_or(
@@ -195,10 +195,7 @@ impl Resolver<'_> {
             None if table.read_miss.is_none() || table.write_miss.is_none() => {
                 let (overhead, rule) = match self.file.year {
                     Some(2009..) => (COMMAND_OVERHEAD_SINCE_2009, "as Seagate's manuals of 2009 and 2010 state"),
-                    _ => (
-                        COMMAND_OVERHEAD,
-                        "where the sheet states none, as fitted to the Cheetah X15-36LP (S0.37, S0.39, S0.41)",
-                    ),
+                    _ => (COMMAND_OVERHEAD, "fitted to the Cheetah X15-36LP (S0.37, S0.39, S0.41)"),
                 };
                 self.record("overheads.command", overhead, rule)
             }
@@ -208,7 +205,7 @@ impl Resolver<'_> {
             self.record(
                 "overheads.read_hit, write_hit",
                 HIT_OVERHEAD.min(table.command.unwrap_or(HIT_OVERHEAD)),
-                "as extracted from three drives",
+                "as measured on three drives",
             )
         } else {
             DurationNs::default()

@@ -40,7 +40,7 @@ impl Extents {
         self.outer + (self.inner - self.outer) * inwards
     }
 
-    fn held(&self, rings: &[Ring]) -> u64 {
+    fn capacity_of(&self, rings: &[Ring]) -> u64 {
         rings
             .iter()
             .map(|ring| u64::from(self.heads) * u64::from(ring.cylinders) * u64::from(ring.sectors_per_track))
@@ -64,7 +64,7 @@ impl Extents {
         let mean = (self.outer + self.inner) / 2.0;
         let cylinders = (self.sectors as f64 / (f64::from(self.heads) * mean)).ceil() as u32;
         let mut rings = self.rings(cylinders.max(self.zones), 1.0);
-        let outer = self.held(&rings[..rings.len() - 1]);
+        let outer = self.capacity_of(&rings[..rings.len() - 1]);
         if let Some(last) = rings.last_mut() {
             let per_cylinder = u64::from(self.heads) * u64::from(last.sectors_per_track);
             last.cylinders = (self.sectors.saturating_sub(outer).div_ceil(per_cylinder) as u32).max(1);
@@ -79,10 +79,10 @@ impl Extents {
         let (mut low, mut high) = (0.0, 2.0 * (exact + 1.0) / self.inner);
         for _ in 0..64 {
             let middle = (low + high) / 2.0;
-            if self.held(&self.rings(cylinders, middle)) < self.sectors { low = middle } else { high = middle }
+            if self.capacity_of(&self.rings(cylinders, middle)) < self.sectors { low = middle } else { high = middle }
         }
         let mut rings = self.rings(cylinders, high);
-        let slack = self.held(&rings) - self.sectors;
+        let slack = self.capacity_of(&rings) - self.sectors;
         let middle = rings.len() / 2;
         if middle > 0 {
             let (outer, inner) = (rings[middle - 1], rings[middle]);
@@ -371,10 +371,10 @@ mod tests {
             let sectors = (f64::from(heads) * f64::from(cylinders) * mean) as u64;
             let extents = Extents { sectors, heads, outer: inner * ratio, inner, zones };
             let rings = if by_cylinders { extents.by_cylinders(cylinders) } else { extents.by_rate() };
-            prop_assert!(extents.held(&rings) >= sectors);
+            prop_assert!(extents.capacity_of(&rings) >= sectors);
             prop_assert!(rings.windows(2).all(|pair| pair[0].sectors_per_track >= pair[1].sectors_per_track));
             let total: u64 = rings.iter().map(|ring| u64::from(ring.cylinders)).sum();
-            let slack = extents.held(&rings) - sectors;
+            let slack = extents.capacity_of(&rings) - sectors;
             if by_cylinders {
                 prop_assert_eq!(total, u64::from(cylinders));
                 // At most half a sector per track, if the zones' rounding steps coincide.

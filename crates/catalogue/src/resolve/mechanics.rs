@@ -66,15 +66,15 @@ impl Resolver<'_> {
         let head_switch = self.given_or(
             sheet.head_switch,
             "seek.head_switch",
-            "as a seek to the next cylinder: the arm finds the track anew on each surface",
+            "as a seek to the next cylinder: the arm searches for the track on each surface",
             |_| Ok(single_cylinder),
         )?;
         let difference = |write: Option<DurationNs>, read: Option<DurationNs>| Some(DurationNs(write?.0 - read?.0));
         let by_average = difference(sheet.write_average, sheet.read_average);
         let by_step = difference(sheet.write_track_to_track, sheet.read_track_to_track);
         let rule = match (by_average, by_step) {
-            (Some(_), _) => "write average less read average",
-            (None, Some(_)) => "write track-to-track less read track-to-track",
+            (Some(_), _) => "write average minus read average",
+            (None, Some(_)) => "write track-to-track minus read track-to-track",
             (None, None) => "usual (0.3 to 0.9 ms in data sheets)",
         };
         let settle = by_average.or(by_step).unwrap_or(WRITE_SETTLE);

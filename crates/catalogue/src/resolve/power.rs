@@ -62,11 +62,11 @@ impl Resolver<'_> {
         let idle_w = electronics_w + spindle_w;
         let to_anchor = idle_w / POWER_ANCHOR.idle_w;
         let active_over_idle_w = table.active_w.map_or(ACTIVE_OVER_IDLE_W, |active_w| (active_w - idle_w).max(0.0));
-        let stated = if table.active_w.is_some() { "active less idle" } else { "usual active less idle" };
+        let stated = if table.active_w.is_some() { "active minus idle" } else { "usual active minus idle" };
         let seek_w = self.given_or(
             table.seek_w,
             "power.seek_w",
-            &format!("{stated} over the arm's share of random reads"),
+            &format!("{stated} divided by the arm's share of random reads"),
             |resolver| Ok(round(active_over_idle_w / arm_share(drive, resolver.file.seek.read_average).unwrap_or(1.0))),
         )?;
         let transfer_w =
@@ -100,13 +100,13 @@ impl Resolver<'_> {
     /// Returns spin-down and spin-up.
     fn spin_changes(&mut self, table: &PowerTable, to_anchor: f64) -> Result<(SpinChange, SpinChange), InputError> {
         let anchor = &POWER_ANCHOR;
-        let mut energy = |given: Option<f64>, key: &str, joules: f64| {
-            self.given_or(given, key, AS_ANCHOR, |_| Ok(round(to_anchor * joules)))
+        let mut energy = |stated_value: Option<f64>, key: &str, joules: f64| {
+            self.given_or(stated_value, key, AS_ANCHOR, |_| Ok(round(to_anchor * joules)))
         };
         let down_joules = energy(table.spin_down_j, "power.spin_down_j", anchor.spin_down_j)?;
         let up_joules = energy(table.spin_up_j, "power.spin_up_j", anchor.spin_up_j)?;
-        let mut time = |given: Option<DurationNs>, key: &str, usual: DurationNs| {
-            self.given_or(given, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
+        let mut time = |stated_value: Option<DurationNs>, key: &str, usual: DurationNs| {
+            self.given_or(stated_value, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
         };
         let down_ns = time(table.spin_down, "power.spin_down", anchor.spin_down)?;
         let up_ns = time(table.spin_up, "power.spin_up", anchor.spin_up)?;
@@ -127,7 +127,7 @@ impl Resolver<'_> {
             }
         };
         let (rule, rest_w) = match table.idle_w {
-            Some(idle_w) => ("idle less spindle", (idle_w - spindle_w).max(0.0)),
+            Some(idle_w) => ("idle minus spindle", (idle_w - spindle_w).max(0.0)),
             None => ("usual", ELECTRONICS_W),
         };
         let electronics_w = self.given_or(table.electronics_w, "power.electronics_w", rule, |_| Ok(round(rest_w)))?;

@@ -78,8 +78,7 @@ impl Resolver<'_> {
             return Ok(curve.clone());
         }
         let Some(average) = self.file.seek.read_average else {
-            let why =
-                "give the mean read seek of the sheet, or a curve: points, two_piece, three_parameter or constant";
+            let why = "set the mean read seek time of the data sheet, or a curve: points, two_piece, three_parameter or constant";
             return self.missing("seek.read_average", why);
         };
         let sheet = Sheet {
@@ -108,7 +107,7 @@ impl Resolver<'_> {
         if matches!(curve, Curve::Measured(_)) {
             rule += match Class::of(motion.rpm) {
                 Class::Fast if self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) => {
-                    "; drives of 10,000 rpm and more keep it: chosen to match the OLTP results of an array of 2016 (S0.97, S0.102)"
+                    "; also for drives of 10,000 rpm and more: fitted to the OLTP results of an array of 2016 (S0.97, S0.102)"
                 }
                 Class::Usual | Class::Slow => {
                     "; slower drives keep it until 2007: chosen to match the results of an ATA drive of 2001 \
@@ -123,9 +122,9 @@ impl Resolver<'_> {
 }
 
 /// Geometries that are remembered: more than the kinds of drives in an array.
-const REMEMBERED: usize = 16;
+const CACHE_ENTRIES: usize = 16;
 
-static KNOWN: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
+static STROKES_CACHE: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
 
 /// Zones, which determine the distances.
 #[derive(PartialEq)]
@@ -154,8 +153,8 @@ impl Strokes {
             heads: geometry.heads,
             zones: geometry.zones.iter().map(zone).collect(),
         };
-        let known = || KNOWN.lock().expect("nothing panics that holds it");
-        if let Some(strokes) = known().iter().find(|strokes| strokes.zones == zones) {
+        let strokes_cache = || STROKES_CACHE.lock().expect("nothing panics that holds it");
+        if let Some(strokes) = strokes_cache().iter().find(|strokes| strokes.zones == zones) {
             return Arc::clone(strokes);
         }
         let strokes = Arc::new(Strokes {
@@ -164,11 +163,11 @@ impl Strokes {
             means: Default::default(),
             zones,
         });
-        let mut known = known();
-        if known.len() == REMEMBERED {
-            known.remove(0);
+        let mut strokes_cache = strokes_cache();
+        if strokes_cache.len() == CACHE_ENTRIES {
+            strokes_cache.remove(0);
         }
-        known.push(Arc::clone(&strokes));
+        strokes_cache.push(Arc::clone(&strokes));
         strokes
     }
 

@@ -50,9 +50,9 @@ pub(super) struct Solved {
 }
 
 /// Files that are remembered with their solutions: a sweep resolves the same drive repeatedly.
-const REMEMBERED: usize = 64;
+const CACHE_ENTRIES: usize = 64;
 
-static KNOWN: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
+static SOLUTIONS_CACHE: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
 
 /// Fills in missing values of a file so that the drive meets the figures that the file states.
 pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, InputError> {
@@ -60,8 +60,8 @@ pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, Inp
     if file.stated.random_read.is_none() && file.stated.random_write.is_none() {
         return Ok(solved);
     }
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, solved)) = known().iter().find(|(other, _)| other == file) {
+    let solutions_cache = || SOLUTIONS_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, solved)) = solutions_cache().iter().find(|(other, _)| other == file) {
         return Ok(solved.clone());
     }
     check(document, file)?;
@@ -72,11 +72,11 @@ pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, Inp
     if let Some(stated) = file.stated.random_write {
         solver.writes(stated)?;
     }
-    let mut known = known();
-    if known.len() == REMEMBERED {
-        known.remove(0);
+    let mut solutions_cache = solutions_cache();
+    if solutions_cache.len() == CACHE_ENTRIES {
+        solutions_cache.remove(0);
     }
-    known.push((file.clone(), solved.clone()));
+    solutions_cache.push((file.clone(), solved.clone()));
     Ok(solved)
 }
 
@@ -119,7 +119,7 @@ impl Solver<'_> {
             let (ms, rate) = self.search(stated, SEEKS_MS, USUAL_SEEKS_MS, trial)?;
             let average = in_tenths_of_us(ms);
             self.solved.file.seek.read_average = Some(average);
-            self.record("seek.read_average", &average, "I what stated.random_read leaves for it");
+            self.record("seek.read_average", &average, "I remainder of stated.random_read");
             rate
         } else {
             let rate = self.rate(stated, 100.0)?;
@@ -132,7 +132,7 @@ impl Solver<'_> {
                 let (committed, rate) = self.search(stated, (0.0, most), (0.0, most / 4.0), set)?;
                 let committed = in_hundredths(committed);
                 self.solved.file.queue.committed = Some(committed);
-                self.record("queue.committed", &committed, "I what stated.random_read leaves of the choice");
+                self.record("queue.committed", &committed, "I remaining choice that matches stated.random_read");
                 rate
             }
         };
@@ -164,11 +164,11 @@ impl Solver<'_> {
             };
             if buffer.write_cache.is_none() {
                 self.solved.file.buffer.write_cache = Some(cache);
-                self.record("buffer.write_cache", &cache, "I what stated.random_write needs");
+                self.record("buffer.write_cache", &cache, "I needed to reach stated.random_write");
             }
             let (extents, reached) = self.search_extents(rate)?;
             self.solved.file.buffer.dirty_extents_max = Some(extents);
-            self.record("buffer.dirty_extents_max", &extents, "I what stated.random_write needs to choose from");
+            self.record("buffer.dirty_extents_max", &extents, "I queue needed to reach stated.random_write");
             self.compare("stated.random_write", rate, reached);
         } else {
             let reached = self.rate(rate, 0.0)?;
@@ -181,7 +181,7 @@ impl Solver<'_> {
     fn compare(&mut self, key: &str, stated: StatedRate, rate: f64) {
         if (rate / stated.iops - 1.0).abs() > CONTRADICTION {
             let reached = format!("{rate:.0} a second");
-            self.record(key, &reached, "contradicts what is stated: the model with the other figures does this");
+            self.record(key, &reached, "contradicts the other stated figures: with them the model yields this");
         }
     }
 

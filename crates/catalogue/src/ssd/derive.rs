@@ -69,20 +69,19 @@ impl Resolver<'_> {
         if let (Some(read), Some(rate)) = (stated.random_read, stated.sequential_read)
             && read.iops * read.bytes() as f64 > (1.0 + CONTRADICTION) * rate.0
         {
-            return self
-                .fail("stated.random_read", format!("these are more bytes than stated.sequential_read, {rate}"));
+            return self.fail("stated.random_read", format!("higher throughput than stated.sequential_read, {rate}"));
         }
         if let (Some(after), Some(write)) = (stated.after_slc, stated.sequential_write)
             && after.0 > write.0
         {
-            return self.fail("stated.after_slc", format!("{after}; no more than stated.sequential_write is allowed"));
+            return self.fail("stated.after_slc", format!("{after}; up to stated.sequential_write is allowed"));
         }
         Ok(())
     }
 
     /// Records that the drive cannot meet a stated figure.
     fn contradicts(&mut self, key: &str, reached: &impl serde::Serialize, why: &str) {
-        self.derived.push(Derived::new(key, reached, &format!("contradicts what is stated: {why}")));
+        self.derived.push(Derived::new(key, reached, &format!("contradicts the other stated figures: {why}")));
     }
 
     fn has_slc_cache(&self) -> bool {
@@ -106,12 +105,12 @@ impl Resolver<'_> {
             return Ok(None);
         }
         let (table, stated) = (&self.file.slc_cache, &self.file.stated);
-        let static_size = self.or(table.static_size, "slc_cache.static", "none is stated", Bytes(0));
+        let static_size = self.or(table.static_size, "slc_cache.static", "not stated", Bytes(0));
         let rest = Bytes(stated.slc_cache.map_or(0, |all| all.0.saturating_sub(static_size.0)));
-        let rule = "I stated.slc_cache less what is set aside";
+        let rule = "I stated.slc_cache minus the static part";
         let dynamic_size = self.or(table.dynamic_size, "slc_cache.dynamic", rule, rest);
-        let bits = self.or(table.bits_per_cell, "slc_cache.bits_per_cell", "as its cells", figures.bits);
-        let usual = "C usual of flash run with one bit a cell";
+        let bits = self.or(table.bits_per_cell, "slc_cache.bits_per_cell", "as in its cells", figures.bits);
+        let usual = "C usual for flash in one-bit (SLC) mode";
         let (read, rule) = self.usual_sense(flash, channel_ns_per_byte, (SLC_MODE_READ, usual));
         let read_ns = self.time(table.read, "slc_cache.read", rule, read)?;
         let mut program = (SLC_MODE_PROGRAM, usual.to_owned());
@@ -121,7 +120,7 @@ impl Resolver<'_> {
             if needed < program.0.0 as f64 {
                 program = (
                     DurationNs((needed as i64).max(SLC_PROGRAM_LEAST.0)),
-                    "I what stated.sequential_write needs".to_owned(),
+                    "I needed to reach stated.sequential_write".to_owned(),
                 );
             }
         }
@@ -158,7 +157,7 @@ impl Resolver<'_> {
         if needed >= usual.0.0 as f64 {
             return usual;
         }
-        (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I what stated.random_read needs")
+        (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I needed to reach stated.random_read")
     }
 
     /// Returns the generation's rate of a channel, or the one that sequential reads and writes require.
@@ -167,7 +166,7 @@ impl Resolver<'_> {
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten();
         let needed = most.map(|rate| rate.0).fold(0.0, f64::max) / (PIPELINE * f64::from(flash.channels.max(1)));
         if needed > figures.channel_rate.0 {
-            (Rate(needed.round()), "I what the stated sequential rates need")
+            (Rate(needed.round()), "I needed to reach the stated sequential rates")
         } else {
             (figures.channel_rate, figures.source)
         }
@@ -194,7 +193,7 @@ impl Resolver<'_> {
         };
         let slowest_ns = (row_ns(most) - load_ns) as i64;
         if slowest_ns > usual.0.0 {
-            usual = (DurationNs(slowest_ns), "C controller and power keep no more dies busy".to_owned());
+            usual = (DurationNs(slowest_ns), "C limit of controller and power on busy dies".to_owned());
         }
         let (rate, key, copies) = match (slc, self.file.stated.after_slc, self.file.stated.sequential_write) {
             (Some(slc), Some(rate), _) => {
@@ -216,7 +215,7 @@ impl Resolver<'_> {
             return usual;
         }
         let bounded = program_ns.clamp(PROGRAM_FASTEST * usual_ns, PROGRAM_SLOWEST * usual_ns);
-        (DurationNs(bounded as i64), format!("I what {key} leaves"))
+        (DurationNs(bounded as i64), format!("I remainder of {key}"))
     }
 
     /// Fits the over-provisioning, then the program time, to the stated steady random writes.
@@ -228,14 +227,15 @@ impl Resolver<'_> {
         collection: Collection,
     ) -> Result<Steady, InputError> {
         let table = &self.file.flash;
-        let given = [
+        let stated_keys = [
             ("flash.raw", table.raw.is_some()),
             ("flash.over_provisioning", table.over_provisioning.is_some()),
             ("flash.blocks_per_plane", table.blocks_per_plane.is_some()),
         ];
-        let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
-        if let [first, second, ..] = given[..] {
-            return self.fail(second, format!("not allowed beside {first}"));
+        let stated_keys: Vec<&str> =
+            stated_keys.iter().filter(|(_, stated_keys)| *stated_keys).map(|(key, _)| *key).collect();
+        if let [first, second, ..] = stated_keys[..] {
+            return self.fail(second, format!("not allowed with {first}"));
         }
         if let Some(share) = table.over_provisioning
             && !(share > 0.0 && share <= 100.0)
@@ -265,7 +265,7 @@ impl Resolver<'_> {
         let mut share = (stated_share.unwrap_or(usual), rule);
         if let (Some(writes), None) = (writes, stated_share) {
             share =
-                (solve_rising(least, most, writes.iops, |share| model.at(share)), "I what stated.random_write leaves");
+                (solve_rising(least, most, writes.iops, |share| model.at(share)), "I remainder of stated.random_write");
         }
         if stated_share.is_none() {
             self.or(None, "flash.over_provisioning", share.1, (share.0 * 1e4).round() / 1e4);
@@ -293,7 +293,7 @@ impl Resolver<'_> {
         let program_ns = -solve_rising(-high, -low, writes.iops, |ns| model.per_second(amplification, -ns));
         timing.program_ns = program_ns as u64;
         self.derived.retain(|derived| derived.key != "flash.program");
-        let rule = "I what stated.random_write leaves";
+        let rule = "I remainder of stated.random_write";
         self.or(None, "flash.program", rule, DurationNs(program_ns as i64));
     }
 
@@ -323,15 +323,15 @@ impl Resolver<'_> {
         );
         let command_ns = self.solve_command(interface, timing, slc, read_ns_per_byte, nvme)?;
         let (usual, rule) = if nvme {
-            (SSD_WRITE_COMMAND_NVME, "C what sheets leave beside the link")
+            (SSD_WRITE_COMMAND_NVME, "C typical remainder of data sheets besides the link")
         } else {
-            (SSD_WRITE_COMMAND_SERIAL, "C what sheets leave beside the link")
+            (SSD_WRITE_COMMAND_SERIAL, "C typical remainder of data sheets besides the link")
         };
         let link_ns = 4096.0 * interface.write_ns_per_byte.max(write_ns_per_byte);
         let (usual, rule) = match self.file.stated.write_latency {
             Some(stated) => {
                 let left_ns = (stated.0 as f64 - link_ns).max(1000.0);
-                (DurationNs(left_ns as i64), "I what stated.write_latency leaves")
+                (DurationNs(left_ns as i64), "I remainder of stated.write_latency")
             }
             None => (usual, rule),
         };
@@ -340,16 +340,16 @@ impl Resolver<'_> {
         let command_interval_ns = self.time(table.command_interval, "controller.command_interval", rule, interval)?;
         self.check_reads(flash, timing, slc, command_interval_ns);
         let (interval, rule) = match (self.stated_writes(WriteState::Burst), self.stated_writes(WriteState::Steady)) {
-            (Some(writes), _) => (1e9 / writes.iops, "I one over stated.random_write"),
+            (Some(writes), _) => (1e9 / writes.iops, "I inverse of stated.random_write"),
             (None, Some(writes)) if steady.per_second > 1.05 * writes.iops => {
-                (1e9 / writes.iops, "I one over stated.random_write, which the flash does not bound")
+                (1e9 / writes.iops, "I inverse of stated.random_write, since flash is not the limit")
             }
             (None, _) => (command_interval_ns as f64, "as command_interval"),
         };
         if let Some(writes) = self.stated_writes(WriteState::Steady)
             && steady.per_second < (1.0 - CONTRADICTION) * writes.iops
         {
-            let why = "the flash that the other figures leave does not write as much";
+            let why = "the flash derived from the other figures does not write that fast";
             self.contradicts("stated.random_write", &steady.per_second.round(), why);
         }
         let usual = DurationNs(interval.round() as i64);
@@ -378,13 +378,13 @@ impl Resolver<'_> {
             (table.write_rate, table.write_ns_per_byte, "controller.write_rate", stated.sequential_write)
         };
         match (rate, time, sequential) {
-            (Some(_), Some(_), _) => self.fail(key, "not allowed beside the time of a byte"),
+            (Some(_), Some(_), _) => self.fail(key, "not allowed with the time of a byte"),
             (Some(rate), None, _) => Ok((0.0, (Some(self.ns_per_byte(rate, key)?), ""))),
             (None, _, Some(rate)) if 1e9 / rate.0 < link_ns_per_byte / 1.06 => {
                 let key = if reads { "stated.sequential_read" } else { "stated.sequential_write" };
                 self.fail(key, format!("{rate}; the interface carries {:.0} MB/s", 1e3 / link_ns_per_byte))
             }
-            (None, _, Some(rate)) => Ok((1e9 / rate.0, (None, "I one over the stated sequential rate"))),
+            (None, _, Some(rate)) => Ok((1e9 / rate.0, (None, "I inverse of the stated sequential rate"))),
             (None, _, None) => Ok((link_ns_per_byte / SSD_CONTROLLER_SHARE, (None, "C a share of the link"))),
         }
     }
@@ -400,15 +400,15 @@ impl Resolver<'_> {
     ) -> Result<u64, InputError> {
         let table = &self.file.controller;
         let (mut usual, mut rule) = if nvme {
-            (SSD_COMMAND_NVME, "C usual of NVMe")
+            (SSD_COMMAND_NVME, "C usual for NVMe")
         } else {
-            (SSD_COMMAND_SERIAL, "I what sheets leave beside the flash")
+            (SSD_COMMAND_SERIAL, "I typical remainder of data sheets besides the flash")
         };
         let way_ns = 4096.0 * (timing.channel_ns_per_byte + interface.read_ns_per_byte.max(controller_ns_per_byte));
         if let Some(stated) = self.file.stated.read_latency {
             let sense_ns = slc.map_or(timing.read_ns, |slc| slc.read_ns) as f64;
             let left_ns = stated.0 as f64 - way_ns - sense_ns;
-            rule = "I what stated.read_latency leaves";
+            rule = "I remainder of stated.read_latency";
             usual = DurationNs(left_ns.max(SSD_COMMAND_LEAST.0 as f64) as i64);
             if left_ns < SSD_COMMAND_LEAST.0 as f64 && slc.is_none() && self.file.flash.read.is_none() {
                 let command_ns = table.command.unwrap_or(SSD_COMMAND_LEAST).0 as f64;
@@ -424,7 +424,7 @@ impl Resolver<'_> {
     fn usual_interval(&self, nvme: bool) -> (DurationNs, &'static str) {
         let stated = &self.file.stated;
         if let Some(read) = stated.random_read {
-            return (DurationNs((1e9 / read.iops).round() as i64), "I one over stated.random_read");
+            return (DurationNs((1e9 / read.iops).round() as i64), "I inverse of stated.random_read");
         }
         let usual = match self.file.interface.kind {
             Some(SsdInterfaceKind::Sas) => SSD_SAS_IOPS,
@@ -435,7 +435,7 @@ impl Resolver<'_> {
             _ => SSD_SERIAL_ATA_IOPS,
         };
         let bytes = stated.sequential_read.map_or(f64::INFINITY, |rate| rate.0 / 4096.0);
-        (DurationNs((1e9 / usual.min(bytes)).round() as i64), "C usual of its interface")
+        (DurationNs((1e9 / usual.min(bytes)).round() as i64), "C usual for its interface")
     }
 
     /// Checks whether dies, planes and channels can serve the stated random reads.
@@ -446,7 +446,7 @@ impl Resolver<'_> {
         let most = (dies(flash) / (sense_ns + send_ns)).min(f64::from(flash.channels) / send_ns.max(1e-3)) * 1e9;
         let most = most.min(1e9 / interval_ns.max(1) as f64);
         if most < (1.0 - CONTRADICTION) * read.iops {
-            self.contradicts("stated.random_read", &most.round(), "its dies and channels do not serve as many");
+            self.contradicts("stated.random_read", &most.round(), "its dies and channels cannot serve that many");
         }
     }
 }

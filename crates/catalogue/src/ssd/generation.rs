@@ -63,7 +63,7 @@ const fn tlc(planes: u32, read_us: i64, program_us: i64, channel: f64, die: u64)
         channel_rate: Rate(channel * 1e6),
         suspend: Some(us(20)),
         die: Bytes(die * GIB),
-        source: "C usual of its generation (generation.rs)",
+        source: "C usual for its generation (generation.rs)",
     }
 }
 
@@ -94,7 +94,7 @@ impl Generation {
                 channel_rate: Rate(133e6),
                 suspend: None,
                 die: Bytes(GIB),
-                source: "C usual of SLC (generation.rs)",
+                source: "C usual for SLC (generation.rs)",
             },
             Generation::Mlc => GenerationFigures {
                 bits: 2,
@@ -108,13 +108,13 @@ impl Generation {
                 channel_rate: Rate(200e6),
                 suspend: None,
                 die: Bytes(8 * GIB),
-                source: "C usual of MLC (generation.rs)",
+                source: "C usual for MLC (generation.rs)",
             },
             // 970 PRO as NVMeVirt was fitted to it (MIT): 36 us.
             Generation::Mlc64 => GenerationFigures { bits: 2, ..tlc(2, 40, 400, 533.0, 32) },
             Generation::Tlc32 => GenerationFigures {
                 pages_per_block: 768,
-                source: "C usual of TLC (generation.rs)",
+                source: "C usual for TLC (generation.rs)",
                 ..tlc(2, 75, 1_125, 400.0, 32)
             },
             // 50 MB/s a die.

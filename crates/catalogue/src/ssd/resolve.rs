@@ -33,7 +33,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut file: SsdFile = document.read()?;
     if let Some(sheet) = file.sheet.take() {
         if file.stated != StatedTable::default() {
-            return Err(document.error("sheet", "this is the old spelling of [stated]; not allowed beside it"));
+            return Err(document.error("sheet", "this is the old spelling of [stated]; not allowed with it"));
         }
         file.stated = sheet.into();
     }
@@ -48,7 +48,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
         free_blocks_min: resolver.or(
             file.flash.free_blocks_min,
             "flash.free_blocks_min",
-            "D enough to go on while one is erased",
+            "D enough to continue during an erase",
             SSD_FREE_BLOCKS,
         ),
     };
@@ -72,7 +72,12 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
         controller,
         interface,
         filled: resolver.or(file.filled, "filled", "D drives in use are not empty", true),
-        preconditioned: resolver.or(file.preconditioned, "preconditioned", "fresh, unless a run asks for it", false),
+        preconditioned: resolver.or(
+            file.preconditioned,
+            "preconditioned",
+            "fresh, unless a run preconditions it",
+            false,
+        ),
         power: resolver.power()?,
     };
     headstack_sim::ssd::check(&description).map_err(|fault| resolver.in_file(fault))?;
@@ -91,8 +96,8 @@ impl Resolver<'_> {
         Err(self.document.error(key, message))
     }
 
-    fn needed<T>(&self, given: Option<T>, key: &str, why: &str) -> Result<T, InputError> {
-        given.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
+    fn needed<T>(&self, stated_value: Option<T>, key: &str, why: &str) -> Result<T, InputError> {
+        stated_value.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
     }
 
     /// Returns the required keys, other than `key`, that this file does not state.
@@ -109,8 +114,8 @@ impl Resolver<'_> {
     }
 
     /// Returns the value in the file, else `value`, which is recorded with its rule.
-    pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
-        given.unwrap_or_else(|| {
+    pub(super) fn or<T: Serialize>(&mut self, stated_value: Option<T>, key: &str, rule: &str, value: T) -> T {
+        stated_value.unwrap_or_else(|| {
             self.derived.push(Derived::new(key, &value, rule));
             value
         })
@@ -118,12 +123,12 @@ impl Resolver<'_> {
 
     pub(super) fn time(
         &mut self,
-        given: Option<DurationNs>,
+        stated_value: Option<DurationNs>,
         key: &str,
         rule: &str,
         value: DurationNs,
     ) -> Result<u64, InputError> {
-        let time = self.or(given, key, rule, value);
+        let time = self.or(stated_value, key, rule, value);
         u64::try_from(time.0).or_else(|_| self.fail(key, format!("{time} is negative; 0ms or more is allowed")))
     }
 
@@ -137,17 +142,17 @@ impl Resolver<'_> {
 
     fn capacity(&mut self) -> Result<Capacity, InputError> {
         let table = &self.file.capacity;
-        let size = self.needed(table.size, "capacity.size", "give what the drive exports, such as \"960GB\"")?;
+        let size = self.needed(table.size, "capacity.size", "set the exported capacity, such as \"960GB\"")?;
         let block = table.logical_block.unwrap_or(Bytes(512));
         let mut usual = SSD_MAPPING_UNIT;
         // The simulated map has entries of 32 bits, for 1.5 times the capacity in flash.
         while size.0 / 2 * 3 / usual.0 > u64::from(u32::MAX) {
             usual.0 *= 2;
         }
-        let unit = self.or(table.mapping_unit, "capacity.mapping_unit", "B usual, as far as 32 bits count", usual);
+        let unit = self.or(table.mapping_unit, "capacity.mapping_unit", "B usual, up to the range of 32 bits", usual);
         let whole = Bytes(size.0 - size.0 % unit.0.max(1));
         if whole != size {
-            let rule = format!("{size} of the file, rounded down to whole mapping units");
+            let rule = format!("{size} in the file, rounded down to whole mapping units");
             self.derived.push(Derived::new("capacity.size", &whole, &rule));
         }
         Ok(Capacity {
@@ -171,11 +176,11 @@ impl Resolver<'_> {
             && flash.dies_per_channel.is_some();
         let generation = match (flash.generation, flash.cells) {
             (Some(generation), Some(cells)) if generation.cells() != cells => {
-                return self.fail("flash.generation", "it has other cells than flash.cells says");
+                return self.fail("flash.generation", "its cells differ from flash.cells");
             }
             (Some(generation), _) => generation,
             (None, Some(cells)) => {
-                let rule = "B what drives of the year are made of";
+                let rule = "B usual for drives of the year";
                 self.or(None, "flash.generation", rule, Generation::of(cells, self.file.year))
             }
             (None, None) if states_all => Generation::Tlc32,
@@ -194,9 +199,9 @@ impl Resolver<'_> {
         let pages_per_block = self.or(table.pages_per_block, "flash.pages_per_block", usual, figures.pages_per_block);
         let page = self.or(table.page, "flash.page", usual, figures.page);
         let dies = u32::try_from(usual_raw(capacity.logical_bytes) / figures.die.0).unwrap_or(u32::MAX).max(1);
-        let known = table.dies_per_channel.map_or(dies, |each| dies.div_ceil(each.max(1)));
+        let chips = table.dies_per_channel.map_or(dies, |each| dies.div_ceil(each.max(1)));
         let channels =
-            self.or(table.channels, "flash.channels", "C usual of its interface", self.channels().min(known));
+            self.or(table.channels, "flash.channels", "C usual for its interface", self.channels().min(chips));
         let rule = "C as many dies as the capacity needs";
         let each = dies.div_ceil(channels.max(1));
         Ok(Flash {
@@ -240,7 +245,7 @@ impl Resolver<'_> {
             .fold(u64::from(flash.page_bytes), |product, &count| product.saturating_mul(u64::from(count)));
         // The check rejects a count of 0.
         let blocks = u32::try_from(raw.div_ceil(one_each.max(1))).unwrap_or(u32::MAX);
-        Ok(self.or(None, "flash.blocks_per_plane", "what the dies hold", blocks))
+        Ok(self.or(None, "flash.blocks_per_plane", "capacity of the dies", blocks))
     }
 
     /// Converts independently reading planes to dies, as which they work.
@@ -259,7 +264,7 @@ impl Resolver<'_> {
     fn channel_ns_per_byte(&mut self, figures: &GenerationFigures, flash: &Flash) -> Result<f64, InputError> {
         let table = &self.file.flash;
         match (table.channel_rate, table.channel_ns_per_byte) {
-            (Some(_), Some(_)) => self.fail("flash.channel_ns_per_byte", "not allowed beside flash.channel_rate"),
+            (Some(_), Some(_)) => self.fail("flash.channel_ns_per_byte", "not allowed with flash.channel_rate"),
             (None, Some(ns_per_byte)) => Ok(ns_per_byte),
             (rate, None) => {
                 let (usual, rule) = self.usual_channel_rate(figures, flash);
@@ -294,9 +299,9 @@ impl Resolver<'_> {
             None
         };
         let resume_ns = self.time(table.resume, "flash.resume", "D none known", DurationNs(0))?;
-        let rule = "D as often as reads come";
+        let rule = "D for each arriving read";
         let suspensions_max = self.or(table.suspensions_max, "flash.suspensions_max", rule, u32::MAX);
-        let rule = "D a bound on how long writes starve";
+        let rule = "D bounds the starvation of writes";
         let reads_ahead_max = self.or(table.reads_ahead_max, "flash.reads_ahead_max", rule, SSD_READS_AHEAD);
         Ok(Timing {
             read_ns,
@@ -328,8 +333,10 @@ impl Resolver<'_> {
         let table = &self.file.interface;
         let kind = self.needed(table.kind, "interface.kind", "nvme, sata and sas are allowed")?;
         let pcie = [("interface.generation", table.generation), ("interface.lanes", table.lanes)];
-        if let Some((key, _)) = pcie.iter().find(|(_, given)| given.is_some() && kind != SsdInterfaceKind::Nvme) {
-            return self.fail(key, "only nvme has this");
+        if let Some((key, _)) =
+            pcie.iter().find(|(_, stated_value)| stated_value.is_some() && kind != SsdInterfaceKind::Nvme)
+        {
+            return self.fail(key, "only nvme has this key");
         }
         let (read_ns_per_byte, write_ns_per_byte) = match (table.read_ns_per_byte, table.write_ns_per_byte) {
             (Some(read), Some(write)) if table.rate.is_none() && table.generation.is_none() => (read, write),
@@ -343,9 +350,9 @@ impl Resolver<'_> {
             }
         };
         let (rule, depth) = match kind {
-            SsdInterfaceKind::Nvme => ("D what drives work on at once", SSD_NVME_DEPTH),
+            SsdInterfaceKind::Nvme => ("D usual number of concurrent commands", SSD_NVME_DEPTH),
             SsdInterfaceKind::Sata => ("B tags of native command queueing", NCQ_TAGS),
-            SsdInterfaceKind::Sas => ("C usual of SAS", SSD_SAS_TAGS),
+            SsdInterfaceKind::Sas => ("C usual for SAS", SSD_SAS_TAGS),
         };
         Ok(Interface {
             read_ns_per_byte,
@@ -366,7 +373,7 @@ impl Resolver<'_> {
             SsdInterfaceKind::Nvme => {
                 let why = "give the generation of PCI Express, such as 3, or the rate";
                 let generation = self.needed(table.generation, "interface.generation", why)?;
-                let lanes = self.or(table.lanes, "interface.lanes", "B usual of drives", 4);
+                let lanes = self.or(table.lanes, "interface.lanes", "B usual for drives", 4);
                 if !(1..=16).contains(&lanes) {
                     return self.fail("interface.lanes", format!("{lanes}; 1 to 16 are allowed"));
                 }
@@ -377,12 +384,12 @@ impl Resolver<'_> {
             }
         };
         let mut usual = Rate(standard.unwrap_or_default().round());
-        let mut rule = "what the standard's payload leaves";
+        let mut rule = "payload share of the standard";
         let stated = &self.file.stated;
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten().map(|rate| rate.0);
         let most = most.fold(0.0, f64::max);
         if most > usual.0 && most <= LONG_PACKETS * usual.0 {
-            (usual, rule) = (Rate(most), "I what [stated] says that it carries");
+            (usual, rule) = (Rate(most), "I rate needed by [stated]");
         }
         let coding = match kind {
             SsdInterfaceKind::Nvme => LineCoding::EightBits,
@@ -393,7 +400,7 @@ impl Resolver<'_> {
         if let (Some(stated), Some(_)) = (stated, standard)
             && !(least.0..=most.0).contains(&stated.0)
         {
-            let message = format!("{stated}; beside interface.generation and lanes, {least} to {most} is allowed");
+            let message = format!("{stated}; with interface.generation and lanes, {least} to {most} is allowed");
             return self.fail("interface.rate", message);
         }
         let rate = self.or(stated, "interface.rate", rule, usual);
@@ -406,7 +413,7 @@ impl Resolver<'_> {
         if *table == SsdPowerTable::default() {
             return Ok(None);
         }
-        let why = "it belongs to the others of [power]";
+        let why = "the keys of [power] belong together";
         Ok(Some(SsdPower {
             idle_w: self.needed(table.idle_w, "power.idle_w", why)?,
             active_w: self.needed(table.active_w, "power.active_w", why)?,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headstack_sim::volume::description::{Counts, Of};
+use headstack_sim::volume::description::{Counts, LimitScope};
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ pub struct LimitTable {
     pub counts: Counts,
     /// `reads`, `writes`, or `both`, the default.
     #[serde(default)]
-    pub of: Of,
+    pub of: LimitScope,
     /// Sustained rate, per second.
     pub per_s: u64,
     /// Rate while there are credits, per second.

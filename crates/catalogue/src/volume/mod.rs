@@ -1,12 +1,12 @@
 //! Cloud volumes: the TOML form, and the limits of their types. See docs/design/volumes.md.
 
 pub mod file;
-pub mod sold;
+pub mod pricing;
 pub mod types;
 
 use std::collections::BTreeMap;
 
-use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of, VolumeDescription};
+use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, LimitScope, VolumeDescription};
 use headstack_workload::quantity::{Bytes, DurationNs};
 use headstack_workload::{Document, InputError};
 
@@ -67,14 +67,15 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
         }
         (None, None) => return Err(needed("volume.limits")),
     };
-    let mut latency = |given: Option<LatencyTable>, of: fn(&Terms) -> Latency, key: &str| match (given, &terms) {
-        (Some(table), _) => ns(document, key, table),
-        (None, Some(terms)) => {
-            note(key, format_latency(&of(terms)));
-            Ok(of(terms))
-        }
-        (None, None) => Err(needed(key)),
-    };
+    let mut latency =
+        |stated_latency: Option<LatencyTable>, of: fn(&Terms) -> Latency, key: &str| match (stated_latency, &terms) {
+            (Some(table), _) => ns(document, key, table),
+            (None, Some(terms)) => {
+                note(key, format_latency(&of(terms)));
+                Ok(of(terms))
+            }
+            (None, None) => Err(needed(key)),
+        };
     let read = latency(table.read, |terms| terms.read, "volume.read")?;
     let write = latency(table.write, |terms| terms.write, "volume.write")?;
     let mut accounting = match &terms {
@@ -103,7 +104,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
 }
 
 /// The rule of values that follow from a type.
-const RULE: &str = "volume.type, its size and what was provisioned";
+const RULE: &str = "volume.type with its size and provisioned performance";
 
 fn format_latency(latency: &Latency) -> String {
     let us = |ns: u64| ns / 1_000;
@@ -114,9 +115,9 @@ fn format_latency(latency: &Latency) -> String {
 fn format_limits(limits: &[Limit]) -> String {
     let describe = |limit: &Limit| {
         let of = match limit.of {
-            Of::Both => "",
-            Of::Reads => " of reads",
-            Of::Writes => " of writes",
+            LimitScope::Both => "",
+            LimitScope::Reads => " of reads",
+            LimitScope::Writes => " of writes",
         };
         let what = match limit.counts {
             Counts::Requests => "requests",

@@ -3,7 +3,7 @@
 //! AWS counts in MiB, GCP too, Azure in megabytes. Latencies are D estimates within published statements ("single-digit
 //! milliseconds", "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
 
-use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of};
+use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, LimitScope};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -208,11 +208,11 @@ const fn latency_us(floor: u64, median: u64, p99: u64) -> Latency {
 }
 
 fn requests(per_s: u64) -> Limit {
-    Limit { counts: Counts::Requests, of: Of::Both, per_s, burst: None }
+    Limit { counts: Counts::Requests, of: LimitScope::Both, per_s, burst: None }
 }
 
 fn bytes(per_s: u64) -> Limit {
-    Limit { counts: Counts::Bytes, of: Of::Both, per_s, burst: None }
+    Limit { counts: Counts::Bytes, of: LimitScope::Both, per_s, burst: None }
 }
 
 /// Adds a bucket if it is useful: if the base reaches the burst, nothing can be spent.
@@ -264,12 +264,12 @@ impl VolumeType {
                 (hdd, vec![requests(burst_max), limit])
             }
             VolumeType::PdStandard => {
-                let of = |limit: Limit, of: Of| Limit { of, ..limit };
+                let of = |limit: Limit, of: LimitScope| Limit { of, ..limit };
                 let limits = vec![
-                    of(requests((gib * 3 / 4).clamp(1, 7_500)), Of::Reads),
-                    of(requests((gib * 3 / 2).clamp(1, 15_000)), Of::Writes),
-                    of(bytes((gib * 12 * MIB / 100).min(1_200 * MIB)), Of::Reads),
-                    of(bytes((gib * 12 * MIB / 100).min(400 * MIB)), Of::Writes),
+                    of(requests((gib * 3 / 4).clamp(1, 7_500)), LimitScope::Reads),
+                    of(requests((gib * 3 / 2).clamp(1, 15_000)), LimitScope::Writes),
+                    of(bytes((gib * 12 * MIB / 100).min(1_200 * MIB)), LimitScope::Reads),
+                    of(bytes((gib * 12 * MIB / 100).min(400 * MIB)), LimitScope::Writes),
                 ];
                 (each, limits)
             }
@@ -282,8 +282,15 @@ impl VolumeType {
                 (each, vec![requests((6_000 + 30 * gib).min(100_000)), bytes(rate)])
             }
             VolumeType::PdExtreme => {
-                let of = |per_s: u64, of: Of| Limit { of, ..bytes(per_s) };
-                (each, vec![requests(provisioned), of(4_000 * MIB, Of::Reads), of(3_000 * MIB, Of::Writes)])
+                let of = |per_s: u64, of: LimitScope| Limit { of, ..bytes(per_s) };
+                (
+                    each,
+                    vec![
+                        requests(provisioned),
+                        of(4_000 * MIB, LimitScope::Reads),
+                        of(3_000 * MIB, LimitScope::Writes),
+                    ],
+                )
             }
             VolumeType::HyperdiskBalanced => {
                 (each, vec![requests(iops.unwrap_or(3_000)), bytes(bytes_per_s.unwrap_or(140 * MIB))])
@@ -320,16 +327,16 @@ impl VolumeType {
 
     /// Checks that it is sold: sizes in GiB, requests a second, bytes a second.
     fn check(self, order: Order) -> Result<(), Refused> {
-        let (Order { gib, iops, bytes_per_s }, sold) = (order, self.sold());
-        let (least, most) = sold.gib;
+        let (Order { gib, iops, bytes_per_s }, pricing) = (order, self.pricing());
+        let (least, most) = pricing.gib;
         if !(least..=most).contains(&gib) {
             return Err(("capacity.size", format!("{gib} GiB; {least} to {most} are sold")));
         }
-        match (iops, sold.iops_range(gib)) {
+        match (iops, pricing.iops_range(gib)) {
             (Some(_), None) => {
                 return Err(("volume.iops", "follows from the size; it cannot be provisioned".to_owned()));
             }
-            (None, Some((least, most))) if sold.iops.is_some_and(|iops| iops.free == 0) => {
+            (None, Some((least, most))) if pricing.iops.is_some_and(|iops| iops.free == 0) => {
                 return Err(("volume.iops", format!("this key is missing; {least} to {most} are sold at this size")));
             }
             (Some(iops), Some((least, most))) if !(least..=most).contains(&iops) => {
@@ -338,11 +345,13 @@ impl VolumeType {
             (Some(_) | None, Some(_)) | (None, None) => {}
         }
         // Without a number it is the amount that the price of the size includes.
-        let provisioned = iops.or(sold.iops.map(|iops| iops.free)).unwrap_or_default();
-        match (bytes_per_s, sold.throughput_range(provisioned)) {
-            (Some(_), None) => Err(("volume.throughput", "follows from the rest; it cannot be provisioned".to_owned())),
+        let provisioned = iops.or(pricing.iops.map(|iops| iops.free)).unwrap_or_default();
+        match (bytes_per_s, pricing.throughput_range(provisioned)) {
+            (Some(_), None) => {
+                Err(("volume.throughput", "follows from the other values; it cannot be provisioned".to_owned()))
+            }
             (Some(rate), Some((least, most))) if !(least..=most).contains(&rate) => {
-                Err(("volume.throughput", format!("{rate} bytes a second; {least} to {most} are sold with it")))
+                Err(("volume.throughput", format!("{rate} bytes/s; {least} to {most} are sold with these IOPS")))
             }
             (Some(_) | None, Some(_)) | (None, None) => Ok(()),
         }

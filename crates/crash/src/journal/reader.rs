@@ -118,7 +118,9 @@ fn add(
     let carried_bytes = if kind == Kind::Write { length_bytes } else { 0 };
     if !is_inside || (offset_bytes | length_bytes) % block_bytes != 0 || carried_bytes != u64::from(head.carried_bytes)
     {
-        return Err(format!("changes {length_bytes} bytes at {offset_bytes}, which this device cannot"));
+        return Err(format!(
+            "changes {length_bytes} bytes at {offset_bytes}; whole blocks of {block_bytes} bytes within the device are allowed"
+        ));
     }
     let change = recording.sent(Change {
         stored,
@@ -134,12 +136,12 @@ fn add(
 
 fn answered(recording: &mut Recording, numbered: &mut [Numbered], head: Head) -> Result<(), String> {
     let fate = if head.flags & FAILED == 0 { Fate::Acknowledged } else { Fate::Failed(head.errno) };
-    let known = usize::try_from(head.number).ok().and_then(|number| numbered.get_mut(number));
-    let known = known.ok_or_else(|| format!("answers {}, which was not asked", head.number))?;
-    let event = match std::mem::replace(known, Numbered::Answered) {
+    let entry = usize::try_from(head.number).ok().and_then(|number| numbered.get_mut(number));
+    let entry = entry.ok_or_else(|| format!("answers request {}, which was not recorded", head.number))?;
+    let event = match std::mem::replace(entry, Numbered::Answered) {
         Numbered::Change(change) => Event::Changed(change, fate),
         Numbered::Flush(flush) => Event::Flushed(flush, fate),
-        Numbered::Answered => return Err(format!("answers {} again", head.number)),
+        Numbered::Answered => return Err(format!("answers request {} again", head.number)),
     };
     recording.happened(head.at_ns, event);
     Ok(())
@@ -148,7 +150,7 @@ fn answered(recording: &mut Recording, numbered: &mut [Numbered], head: Head) ->
 /// Reads the device, and returns where its description ends.
 fn device(path: &Path, from: &mut impl Read) -> Result<(Device, u64), CrashError> {
     let short = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => CrashError::of(path, "ends before it says what the device is"),
+        io::ErrorKind::UnexpectedEof => CrashError::of(path, "ends within the description of the device"),
         _ => CrashError::io(path)(error),
     };
     let mut bytes = vec![0; HEADER_BYTES];
@@ -156,9 +158,9 @@ fn device(path: &Path, from: &mut impl Read) -> Result<(Device, u64), CrashError
     let u32_at = |bytes: &[u8], at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     let (version, length) = (u32_at(&bytes, 8), u32_at(&bytes, 12) as usize);
     if version != VERSION {
-        return Err(CrashError::of(path, format!("is a journal of version {version}; this reads {VERSION}")));
+        return Err(CrashError::of(path, format!("is a journal of version {version}; version {VERSION} is allowed")));
     }
-    let damaged = || CrashError::of(path, "what it says of the device is damaged");
+    let damaged = || CrashError::of(path, "the description of the device is damaged");
     if !(HEADER_BYTES..=HEADER_BYTES + usize::from(u16::MAX)).contains(&length) {
         return Err(damaged());
     }

@@ -76,7 +76,7 @@ impl JournalWriter {
         let place = match Place::of(path).map_err(refused)? {
             Place::File { folder, name, .. } => folder.join(name),
             Place::Special(_) | Place::Descriptor(_) => {
-                return Err(CrashError::of(path, "a journal is a regular file, which this is not"));
+                return Err(CrashError::of(path, "is not a regular file; a journal must be one"));
             }
         };
         check(path, device)?;
@@ -175,7 +175,7 @@ impl JournalWriter {
         let mut queue = self.queue();
         while queue.written_bytes < end_bytes {
             queue.check()?;
-            queue = self.shared.emptied.wait(queue).expect("nobody panics with it");
+            queue = self.shared.emptied.wait(queue).expect("the lock is not poisoned");
         }
         Ok(())
     }
@@ -216,25 +216,25 @@ impl JournalWriter {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.shared.queue.lock().expect("nobody panics with it")
+        self.shared.queue.lock().expect("the lock is not poisoned")
     }
 
     fn numbered(&self, head: Head, data: &[u8]) -> io::Result<u64> {
-        self.put(head, data, true).map(|(number, _)| number)
+        self.append(head, data, true).map(|(number, _)| number)
     }
 
     /// Adds a record; returns where it ends, in bytes of all records.
     fn add(&self, head: Head, carried: &[u8]) -> io::Result<u64> {
-        self.put(head, carried, false).map(|(_, end_bytes)| end_bytes)
+        self.append(head, carried, false).map(|(_, end_bytes)| end_bytes)
     }
 
-    fn put(&self, mut head: Head, carried: &[u8], takes_number: bool) -> io::Result<(u64, u64)> {
+    fn append(&self, mut head: Head, carried: &[u8], takes_number: bool) -> io::Result<(u64, u64)> {
         head.carried_bytes = u32::try_from(carried.len())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a record carries less than 4 GiB"))?;
         let mut queue = self.queue();
         while !queue.bytes.is_empty() && queue.bytes.len() + head.record_bytes() > QUEUE_BYTES {
             queue.check()?;
-            queue = self.shared.emptied.wait(queue).expect("nobody panics with it");
+            queue = self.shared.emptied.wait(queue).expect("the lock is not poisoned");
         }
         queue.check()?;
         if takes_number {
@@ -282,17 +282,17 @@ fn check_own(path: &Path, place: &Path) -> Result<(), CrashError> {
     };
     match read.map_err(CrashError::io(path))? {
         true => Ok(()),
-        false => Err(CrashError::of(path, "exists and is no journal; name another file, or remove it")),
+        false => Err(CrashError::of(path, "exists and is not a journal; name another file, or remove it")),
     }
 }
 
 /// The writer's thread: runs until the last record is written.
 fn drain(shared: &Shared, mut file: File) {
     let mut bytes = Vec::with_capacity(QUEUE_BYTES);
-    let mut queue = shared.queue.lock().expect("nobody panics with it");
+    let mut queue = shared.queue.lock().expect("the lock is not poisoned");
     loop {
         while queue.bytes.is_empty() && !queue.is_closed {
-            queue = shared.filled.wait(queue).expect("nobody panics with it");
+            queue = shared.filled.wait(queue).expect("the lock is not poisoned");
         }
         if queue.bytes.is_empty() {
             return;
@@ -302,7 +302,7 @@ fn drain(shared: &Shared, mut file: File) {
         shared.emptied.notify_all();
         seal(&mut bytes);
         let written = file.write_all(&bytes);
-        queue = shared.queue.lock().expect("nobody panics with it");
+        queue = shared.queue.lock().expect("the lock is not poisoned");
         match written {
             Ok(()) => queue.written_bytes += bytes.len() as u64,
             Err(error) => {
@@ -355,7 +355,7 @@ mod tests {
         let (done, heard) = channel();
         std::thread::scope(|scope| {
             scope.spawn(|| done.send(journal.write(0, 0, &data, false).unwrap()).unwrap());
-            assert!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "a fourth has no room beside its heads");
+            assert!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "a fourth does not fit with its heads");
             assert!(journal.queue().bytes.len() <= QUEUE_BYTES);
             journal.queue().bytes.clear();
             journal.shared.emptied.notify_all();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_cannot_be_written_says_so_to_everybody() {
+    fn a_journal_write_failure_reaches_every_writer() {
         let journal = idle();
         journal.write(0, 0, &[1; 512], false).unwrap();
         drain(&journal.shared, File::open("/dev/null").unwrap());

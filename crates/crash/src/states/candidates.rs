@@ -3,7 +3,7 @@
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::state::{CrashState, Kept, Member, Tear, runs};
+use super::state::{ChangeOutcome, CrashState, Member, Tear, runs};
 
 /// Methods of choosing states. One or two missing or surviving writes find nearly all faults, so these come first; each
 /// window gets a few of all kinds before any window gets all of one kind.
@@ -75,7 +75,11 @@ pub(crate) fn candidates(
 ) -> Vec<CrashState> {
     let count = members.len();
     let state = |is_there: &dyn Fn(usize) -> bool| {
-        CrashState::of(events, members, |place| if is_there(place) { Kept::All } else { Kept::Nothing })
+        CrashState::of(
+            events,
+            members,
+            |place| if is_there(place) { ChangeOutcome::All } else { ChangeOutcome::Nothing },
+        )
     };
     let outcomes: f64 = members.iter().map(Member::outcomes).product();
     match stage {
@@ -138,10 +142,10 @@ fn torn(events: usize, members: &[Member], share: Share, random: &mut Xoshiro256
         for kept in tears(&members[one], share, random) {
             for are_there in [true, false] {
                 states.push(CrashState::of(events, members, |place| match place.cmp(&one) {
-                    std::cmp::Ordering::Less => Kept::All,
+                    std::cmp::Ordering::Less => ChangeOutcome::All,
                     std::cmp::Ordering::Equal => kept.clone(),
-                    std::cmp::Ordering::Greater if are_there => Kept::All,
-                    std::cmp::Ordering::Greater => Kept::Nothing,
+                    std::cmp::Ordering::Greater if are_there => ChangeOutcome::All,
+                    std::cmp::Ordering::Greater => ChangeOutcome::Nothing,
                 }));
             }
         }
@@ -150,11 +154,11 @@ fn torn(events: usize, members: &[Member], share: Share, random: &mut Xoshiro256
 }
 
 /// Ways in which a write may be torn: halves first.
-fn tears(member: &Member, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<Kept> {
+fn tears(member: &Member, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<ChangeOutcome> {
     let half = member.atoms / 2;
-    let mut tears = vec![Kept::Atoms(vec![(0, half)])];
+    let mut tears = vec![ChangeOutcome::Atoms(vec![(0, half)])];
     if member.tear == Tear::Any {
-        tears.push(Kept::Atoms(vec![(half, member.atoms)]));
+        tears.push(ChangeOutcome::Atoms(vec![(half, member.atoms)]));
     }
     if share == Share::Every {
         let atoms = u64::from(member.atoms);
@@ -162,29 +166,29 @@ fn tears(member: &Member, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<
             (1..TEARS)
                 .map(|part| part * atoms / TEARS)
                 .filter(|&end| end > 0)
-                .map(|end| Kept::Atoms(vec![(0, end as u32)])),
+                .map(|end| ChangeOutcome::Atoms(vec![(0, end as u32)])),
         );
-        tears.push(Kept::Atoms(vec![(0, member.atoms - 1)]));
+        tears.push(ChangeOutcome::Atoms(vec![(0, member.atoms - 1)]));
         if member.tear == Tear::Any {
-            tears.push(Kept::Atoms(vec![(1, member.atoms)]));
-            tears.push(Kept::Atoms(runs(member.atoms, |atom| atom % 2 == 0)));
+            tears.push(ChangeOutcome::Atoms(vec![(1, member.atoms)]));
+            tears.push(ChangeOutcome::Atoms(runs(member.atoms, |atom| atom % 2 == 0)));
             tears.extend((0..TEARS).map(|_| drawn_tear(member, random)));
         }
     }
     tears
 }
 
-fn drawn_tear(member: &Member, random: &mut Xoshiro256PlusPlus) -> Kept {
+fn drawn_tear(member: &Member, random: &mut Xoshiro256PlusPlus) -> ChangeOutcome {
     match member.tear {
-        Tear::None => Kept::All,
+        Tear::None => ChangeOutcome::All,
         Tear::Prefix => match below(u64::from(member.atoms), random) as u32 {
-            0 => Kept::Nothing,
-            end => Kept::Atoms(vec![(0, end)]),
+            0 => ChangeOutcome::Nothing,
+            end => ChangeOutcome::Atoms(vec![(0, end)]),
         },
         Tear::Any => match runs(member.atoms, |_| random.next_u64() >> 63 == 1) {
-            kept if kept.is_empty() => Kept::Nothing,
-            kept if kept == [(0, member.atoms)] => Kept::All,
-            kept => Kept::Atoms(kept),
+            kept if kept.is_empty() => ChangeOutcome::Nothing,
+            kept if kept == [(0, member.atoms)] => ChangeOutcome::All,
+            kept => ChangeOutcome::Atoms(kept),
         },
     }
 }
@@ -193,9 +197,9 @@ fn drawn_tear(member: &Member, random: &mut Xoshiro256PlusPlus) -> Kept {
 fn drawn(events: usize, members: &[Member], random: &mut Xoshiro256PlusPlus) -> CrashState {
     let missing_of_8 = [1, 4, 7][below(3, random) as usize];
     CrashState::of(events, members, |place| match below(8, random) {
-        draw if draw < missing_of_8 => Kept::Nothing,
+        draw if draw < missing_of_8 => ChangeOutcome::Nothing,
         _ if below(8, random) == 0 => drawn_tear(&members[place], random),
-        _ => Kept::All,
+        _ => ChangeOutcome::All,
     })
 }
 

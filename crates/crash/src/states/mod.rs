@@ -11,5 +11,5 @@ mod search;
 pub(crate) mod state;
 pub(crate) mod walk;
 
-pub use search::{Asked, Coverage, From, Moment, Search};
+pub use search::{Coverage, CrashWindow, From, Search, SearchOptions};
 pub use state::{CrashState, Rules, Tear, Torn};

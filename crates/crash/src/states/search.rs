@@ -22,11 +22,11 @@ use crate::recording::{Event, Recording};
 /// Settings of a search.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct SearchOptions {
     /// The device's guarantees.
     #[serde(default)]
     pub rules: Rules,
-    /// Where to start.
+    /// The first state to try.
     #[serde(default)]
     pub from: From,
     /// Seed of all random choices.
@@ -34,7 +34,7 @@ pub struct Asked {
     pub seed: u64,
 }
 
-/// Where a search starts.
+/// The start of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
@@ -78,7 +78,7 @@ pub struct Coverage {
 #[derive(Debug)]
 pub struct Search {
     recording: Arc<Recording>,
-    asked: Asked,
+    options: SearchOptions,
     windows: Vec<Window>,
     /// Indices into `windows`, the most interesting in the first batch.
     order: Vec<usize>,
@@ -90,16 +90,16 @@ pub struct Search {
     vain_rounds: u32,
     states_before_round: u64,
     waiting: VecDeque<CrashState>,
-    scene: Scene,
+    scene: DurableMoment,
     contents: FxHashSet<u64>,
     subsets: FxHashSet<u64>,
     coverage: Coverage,
-    moments: Vec<Moment>,
+    moments: Vec<CrashWindow>,
 }
 
 /// A window: a moment at which crashes are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Moment {
+pub struct CrashWindow {
     /// Number of events before it.
     pub events: usize,
     /// Time of the moment.
@@ -114,7 +114,7 @@ pub struct Moment {
 
 /// A moment of a recording, with the hash of its durable contents.
 #[derive(Debug)]
-struct Scene {
+struct DurableMoment {
     walk: Walk,
     durable: Extents,
     sum: u64,
@@ -126,17 +126,18 @@ impl Search {
     ///
     /// # Errors
     /// When there is no such mark, or an atom is no multiple of a block.
-    pub fn new(recording: Arc<Recording>, base: &Base, asked: Asked) -> Result<Search, CrashError> {
-        let atom_bytes = asked.rules.atom(&recording);
+    pub fn new(recording: Arc<Recording>, base: &Base, options: SearchOptions) -> Result<Search, CrashError> {
+        let atom_bytes = options.rules.atom(&recording);
         let block_bytes = u64::from(recording.device.block_bytes);
         if !atom_bytes.is_multiple_of(block_bytes) {
-            let message =
-                format!("its blocks have {block_bytes} bytes, and an atom of {atom_bytes} is no multiple of them");
+            let message = format!(
+                "{atom_bytes} bytes for an atom; a multiple of its block size, {block_bytes} bytes, is allowed"
+            );
             return Err(CrashError::of(recording.path(), message));
         }
-        let keeps_order = !asked.rules.regions.is_empty();
-        let windows = windows(&recording, first_event(&recording, &asked.from)?, keeps_order);
-        let order = order(&windows, asked.seed);
+        let keeps_order = !options.rules.regions.is_empty();
+        let windows = windows(&recording, first_event(&recording, &options.from)?, keeps_order);
+        let order = order(&windows, options.seed);
         let mut search = Search {
             visits: first_visits(&order),
             order,
@@ -146,13 +147,13 @@ impl Search {
             vain_rounds: 0,
             states_before_round: 0,
             waiting: VecDeque::new(),
-            scene: Scene::new(Hashes::new(base.again()?)),
+            scene: DurableMoment::new(Hashes::new(base.again()?)),
             contents: FxHashSet::default(),
             subsets: FxHashSet::default(),
             coverage: Coverage { windows: windows.len() as u64, ..Coverage::default() },
             moments: Vec::with_capacity(windows.len()),
             recording,
-            asked,
+            options,
             windows,
         };
         search.count();
@@ -173,7 +174,7 @@ impl Search {
             while let Some(state) = self.waiting.pop_front() {
                 if self.subsets.insert(hash_of(&state)) {
                     self.coverage.subsets += 1;
-                    if self.contents.insert(self.scene.hash(&self.recording, &self.asked.rules, &state)?) {
+                    if self.contents.insert(self.scene.hash(&self.recording, &self.options.rules, &state)?) {
                         self.coverage.states += 1;
                         return Ok(Some(state));
                     }
@@ -213,8 +214,8 @@ impl Search {
         }
         let events = self.windows[number].events;
         self.scene.go_to(&self.recording, events)?;
-        let members = self.asked.rules.members(&self.recording, &self.scene.walk.open);
-        let drawn = hash_of(&(self.asked.seed, stage, number, self.round));
+        let members = self.options.rules.members(&self.recording, &self.scene.walk.open);
+        let drawn = hash_of(&(self.options.seed, stage, number, self.round));
         let mut random = Xoshiro256PlusPlus::seed_from_u64(drawn);
         let states = candidates(stage, events, &members, EXHAUST_MAX, &mut random);
         let outcomes: f64 = members.iter().map(Member::outcomes).product();
@@ -232,12 +233,12 @@ impl Search {
             self.is_whole[number] = true;
             self.coverage.whole_windows += 1;
         }
-        self.waiting.extend(states.into_iter().map(|state| self.asked.rules.lawful(&members, state)));
+        self.waiting.extend(states.into_iter().map(|state| self.options.rules.lawful(&members, state)));
         Ok(true)
     }
 
     /// The windows, in order.
-    pub fn moments(&self) -> &[Moment] {
+    pub fn moments(&self) -> &[CrashWindow] {
         &self.moments
     }
 
@@ -248,14 +249,14 @@ impl Search {
             while walk.events < window.events {
                 walk.step(&self.recording, |_, _| {});
             }
-            let members = self.asked.rules.members(&self.recording, &walk.open);
+            let members = self.options.rules.members(&self.recording, &walk.open);
             let last = walk.events.saturating_sub(1);
-            let moment = Moment {
+            let moment = CrashWindow {
                 events: walk.events,
                 at_ns: self.recording.times_ns.get(last).copied().unwrap_or(0),
                 marks: walk.marks,
                 open: members.len(),
-                possible: self.asked.rules.possible(&members),
+                possible: self.options.rules.possible(&members),
             };
             self.coverage.possible = (self.coverage.possible + moment.possible).min(f64::MAX);
             self.coverage.largest_window = self.coverage.largest_window.max(moment.open as u64);
@@ -264,9 +265,9 @@ impl Search {
     }
 }
 
-impl Scene {
-    fn new(hashes: Hashes) -> Scene {
-        Scene { walk: Walk::default(), durable: Extents::default(), sum: 0, hashes }
+impl DurableMoment {
+    fn new(hashes: Hashes) -> DurableMoment {
+        DurableMoment { walk: Walk::default(), durable: Extents::default(), sum: 0, hashes }
     }
 
     fn go_to(&mut self, recording: &Recording, events: usize) -> Result<(), CrashError> {

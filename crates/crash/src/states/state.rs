@@ -6,7 +6,7 @@ use super::extents::{Extents, Range};
 use super::walk::Open;
 use crate::recording::{Recording, Stored};
 
-/// Where a write may be torn.
+/// The places at which a write may be torn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
@@ -26,7 +26,7 @@ const TORN_TRIM_ATOMS_MAX: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Where writes may be torn.
+    /// The places at which writes may be torn.
     pub tear: Tear,
     /// Atomic unit, aligned to multiples of itself; 0 for a block of the device.
     pub atom_bytes: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Member {
 
 /// Outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum ChangeOutcome {
     Nothing,
     Atoms(Vec<(u32, u32)>),
     All,
@@ -97,7 +97,7 @@ impl Rules {
         let (start, end) = (change.offset_bytes, change.offset_bytes + change.length_bytes);
         let unit = |bytes: u64| end.div_ceil(bytes) - start / bytes;
         let is_atomic = recording.device.atomic_bytes > 0 && unit(u64::from(recording.device.atomic_bytes)) == 1;
-        // A failed change may survive in any mixture, whatever the device guarantees for successful ones.
+        // A failed change may survive in any mixture; guarantees of the device cover only successful ones.
         let tear = if open.has_failed { Tear::Any } else { self.tear };
         // No device guarantees that a trim is atomic.
         let is_trim = change.stored == Stored::Trim;
@@ -154,15 +154,15 @@ impl Member {
     }
 
     /// One of the outcomes; in the first, nothing survives, in the last, everything.
-    pub(crate) fn outcome(&self, number: u64) -> Kept {
+    pub(crate) fn outcome(&self, number: u64) -> ChangeOutcome {
         let atoms = u64::from(self.atoms);
         match self.tear {
-            _ if number == 0 => Kept::Nothing,
-            Tear::None => Kept::All,
-            Tear::Prefix if number == atoms => Kept::All,
-            Tear::Prefix => Kept::Atoms(vec![(0, number as u32)]),
-            Tear::Any if number == u64::MAX >> (64 - atoms) => Kept::All,
-            Tear::Any => Kept::Atoms(runs(self.atoms, |atom| number >> atom & 1 == 1)),
+            _ if number == 0 => ChangeOutcome::Nothing,
+            Tear::None => ChangeOutcome::All,
+            Tear::Prefix if number == atoms => ChangeOutcome::All,
+            Tear::Prefix => ChangeOutcome::Atoms(vec![(0, number as u32)]),
+            Tear::Any if number == u64::MAX >> (64 - atoms) => ChangeOutcome::All,
+            Tear::Any => ChangeOutcome::Atoms(runs(self.atoms, |atom| number >> atom & 1 == 1)),
         }
     }
 }
@@ -183,24 +183,24 @@ pub(crate) fn runs(atoms: u32, mut is_kept: impl FnMut(u32) -> bool) -> Vec<(u32
 
 impl CrashState {
     /// The state in which each member has the outcome that `kept` returns.
-    pub(crate) fn of(events: usize, members: &[Member], mut kept: impl FnMut(usize) -> Kept) -> CrashState {
+    pub(crate) fn of(events: usize, members: &[Member], mut kept: impl FnMut(usize) -> ChangeOutcome) -> CrashState {
         let mut state = CrashState { events, ..CrashState::default() };
         for (place, member) in members.iter().enumerate() {
             match kept(place) {
-                Kept::Nothing => state.missing.push(member.change),
-                Kept::Atoms(kept) => state.torn.push(Torn { change: member.change, kept }),
-                Kept::All => {}
+                ChangeOutcome::Nothing => state.missing.push(member.change),
+                ChangeOutcome::Atoms(kept) => state.torn.push(Torn { change: member.change, kept }),
+                ChangeOutcome::All => {}
             }
         }
         state
     }
 
     /// Outcome of a range of an open change, in atoms of that range.
-    pub(crate) fn kept_of(&self, recording: &Recording, atom_bytes: u64, change: u32, range: Range) -> Kept {
+    pub(crate) fn kept_of(&self, recording: &Recording, atom_bytes: u64, change: u32, range: Range) -> ChangeOutcome {
         if self.missing.binary_search(&change).is_ok() {
-            return Kept::Nothing;
+            return ChangeOutcome::Nothing;
         }
-        let Some(torn) = self.torn.iter().find(|torn| torn.change == change) else { return Kept::All };
+        let Some(torn) = self.torn.iter().find(|torn| torn.change == change) else { return ChangeOutcome::All };
         let before = range.0 / atom_bytes - recording.changes[change as usize].offset_bytes / atom_bytes;
         let atoms = range.1.div_ceil(atom_bytes) - range.0 / atom_bytes;
         let is_there = |atom: u32| {
@@ -208,9 +208,9 @@ impl CrashState {
             torn.kept.iter().any(|&(from, to)| from <= atom && atom < to)
         };
         match runs(atoms as u32, is_there) {
-            kept if kept.is_empty() => Kept::Nothing,
-            kept if kept == [(0, atoms as u32)] => Kept::All,
-            kept => Kept::Atoms(kept),
+            kept if kept.is_empty() => ChangeOutcome::Nothing,
+            kept if kept == [(0, atoms as u32)] => ChangeOutcome::All,
+            kept => ChangeOutcome::Atoms(kept),
         }
     }
 

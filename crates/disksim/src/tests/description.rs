@@ -68,7 +68,7 @@ fn levels_map_to_their_kinds() {
 }
 
 #[test]
-fn policies_without_a_counterpart_are_named_with_what_is_taken() {
+fn unsupported_policies_are_reported_with_their_substitute() {
     let policy = |number: u32| {
         let queue = format!("disksim_ioqueue {{ Scheduling policy = {number} }}");
         let drive = only(&disk(&[("Scheduler", &queue)]));
@@ -157,10 +157,10 @@ fn every_sparing_scheme_has_its_kind() {
 fn zones_are_trusted_over_the_block_count() {
     let imported = parse_str("toy", &toy_model()).unwrap();
     assert_eq!(imported.drives[0].description.geometry.logical_blocks, 970);
-    assert!(imported.warnings[0].starts_with("toy:1: Block count: 980 blocks are stated, the zones hold 970"));
+    assert!(imported.warnings[0].starts_with("toy:1: Block count: 980 blocks are stated, but the zones hold 970"));
     let fewer = parse_str("toy", &toy_model().replace("980", "900")).unwrap();
     assert_eq!(fewer.drives[0].description.geometry.logical_blocks, 970);
-    assert!(fewer.warnings[0].contains("900 blocks are stated, the zones hold 970; 970 are taken"));
+    assert!(fewer.warnings[0].contains("900 blocks are stated, but the zones hold 970; 970 is used"));
     let unstated = only(&toy_model().replace("Block count = 980,", ""));
     assert_eq!(unstated.description.geometry.logical_blocks, 970);
 }
@@ -169,7 +169,7 @@ fn zones_are_trusted_over_the_block_count() {
 fn a_last_cylinder_that_is_their_number_is_taken() {
     let imported = parse_str("toy", &model(MECHANICS, LAYOUT, &ZONE.replace("number = 9", "number = 12"))).unwrap();
     assert_eq!(imported.drives[0].description.geometry.zones[0].last_cylinder, 11);
-    let expected = "12 is the number of cylinders, which count from 0; 11 is taken";
+    let expected = "12 is the number of cylinders, but cylinders count from 0; 11 is used";
     assert!(imported.warnings.iter().any(|warning| warning.contains(expected)), "{:?}", imported.warnings);
 }
 
@@ -234,7 +234,7 @@ fn seek_files_are_points() {
         ("1, 2\n3", "s:2: must be `distance, ms`"),
         ("1, 2", "s:1: distance: at least two"),
         ("", "s:1: distance: at least two"),
-        ("Seek distances measured: 3\n1, 2\n3, 4\n", "s:1: Seek distances measured:: 3 are announced, but 2 follow"),
+        ("Seek distances measured: 3\n1, 2\n3, 4\n", "s:1: Seek distances measured:: the count is 3, but 2 follow"),
     ];
     for (text, expected) in refused {
         let error = seek_points("s", text).unwrap_err().to_string();
@@ -256,13 +256,13 @@ fn every_parameter_is_mapped_or_named_as_unmapped() {
 }
 
 #[test]
-fn sources_name_file_and_line_and_reasons_tell_neutral_values() {
+fn sources_name_file_and_line_and_neutral_values() {
     let drive = only(&disk(&[]));
     assert_eq!(drive.sources["geometry.heads"], "A toy:2");
     assert_eq!(drive.sources["overheads.read_hit_ns"], "A toy:49, A toy:50");
     assert!(drive.sources["interface.kind"].starts_with("I "));
     let why = |name: &str| drive.unmapped.iter().find(|entry| entry.parameter == name).unwrap().why.clone();
-    assert!(why("Hold bus entire read xfer").starts_with("changes nothing at this value"));
+    assert!(why("Hold bus entire read xfer").starts_with("has no effect at this value"));
     assert!(!why("Hold bus entire write xfer").contains("changes nothing"));
     assert!(why("Cylinder mapping strategy").starts_with("the scheduler knows"));
 }
@@ -277,7 +277,7 @@ fn unknown_parameters_are_warned_about() {
 }
 
 #[test]
-fn reads_without_arm_movement_take_the_firmwares_time_where_writes_show_it() {
+fn reads_without_arm_movement_take_the_firmware_time_derived_from_writes() {
     let settled = |level: &str| {
         let drive = only(&disk(&[("Fast write level", level)])).description;
         (drive.overheads.read_settled_min_ns, drive.overheads.write_hit_ns)

@@ -19,7 +19,7 @@ fn the_first_of_two_definitions_counts() {
     let imported = parse_str("toy", &(disk(&[]) + &again)).unwrap();
     assert_eq!(imported.drives.len(), 1);
     assert_eq!(imported.drives[0].description.queue.depth, 16);
-    let ignored = "toy:68: `TOY` is defined already at toy:1; this one is ignored";
+    let ignored = "toy:68: `TOY` is already defined at toy:1; this one is ignored";
     assert!(imported.warnings.iter().any(|warning| warning == ignored), "{:?}", imported.warnings);
 }
 
@@ -136,9 +136,9 @@ fn refusals_name_file_line_and_key_on_one_line() {
         ("instantiate [ a ] as X".to_owned(), "toy:1: instantiate: no block is called `X`"),
         ("instantiate [ a ] is X".to_owned(), "toy:1: instantiate: expected `as`, found `is`"),
         ("disksim_pf P { a = [ d3 .. d1 ] }".to_owned(), "toy:1: a: expected two names with the same stem"),
-        ("disksim_pf P { a = [ d1 .. d999999999 ] }".to_owned(), "toy:1: a: stands for too many names"),
-        ("disksim_pf P { }".to_owned(), "toy: no drive is described here"),
-        (String::new(), "toy: no drive is described here"),
+        ("disksim_pf P { a = [ d1 .. d999999999 ] }".to_owned(), "toy:1: a: expands to too many names"),
+        ("disksim_pf P { }".to_owned(), "toy: no drive description"),
+        (String::new(), "toy: no drive description"),
         ("source other".to_owned(), "toy:1: source: cannot read `other`"),
     ];
     for (text, expected) in cases {
@@ -165,7 +165,7 @@ fn impossible_mechanics_and_layouts_are_refused() {
         (layout("ZONE", "ZONE, ZONE"), "Layout Model.Zones[1].First cylinder number: must be an integer from 10 to 11"),
         (zone("number = 9", "number = 13"), "Layout Model.Zones[0].Last cylinder number: must be"),
         (zone("spares = 1", "spares = 51"), "Layout Model.Zones[0].Number of spares: must be an integer from 0 to 49"),
-        (zone("= 10,", "= 980,"), "Layout Model.Zones[0].Number of spares: with the space"),
+        (zone("= 10,", "= 980,"), "Layout Model.Zones[0].Number of spares: the empty space"),
         (zone("3, 120", "3, 4, 120"), "Layout Model.Zones[0].slips: 2 slips from place 3 on, but only 1"),
         (zone("3, 120", "3, 1000"), "Layout Model.Zones[0].slips: must be a list of integers from 0 to 999"),
         (zone("30, 49", "30"), "Layout Model.Zones[0].defects: must be a list of pairs"),
@@ -209,7 +209,7 @@ fn deep_nesting_is_refused_not_overflowed() {
 }
 
 #[test]
-fn a_cut_off_file_is_refused_wherever_it_ends() {
+fn a_truncated_file_is_refused_at_any_length() {
     let text = disk(&[]);
     let end = text.trim_end().len();
     for cut in (1..end).filter(|&cut| text.is_char_boundary(cut)) {

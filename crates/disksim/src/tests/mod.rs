@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The 64 parameters of a drive beside its model, with values that all differ from each other where they can.
+/// The 64 parameters of a drive besides its model, with values that all differ from each other where they can.
 const DISK: [(&str, &str); 64] = [
     ("Scheduler", "disksim_ioqueue { Scheduling policy = 3, Cylinder mapping strategy = 4 }"),
     ("Max queue length", "16"),

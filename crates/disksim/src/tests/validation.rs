@@ -31,8 +31,8 @@ fn the_validation_drives_have_their_sizes() {
         };
         let imported = import(&path).unwrap_or_else(|error| panic!("{error}"));
         // The RZ26 states a negative write settling; two drives hold the bus, three state fewer blocks than they hold.
-        let said = |what: &str| imported.warnings.iter().filter(|warning| warning.contains(what)).count();
-        let (holds, settles) = (said("Hold bus entire"), said("settling"));
+        let warnings_with = |what: &str| imported.warnings.iter().filter(|warning| warning.contains(what)).count();
+        let (holds, settles) = (warnings_with("Hold bus entire"), warnings_with("settling"));
         assert_eq!(
             holds,
             match name {
@@ -44,8 +44,8 @@ fn the_validation_drives_have_their_sizes() {
             imported.warnings
         );
         assert_eq!(settles, usize::from(name == "dec_rz26"), "{:?}", imported.warnings);
-        let blocks = format!("{stated} blocks are stated, the zones hold {held}; {held} are taken");
-        assert_eq!(said(&blocks), usize::from(stated != held), "{:?}", imported.warnings);
+        let blocks = format!("{stated} blocks are stated, but the zones hold {held}; {held} is used");
+        assert_eq!(warnings_with(&blocks), usize::from(stated != held), "{:?}", imported.warnings);
         assert_eq!(imported.warnings.len(), holds + settles + usize::from(stated != held), "{:?}", imported.warnings);
         let [drive] = &imported.drives[..] else { panic!("{name}") };
         assert_eq!(drive.instances, ["disk0"]);

@@ -61,9 +61,9 @@ fn strided(settings: &Settings, postfix: &str, largest_bytes: u64) -> Result<Pat
     let skip = values::signed_size(postfix, settings.base).map_err(wrong)?;
     let step = i128::from(largest_bytes) + i128::from(skip);
     if step == 0 {
-        return Err(wrong(format!("every request would go to one place; {skip} bytes take each back to where it was")));
+        return Err(wrong(format!("every request would have the same offset; {skip} bytes lead back to it")));
     }
-    let step_bytes = u64::try_from(step.unsigned_abs()).map_err(|_| wrong(format!("{skip} bytes is too far")))?;
+    let step_bytes = u64::try_from(step.unsigned_abs()).map_err(|_| wrong(format!("{skip} bytes is too large")))?;
     Ok(Pattern {
         addresses: Addresses::Strided { zone_bytes: largest_bytes, step_bytes, backwards: step < 0 },
         random_percent: Some(100.0),
@@ -90,7 +90,7 @@ fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -
         remarks.about(
             settings,
             &["zonemode", "zonesize"],
-            "random requests go to all places, not to one zone after the other",
+            "random requests cover the whole range, not one zone after another",
         );
         return Ok(None);
     }
@@ -102,7 +102,7 @@ fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -
     };
     let step_bytes = range_bytes
         .checked_add(skip_bytes)
-        .ok_or_else(|| settings.error(&["zoneskip"], "a zone and what is skipped are beyond 2^64 bytes"))?;
+        .ok_or_else(|| settings.error(&["zoneskip"], "a zone and its skip exceed 2^64 bytes"))?;
     // fio continues until `size` bytes are done, restarting at the beginning if zones leave too little.
     let addresses = Addresses::Strided { zone_bytes, step_bytes, backwards: false };
     Ok(Some(Pattern { addresses, random_percent: Some(100.0), progress: 1.0, crosses_part: true, run: 0 }))
@@ -130,7 +130,7 @@ fn random(settings: &Settings, total_bytes: Option<u64>, remarks: &mut Remarks) 
     };
     let centre = rest.split_once(':').map(|(_, centre)| centre.trim());
     if matches!(name.trim(), "zipf" | "pareto") && centre.is_some() {
-        remarks.add(setting, "the hottest block is where the seed puts it, not at a centre");
+        remarks.add(setting, "the seed selects the hottest block; the centre is ignored");
     }
     Ok(match name.trim() {
         "zipf" => Addresses::Zipf {
@@ -160,7 +160,7 @@ fn random(settings: &Settings, total_bytes: Option<u64>, remarks: &mut Remarks) 
             Addresses::HotBands(bands(zones, total as f64).map_err(wrong)?)
         }
         "sequence" => {
-            remarks.add(setting, "no sequence of blocks can be prescribed: places are random");
+            remarks.add(setting, "no sequence of blocks can be prescribed: offsets are random");
             usual()
         }
         _ => usual(),
@@ -176,7 +176,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn first_of_kinds<'t>(text: &'t str, setting: &super::syntax::Setting, remarks: &mut Remarks) -> &'t str {
     let (first, others) = text.split_once(',').unwrap_or((text, ""));
     if !others.is_empty() {
-        remarks.add(setting, "the zones of reads are those of writes and trims too");
+        remarks.add(setting, "the zones of reads also apply to writes and trims");
     }
     first
 }
@@ -186,7 +186,7 @@ fn bands(zones: Vec<Zone<Option<f64>>>, total: f64) -> Result<Vec<Band>, String>
     let stated: f64 = zones.iter().filter_map(|zone| zone.1).sum();
     let open = zones.iter().filter(|zone| zone.1.is_none()).count();
     if stated > total || (open > 0 && stated >= total) {
-        return Err("the zones are longer than the whole".to_owned());
+        return Err("the zones are longer than the target".to_owned());
     }
     let rest = (total - stated) / open.max(1) as f64;
     let mut from_percent = 0.0;
@@ -195,7 +195,7 @@ fn bands(zones: Vec<Zone<Option<f64>>>, total: f64) -> Result<Vec<Band>, String>
         let to_percent = (from_percent + 100.0 * length.unwrap_or(rest) / total).min(100.0);
         if share_percent > 0.0 {
             if to_percent <= from_percent {
-                return Err("a zone that has requests has a length above 0".to_owned());
+                return Err("a zone with requests needs a length above 0".to_owned());
             }
             bands.push(Band { from_percent, to_percent, share_percent });
         }

@@ -119,7 +119,7 @@ fn the_options_are_those_of_the_document() {
 }
 
 #[test]
-fn the_examples_do_what_the_document_says() {
+fn examples_behave_as_documented() {
     let stated = std::env::var("HEADSTACK_FIO_EXAMPLES").ok();
     let folder = stated.unwrap_or_else(|| "/usr/share/doc/fio/examples".to_owned());
     let found = fs::read_dir(&folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));

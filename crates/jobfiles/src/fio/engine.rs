@@ -78,10 +78,10 @@ pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, 
     match settings.text("uri").map(str::trim).filter(|uri| !uri.is_empty()) {
         Some(uri) if Address::is_meant(uri) => Ok(Some(uri.to_owned())),
         Some(uri) => {
-            let message = format!("{uri:?} is no address of an export; nbd://HOST:PORT/EXPORT is allowed");
+            let message = format!("{uri:?} is not the address of an export; nbd://HOST:PORT/EXPORT is allowed");
             Err(settings.error(&["uri"], message))
         }
-        None => Err(setting.error(format!("job [{name}] names no export; uri=nbd://HOST:PORT/EXPORT does"))),
+        None => Err(setting.error(format!("job [{name}] names no export; add uri=nbd://HOST:PORT/EXPORT"))),
     }
 }
 
@@ -100,14 +100,14 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
     };
     let engine = setting.value.split(':').next().unwrap_or_default().trim();
     if let "mmap" | "splice" = engine {
-        remarks.add(setting, format!("requests of {engine} are done by pread and pwrite"));
+        remarks.add(setting, format!("{engine} is replaced by pread and pwrite"));
     }
     if engine == PASSTHROUGH {
         if let Some(mode) = settings.text("write_mode").filter(|mode| *mode != "write") {
-            return Err(settings.error(&["write_mode"], format!("no {mode} commands are made; write is allowed")));
+            return Err(settings.error(&["write_mode"], format!("{mode} commands are not supported; write is allowed")));
         }
         if !settings.text("filename").is_some_and(|names| names.split(':').all(|name| name.starts_with("/dev/ng"))) {
-            let message = "NVMe commands go to character devices (/dev/ng0n1) alone; others are measured by io_uring";
+            let message = "NVMe commands need a character device (/dev/ng0n1); use io_uring for others";
             remarks.add(setting, message);
         }
     }

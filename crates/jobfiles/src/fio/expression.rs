@@ -10,7 +10,7 @@ pub(super) fn evaluate(text: &str, factor: &dyn Fn(&str) -> Option<u64>) -> Resu
     match parser.peek() {
         None if value.is_finite() => Ok(value),
         None => Err(format!("{text:?} has no finite value")),
-        Some(found) => Err(format!("{text:?} is not understood at {found:?}")),
+        Some(found) => Err(format!("{text:?} is invalid at {found:?}")),
     }
 }
 
@@ -73,7 +73,7 @@ impl Parser<'_> {
             let value = self.nested(Parser::sum)?;
             return match self.take(")") {
                 Some(_) => Ok(value),
-                None => Err(format!("{:?} lacks a closing parenthesis", self.text)),
+                None => Err(format!("{:?} has no closing parenthesis", self.text)),
             };
         }
         match self.take("+-") {
@@ -98,7 +98,7 @@ impl Parser<'_> {
         let rest = &self.text[self.at..];
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let unit = rest[digits..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - digits);
-        let wrong = || format!("{:?} is not understood at {:?}", self.text, &rest[..digits + unit]);
+        let wrong = || format!("{:?} is invalid at {:?}", self.text, &rest[..digits + unit]);
         let value: f64 = rest[..digits].parse().map_err(|_| wrong())?;
         let factor = (self.factor)(&rest[digits..digits + unit]).ok_or_else(wrong)?;
         self.at += digits + unit;

@@ -99,16 +99,16 @@ fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Resul
     if engine == JobEngine::Psync && depth > 1 {
         let message = match is_libaio(settings) {
             true => {
-                "libaio waits for each request while it submits it through the page cache: one request is under way, as \
-                 in fio; direct=1 keeps more of them under way"
+                "libaio blocks on each request to the page cache: the queue depth is 1, as \
+                 in fio; use direct=1 for a higher depth"
             }
-            false => "a synchronous engine has one request under way, as in fio",
+            false => "a synchronous engine has queue depth 1, as in fio",
         };
         remarks.about(settings, &["iodepth"], message);
         return Ok(1);
     }
     if settings.text("ioengine") == Some("posixaio") && depth > 1 {
-        let message = "glibc's posixaio works on one request of a file at a time; here io_uring keeps all under way";
+        let message = "glibc's posixaio serves one request of a file at a time; here io_uring keeps the queue full";
         remarks.about(settings, &["ioengine"], message);
     }
     Ok(depth)
@@ -163,7 +163,7 @@ fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
     for (least, most, stated) in [("rate_iops_min", "rate_iops", iops_min), ("rate_min", "rate", bytes_per_s_min)] {
         let highest = rates(most)?;
         if let Some(kind) = (0..3).find(|&kind| highest[kind] > 0 && stated[kind] > highest[kind]) {
-            let message = format!("{} is more than {most} allows: up to {}", stated[kind], highest[kind]);
+            let message = format!("{} is more than {most} allows; up to {} is allowed", stated[kind], highest[kind]);
             return Err(settings.error(&[least], message));
         }
     }
@@ -241,7 +241,7 @@ pub(super) fn verified_loops(settings: &Settings, jobs: &[Job], remarks: &mut Re
     }
     if loops > VERIFIED_LOOPS_MAX || jobs.iter().any(|job| job.limits.time_ns.is_some()) {
         let message = format!(
-            "what is written is read after the last loop; up to {VERIFIED_LOOPS_MAX} loops without a runtime are read one by one"
+            "data are verified after the last loop; up to {VERIFIED_LOOPS_MAX} loops without a runtime are verified one by one"
         );
         remarks.about(settings, &["loops"], message);
         return Ok(1);
@@ -262,7 +262,7 @@ fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<
     let loops = settings.within("loops", 1, 1, u64::MAX)?;
     let times = |name: &str, count: u64| {
         let product = count.checked_mul(loops);
-        product.ok_or_else(|| settings.error(&["loops", name], format!("{loops} loops of {count} are beyond 2^64")))
+        product.ok_or_else(|| settings.error(&["loops", name], format!("{loops} loops of {count} exceed 2^64")))
     };
     let requests = match settings.whole("number_ios")? {
         None | Some(0) => None,
@@ -321,19 +321,15 @@ fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> Run
 fn remark_what_differs(settings: &Settings, layout: &Layout, remarks: &mut Remarks) {
     let is = |name: &str, value: &str| settings.text(name) == Some(value);
     if settings.text("verify").is_some_and(|verify| !matches!(verify, "0" | "none" | "null")) {
-        remarks.about(settings, &["verify"], "what is written is headstack's own stamp, and only that is recognised");
+        remarks.about(settings, &["verify"], "writes carry headstack's own stamp, and only that is recognized");
     }
     if !repeats_random(settings) {
-        remarks.about(settings, &["randrepeat"], "the seed of the run decides: another seed, other requests");
+        remarks.about(settings, &["randrepeat"], "the seed of the run selects the requests");
     }
     if is("exit_what", "all") {
-        remarks.about(
-            settings,
-            &["exit_what"],
-            "the jobs of a phase end with the first of them, and the next phase follows",
-        );
+        remarks.about(settings, &["exit_what"], "all jobs of a phase end with the first, and the next phase starts");
     }
     if settings.is("fill_device", false) && !layout.targets(0).iter().all(|target| target.starts_with("/dev/")) {
-        remarks.about(settings, &["fill_device"], "a file is written up to its size, a file system is not filled");
+        remarks.about(settings, &["fill_device"], "a file is written up to its size; the file system is not filled");
     }
 }

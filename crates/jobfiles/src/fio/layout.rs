@@ -97,10 +97,10 @@ impl Layout {
         if let Some(setting) = settings.get("offset_align").filter(|_| matches!(self.offset, Amount::Percent(_)))
             && settings.whole("offset_align")? != Some(0)
         {
-            remarks.add(setting, "an offset in percent is rounded to whole blocks of the target alone");
+            remarks.add(setting, "an offset in percent is rounded to whole blocks of the target");
         }
         if let Some(setting) = settings.get("offset").filter(|_| self.files > 1 && self.offset != Amount::Bytes(0)) {
-            remarks.add(setting, "counts from the start of all files one after the other, not from that of each");
+            remarks.add(setting, "counts from the start of the concatenated files, not from the start of each");
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Layout {
                     0 => None,
                     count => self.directories.get(copy as usize % count),
                 };
-                (0..self.files).map(|file| within(directory, &made(format, job, copy, file))).collect()
+                (0..self.files).map(|file| within(directory, &expanded_name(format, job, copy, file))).collect()
             }
         }
     }
@@ -166,11 +166,11 @@ impl Layout {
                 .checked_mul(copy)
                 .and_then(|distance| distance.checked_add(offset))
                 .map(Extent::Bytes)
-                .ok_or_else(|| wrong("the last copy begins beyond 2^64"))?,
+                .ok_or_else(|| wrong("the last copy begins above 2^64"))?,
             _ => return Err(wrong("an offset and its increment are both in bytes or both in percent")),
         };
         if matches!(start, Extent::Percent(percent) if percent >= 100.0) {
-            return Err(wrong("the last copy begins behind the end; less than 100 % is allowed"));
+            return Err(wrong("the last copy begins after the end; less than 100 % is allowed"));
         }
         let length = match self.size {
             Some(Amount::Percent(percent)) => Some(Extent::Percent(percent)),
@@ -203,7 +203,7 @@ fn within(directory: Option<&String>, name: &str) -> String {
     }
 }
 
-fn made(format: &str, job: &str, copy: u32, file: u64) -> String {
+fn expanded_name(format: &str, job: &str, copy: u32, file: u64) -> String {
     format
         .replace("$jobnum", &copy.to_string())
         .replace("$filenum", &file.to_string())

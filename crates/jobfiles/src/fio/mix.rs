@@ -114,7 +114,7 @@ fn sizes(settings: &Settings, remarks: &mut Remarks) -> Result<[Split; 3], Input
         }
     }
     if let Some(setting) = settings.get("bs_unaligned").filter(|setting| setting.value == "1") {
-        remarks.add(setting, "lengths are the sizes stated, or multiples of the smallest");
+        remarks.add(setting, "lengths are the given sizes, or multiples of the smallest");
     }
     Ok(sizes)
 }
@@ -162,7 +162,7 @@ fn rates(settings: &Settings, direction: &mut Direction, sizes: &[Split; 3]) -> 
         return Ok(None);
     }
     if limited < direction.kinds().count() {
-        let message = "limits some kinds of requests alone; state a rate of each, as in 100,50";
+        let message = "limits only some kinds of requests; give a rate for each, as in 100,50";
         return Err(settings.error(&[name], message));
     }
     let rates = if is_of_requests { Rates::Requests(rates) } else { Rates::Bytes(rates) };
@@ -261,11 +261,7 @@ fn arrivals(
     }
     let blocks = settings.within("thinktime_blocks", 1, 1, 1 << 31)? as u32;
     if think_ns > 0 && depth > 1 {
-        remarks.about(
-            settings,
-            &["thinktime"],
-            "each of the requests under way pauses by itself; fio pauses all of them",
-        );
+        remarks.about(settings, &["thinktime"], "each request in flight pauses separately; fio pauses all of them");
     }
     if think_ns > 0 && blocks > 1 {
         for line in lines {
@@ -286,7 +282,7 @@ fn streams(settings: &Settings, files: u64, is_sequential: bool, remarks: &mut R
     }
     let is_kept = service == "sequential" || (service == "roundrobin" && matches!(postfix, "" | "1"));
     if !is_kept || (service == "sequential" && !is_sequential) {
-        remarks.about(settings, &["file_service_type"], "files are taken in turn, or all at random where places are");
+        remarks.about(settings, &["file_service_type"], "files are used in turn, or at random for random offsets");
     }
     if service == "sequential" || !is_sequential { 1 } else { files.min(65_536) as u32 }
 }

@@ -111,30 +111,30 @@ const STEADY: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_sl
 
 const LOGS: &str = "logs are of text, with the time since the start, and hold all requests or the mean of each window";
 const HISTOGRAM_LOG: &str =
-    "no histogram log is written: results keep histograms, with --interval one for each interval";
+    "no histogram log is written; the result holds histograms, with --interval one per interval";
 const BUFFERS: &str = "data are random, zeros or a pattern: compressible or duplicate data are not supported";
-const CHECKING: &str = "data are stamped and checked in headstack's own way";
-const CREATION: &str = "files shorter than requested are written once before the run";
+const CHECKING: &str = "data carry headstack's own stamps";
+const CREATION: &str = "files that are too short are written once before the run";
 const CLOCKS: &str = "every request is timed";
-const SCHEDULING: &str = "priority and placement of processes and memory are left to the system";
+const SCHEDULING: &str = "the system decides on priority and placement of processes and memory";
 const SUBMISSION: &str = "each request is issued as soon as possible, and each completion handled on arrival";
-const REPLAY: &str = "belongs to a replay, which is not a job";
-const TARGET: &str = "the queue depth stays as stated: raise it step by step for a saturation curve";
+const REPLAY: &str = "belongs to a replay, not to a job";
+const TARGET: &str = "the queue depth stays fixed; sweep it for a saturation curve";
 const STEADINESS: &str = "the job does not end at a steady state";
-const ENGINE: &str = "belongs to an engine that is not used";
+const ENGINE: &str = "belongs to another engine";
 const TRIMS: &str = "blocks that were verified are not trimmed";
 const PLACEMENT: &str = "no placement hints are sent";
-const NOTHING_RUN: &str = "no other program is run";
+const NOTHING_RUN: &str = "no other program is started";
 const DEPRECATED: &str = "fio itself ignores it";
 
 /// All options except those of engines.
 const CORE: &[Group] = &[
     // Definition of a job.
     Group(Kind::Text, Done, "description name wait_for filename directory filename_format ioengine"),
-    Group(Kind::Text, Refused("no directory is searched; name its files with filename"), "opendir"),
-    Group(Kind::Text, Refused("a job is no replay; headstack trace replay LOG replays the log"), "read_iolog"),
+    Group(Kind::Text, Refused("directories are not searched; name the files with filename"), "opendir"),
+    Group(Kind::Text, Refused("a job cannot replay; use headstack trace replay LOG"), "read_iolog"),
     Group(Kind::Text, Refused("its jobs are built into fio; write them out"), "profile"),
-    Group(Kind::Bool(false), Refused("creating files alone is no load; leave it out"), "create_only"),
+    Group(Kind::Bool(false), Refused("creating files is not a load; omit it"), "create_only"),
     Group(Kind::ChoiceAnd(RW), Done, "rw/readwrite"),
     Group(Kind::Choice(&["sequential", "identical"]), Done, "rw_sequencer"),
     Group(Kind::Wholes(1, u64::MAX), Done, "bs/blocksize ba/blockalign"),
@@ -147,7 +147,7 @@ const CORE: &[Group] = &[
          new_group thread group_reporting",
     ),
     Group(Kind::Bool(false), Done, "bs_is_seq_rand softrandommap direct fill_device/fill_fs unlink"),
-    Group(Kind::Bool(false), Refused("writes cannot be made atomic"), "atomic"),
+    Group(Kind::Bool(false), Refused("atomic writes are not supported"), "atomic"),
     Group(Kind::Bool(true), Done, "randrepeat buffered do_verify invalidate"),
     Group(Kind::Bool(false), Done, "allrandrepeat"),
     Group(Kind::Extent, Done, "size io_size/io_limit offset/fileoffset offset_increment zoneskip"),
@@ -223,8 +223,8 @@ const CORE: &[Group] = &[
     Group(POSITIVE, Refused("a trim has one range"), "num_range"),
     Group(Kind::Text, Not(DEPRECATED), "percentage_sequential rwmixcycle verifysort verifysort_nr flow_watermark"),
     // Times and rates.
-    Group(Kind::Micros, Not("a waiting job sleeps"), "thinktime_spin"),
-    Group(ANY, Not("a waiting job sleeps"), "thinkcycles"),
+    Group(Kind::Micros, Not("waiting jobs sleep"), "thinktime_spin"),
+    Group(ANY, Not("waiting jobs sleep"), "thinkcycles"),
     Group(Kind::Choice(&["complete", "issue"]), Not("pauses are between requests"), "thinktime_blocks_type"),
     Group(Kind::Seconds, Not("pauses come after requests, not after times"), "thinktime_iotime"),
     Group(Kind::Wholes(0, u64::MAX), Done, "rate_min/ratemin rate_iops_min"),
@@ -249,7 +249,7 @@ const CORE: &[Group] = &[
     Group(ANY, Not("buffers are anonymous memory"), "iomem_align/mem_align hugepage-size"),
     Group(ANY, Not("memory is not locked"), "lockmem"),
     Group(Kind::Flag, Done, "zero_buffers refill_buffers"),
-    Group(Kind::Bool(true), Refused("no two requests write the same bytes"), "scramble_buffers"),
+    Group(Kind::Bool(true), Refused("no two writes have the same data"), "scramble_buffers"),
     Group(Kind::Bool(false), Refused(BUFFERS), "dedupe_global"),
     Group(Kind::Text, Done, "buffer_pattern"),
     Group(
@@ -257,21 +257,21 @@ const CORE: &[Group] = &[
         Refused(BUFFERS),
         "buffer_compress_percentage dedupe_percentage dedupe_working_set_percentage",
     ),
-    Group(ANY, Not("nothing that is written compresses"), "buffer_compress_chunk"),
-    Group(Kind::Choice(&["repeat", "working_set"]), Not("nothing that is written repeats"), "dedupe_mode"),
+    Group(ANY, Not("written data do not compress"), "buffer_compress_chunk"),
+    Group(Kind::Choice(&["repeat", "working_set"]), Not("written data do not repeat"), "dedupe_mode"),
     // Verifying.
     Group(ANY, Not(CHECKING), "verify_interval verify_offset verify_pattern_interval verify_async"),
-    Group(ANY, Not("all is read when the writes are done"), "verify_backlog verify_backlog_batch"),
+    Group(ANY, Not("all data are read after the writes"), "verify_backlog verify_backlog_batch"),
     Group(Kind::Text, Refused("verified data carry headstack's stamp, not a pattern"), "verify_pattern"),
     Group(Kind::Text, Not(CHECKING), "verify_async_cpus"),
     Group(Kind::Bool(false), Not(CHECKING), "verify_dump experimental_verify verify_state_load"),
-    Group(Kind::Bool(false), Not("every mismatch is counted, and none ends the job"), "verify_fatal"),
+    Group(Kind::Bool(false), Not("every mismatch is counted; none ends the job"), "verify_fatal"),
     Group(Kind::Bool(true), Not(CHECKING), "verify_state_save verify_write_sequence verify_header_seed"),
     Group(Kind::Whole(0, 100), Refused(TRIMS), "trim_percentage"),
     Group(Kind::Bool(true), Not(TRIMS), "trim_verify_zero"),
     Group(ANY, Not(TRIMS), "trim_backlog trim_backlog_batch"),
     // Traces.
-    Group(Kind::Text, Not("requests are not recorded here: capture them"), "write_iolog"),
+    Group(Kind::Text, Not("requests are not recorded here; use headstack trace capture"), "write_iolog"),
     Group(Kind::Bool(false), Not(REPLAY), "read_iolog_chunked replay_no_stall"),
     Group(Kind::Text, Not(REPLAY), "replay_redirect replay_skip merge_blktrace_file"),
     Group(ANY, Not(REPLAY), "replay_scale replay_align replay_time_scale"),
@@ -297,7 +297,7 @@ const CORE: &[Group] = &[
     Group(Kind::Whole(0, 1000), Done, "flow"),
     Group(Kind::Flag, Done, "exitall_on_error"),
     Group(Kind::Choice(ERRORS), Done, "continue_on_error"),
-    Group(Kind::Text, Not("errors are never ignored; continue_on_error continues after one"), "ignore_error"),
+    Group(Kind::Text, Not("errors are never ignored; use continue_on_error to continue after one"), "ignore_error"),
     Group(Kind::Bool(false), Not("every error is reported"), "error_dump"),
     // Reports.
     Group(Kind::TextOrNone, Done, "write_bw_log write_lat_log write_iops_log"),
@@ -313,24 +313,24 @@ const CORE: &[Group] = &[
     Group(Kind::Bool(false), Not(LOGS), "log_prio log_issue_time log_store_compressed"),
     Group(Kind::Bool(false), Not(LOGS), "log_alternate_epoch/log_unix_epoch"),
     Group(Kind::Choice(&["avg", "max", "both", "0", "1"]), Not(LOGS), "log_window_value/log_max_value"),
-    Group(Kind::Bool(false), Not("errors of trims are counted alone"), "block_error_percentiles"),
+    Group(Kind::Bool(false), Not("errors of trims are counted separately"), "block_error_percentiles"),
     Group(Kind::Bool(true), Not("every job is reported"), "stats"),
     Group(Kind::Bool(true), Done, "clat_percentiles"),
     Group(Kind::Bool(false), Done, "lat_percentiles"),
     Group(Kind::Bool(false), Done, "slat_percentiles"),
-    Group(Kind::Whole(1, 10), Not("numbers are printed with four digits"), "significant_figures"),
-    Group(Kind::Bool(true), Not("counters of the device are always kept"), "disk_util"),
+    Group(Kind::Whole(1, 10), Not("numbers have four digits"), "significant_figures"),
+    Group(Kind::Bool(true), Not("device counters are always recorded"), "disk_util"),
     Group(Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]), Done, "unified_rw_reporting"),
 ];
 
-const CONFIGURATION: &str = "the ring is set up in one way";
+const CONFIGURATION: &str = "the ring has a fixed setup";
 
-const METADATA: &str = "namespaces with metadata are measured by their block devices";
+const METADATA: &str = "use the block device of a namespace with metadata";
 
 /// Options of engines.
 const ENGINES: &[Group] = &[
-    Group(Kind::Flag, Not("completions are waited for, not polled"), "hipri"),
-    Group(ANY, Not("completions are waited for, not polled"), "hipri_percentage"),
+    Group(Kind::Flag, Not("completions are not polled"), "hipri"),
+    Group(ANY, Not("completions are not polled"), "hipri_percentage"),
     Group(Kind::Flag, Not(CONFIGURATION), "fixedbufs registerfiles sqthread_poll userspace_reap"),
     Group(ANY, Not(CONFIGURATION), "sqthread_poll_cpu nonvectored force_async uncached thp"),
     Group(Kind::Bool(false), Not(CONFIGURATION), "nowait"),
@@ -339,7 +339,7 @@ const ENGINES: &[Group] = &[
     Group(Kind::Text, Not(SCHEDULING), "cmdprio_bssplit"),
     Group(
         Kind::Text,
-        Not("belongs to a test that is built into fio"),
+        Not("belongs to a test built into fio"),
         "block numruns dir threads device-names load prep test-duration threads-per-queue",
     ),
     Group(Kind::Text, Done, "uri"),

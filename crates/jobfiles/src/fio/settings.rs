@@ -88,8 +88,8 @@ impl Settings {
                 let zone_bytes = self.text("zonesize").map_or(Ok(0), |size| values::size(size, self.base))?;
                 match zones.checked_mul(zone_bytes) {
                     Some(bytes) if zone_bytes > 0 => Ok(Amount::Bytes(bytes)),
-                    Some(_) => Err("a number of zones needs a zonesize; state one, or bytes or percent".to_owned()),
-                    None => Err(format!("{zones} zones of {zone_bytes} bytes are beyond 2^64")),
+                    Some(_) => Err("a number of zones needs a zonesize; add one, or use bytes or percent".to_owned()),
+                    None => Err(format!("{zones} zones of {zone_bytes} bytes exceed 2^64")),
                 }
             }
         })

@@ -115,7 +115,7 @@ impl Reader<'_> {
                 let setting = setting(content, place, self.environment)?;
                 match self.sections.last_mut() {
                     Some(section) => section.settings.push(setting),
-                    None => return Err(setting.error("stands before the first [section]")),
+                    None => return Err(setting.error("is before the first [section]")),
                 }
             }
         }
@@ -124,10 +124,10 @@ impl Reader<'_> {
 
     fn begin_section(&mut self, name: &str, place: Place, depth: u32) -> Result<(), InputError> {
         if depth > 0 {
-            return Err(place.plain_error("", "an included file has no sections, and this line begins one"));
+            return Err(place.plain_error("", "begins a section; an included file must not have sections"));
         }
         let Some(name) = name.strip_suffix(']') else {
-            return Err(place.error("", format!("\"[{name}\" lacks its closing bracket")));
+            return Err(place.error("", format!("\"[{name}\" has no closing bracket")));
         };
         self.sections.push(Section { name: name.to_owned(), place, settings: Vec::new() });
         Ok(())
@@ -135,10 +135,13 @@ impl Reader<'_> {
 
     fn include(&mut self, name: &str, place: &Place, depth: u32) -> Result<(), InputError> {
         if depth >= INCLUDES_MAX {
-            return Err(place.plain_error("include", format!("names the {INCLUDES_MAX}th file within another")));
+            return Err(place.plain_error(
+                "include",
+                format!("nests includes too deeply; up to {INCLUDES_MAX} levels are allowed"),
+            ));
         }
         if self.sections.is_empty() {
-            return Err(place.error("include", "stands before the first [section]"));
+            return Err(place.error("include", "is before the first [section]"));
         }
         let text = (self.include)(name).map_err(|error| place.error("include", format!("{name:?}: {error}")))?;
         self.file(name, &text, Some(place.included_at.unwrap_or(place.line)), depth + 1)
@@ -157,7 +160,7 @@ fn setting(content: &str, place: Place, environment: Environment) -> Result<Sett
         Some((name, value)) => (name.trim_end(), Some(value.trim())),
         None => (content, None),
     };
-    let option = known(name, &place)?;
+    let option = option_named(name, &place)?;
     let implied = match option.kind {
         Kind::Flag => Some("1"),
         Kind::TextOrNone => Some(""),
@@ -171,12 +174,12 @@ fn setting(content: &str, place: Place, environment: Environment) -> Result<Sett
     Ok(Setting { option, written_name: name.to_owned(), written, value, place })
 }
 
-fn known(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {
+fn option_named(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {
     options::find(name).ok_or_else(|| {
         let names = options::all().flat_map(|(option, aliases)| std::iter::once(option.name).chain(aliases));
         let close = nearest(name, names, 3);
         let hint = match close.is_empty() {
-            true => "`fio --cmdhelp=all` lists those that exist".to_owned(),
+            true => "see `fio --cmdhelp=all` for valid options".to_owned(),
             false => format!("did you mean {}?", close.join(", ")),
         };
         place.error(&one_line(name), format!("unknown option; {hint}"))
@@ -198,7 +201,7 @@ fn substitute(text: &str, environment: Environment) -> Result<String, String> {
     let mut is_calculated = false;
     for keyword in KEYWORDS {
         if value.contains(keyword) {
-            let number = environment(keyword).ok_or_else(|| format!("{keyword} is not known here"))?;
+            let number = environment(keyword).ok_or_else(|| format!("{keyword} is not a known keyword"))?;
             value = value.replace(keyword, &number);
             is_calculated = true;
         }
@@ -245,7 +248,7 @@ impl Setting {
             _ => false,
         };
         match self.option.fate {
-            Fate::Refused(why) if !is_usual => Err(self.error(format!("cannot be done: {why}"))),
+            Fate::Refused(why) if !is_usual => Err(self.error(format!("not supported: {why}"))),
             Fate::Not(message) if !is_usual => Ok(Some(message)),
             _ => Ok(None),
         }
@@ -300,8 +303,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let place = Place { line: number, ..Place::default() };
         let Some(content) = argument.strip_prefix("--").filter(|content| !content.is_empty()) else {
-            let message =
-                "is not an option; options begin with --, as in --name=job, and job files are read from their files";
+            let message = "is not an option; options begin with --, as in --name=job";
             return Err(place.error(&one_line(argument), message));
         };
         let name = content.split('=').next().unwrap_or_default();
@@ -313,7 +315,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
             line.of_program.push((name.to_owned(), place));
             continue;
         }
-        let option = known(name, &place)?;
+        let option = option_named(name, &place)?;
         let takes_next = !content.contains('=') && !matches!(option.kind, Kind::Flag | Kind::TextOrNone);
         let content = match rest.next_if(|_| takes_next) {
             Some((_, value)) => format!("{name}={value}"),

@@ -90,7 +90,7 @@ fn quantity(text: &str, allowed: &str, factor: impl Fn(&str) -> Option<u64>) -> 
         }
     };
     let (Some(number), Some(factor)) = (number, factor) else {
-        return Err(format!("{text:?} is not understood; {allowed}"));
+        return Err(format!("{text:?} is invalid; {allowed}"));
     };
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is beyond 2^64"))
 }
@@ -132,7 +132,7 @@ pub(super) fn amount(text: &str, base: Base) -> Result<Written, String> {
     if let Some(number) = text.strip_suffix('%') {
         let percent: u64 = number.trim().parse().map_err(|_| format!("{text:?} is not a percentage such as 50%"))?;
         if percent > 100 {
-            return Err(format!("{text:?} is more than the whole; up to 100% is allowed"));
+            return Err(format!("{text:?} is too large; up to 100% is allowed"));
         }
         return Ok(Written::Amount(Amount::Percent(percent as f64)));
     }
@@ -274,7 +274,7 @@ const PATTERN_ALLOWED: &str =
 /// Bytes of `buffer_pattern`, such as `"abcd"-120xdead`: texts, bytes in hexadecimal digits and numbers of up to four
 /// bytes, little-endian.
 pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
-    let wrong = || format!("{text:?} is not understood; {PATTERN_ALLOWED}");
+    let wrong = || format!("{text:?} is invalid; {PATTERN_ALLOWED}");
     let mut bytes = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -284,7 +284,7 @@ pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
                 bytes.extend_from_slice(quoted.as_bytes());
                 behind
             }
-            b'\'' => return Err(format!("{text:?} names a file, which is not read; {PATTERN_ALLOWED}")),
+            b'\'' => return Err(format!("{text:?} names a file, which is not supported; {PATTERN_ALLOWED}")),
             _ if is_hexadecimal(rest) => hexadecimal(&rest[2..], &mut bytes).ok_or_else(wrong)?,
             _ => decimal(rest, &mut bytes).ok_or_else(wrong)?,
         };
@@ -343,7 +343,7 @@ pub(super) fn check(kind: Kind, value: &str, base: Base) -> Result<(), String> {
         Kind::Text | Kind::TextOrNone => Ok(()),
         Kind::Flag | Kind::Bool(_) => match value {
             "0" | "1" => Ok(()),
-            _ => Err(format!("{value:?} is not allowed; 0 or 1 is")),
+            _ => Err(format!("{value:?} is not allowed; 0 or 1 is allowed")),
         },
         Kind::Choice(choices) => check_choice(choices, value),
         Kind::ChoiceAnd(choices) => check_choice(choices, value.split([':', ',']).next().unwrap_or_default().trim()),

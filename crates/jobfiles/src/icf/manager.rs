@@ -125,7 +125,7 @@ fn worker(
         remarks.push(remark(
             worker.line,
             "Worker type",
-            format!("{} loads a network, not a disk, and is left out", worker.name),
+            format!("{} loads a network, not a disk; it is skipped", worker.name),
         ));
     }
     Ok(())
@@ -143,7 +143,7 @@ fn settings(entries: &mut Entries, worker: &mut Worker, remarks: &mut Vec<Remark
             let reconnects = fields.word("test connection rate", &enabled)?;
             fields.number("transactions per connection", 0..=u64::MAX)?;
             if reconnects {
-                let message = "targets are opened once, not again after so many transactions";
+                let message = "targets are opened once, not reopened after a number of transactions";
                 remarks.push(remark(fields.line(), "test connection rate", message));
             }
             if is(&entry, DEPTH_AND_SEED) {
@@ -156,7 +156,7 @@ fn settings(entries: &mut Entries, worker: &mut Worker, remarks: &mut Vec<Remark
             worker.first_sector = fields.number("starting sector", 0..=SECTORS_MAX)?;
             // 0 repeats bytes, 1 is partly random, 2 fully; it matters to a disk that compresses.
             if is(&entry, SIZE_AND_PATTERN) && fields.number("Data pattern", 0..=2)? != 0 {
-                remarks.push(remark(fields.line(), "Data pattern", "what is written is not chosen by the file"));
+                remarks.push(remark(fields.line(), "Data pattern", "the job file does not select the written data"));
             }
         } else if !is(&entry, "Local network interface") && !is(&entry, "VI outstanding IOs") {
             let allowed = format!("'{DEPTH_AND_SEED}; '{SIZE_AND_PATTERN}; '{END_SETTINGS}");

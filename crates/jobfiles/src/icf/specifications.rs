@@ -136,12 +136,12 @@ fn lines(
             remarks.push(Remark {
                 line: u32::try_from(value.line).unwrap_or(u32::MAX),
                 option: "reply".to_owned(),
-                message: "replies are what network workers send; disks get none".to_owned(),
+                message: "replies are only for network workers".to_owned(),
             });
         }
         if !fields.is_empty() {
             return Err(
-                fields.error("reply", format!("more than eight fields in {:?}; they are {COLUMNS}", value.text))
+                fields.error("reply", format!("more than eight fields in {:?}; allowed: {COLUMNS}", value.text))
             );
         }
         total += share;

@@ -55,7 +55,7 @@ impl<'t> Entries<'t> {
                         _ if text.is_empty() || text.starts_with("Version ") => {}
                         Some(entry) => entry.values.push(Value { text, line }),
                         None => {
-                            let message = format!("{text:?} stands below no key; a key begins with an apostrophe");
+                            let message = format!("{text:?} is not below a key; a key begins with an apostrophe");
                             return Err(error(file, line, "", message));
                         }
                     }

@@ -65,13 +65,13 @@ impl Definition for Storage {
         };
         match meaning(SD, parameter)? {
             Word::Host if self.lun.is_some() && parameter.raw != "localhost" => {
-                return Ok(Some("requests are issued by this host alone"));
+                return Ok(Some("only this host issues requests"));
             }
             Word::Host => {}
             Word::Lun if self.name == "default" => {
-                return Err(parameter.error("sd=default has no lun of its own; the definitions after it have"));
+                return Err(parameter.error("sd=default must not have a lun; set it in the definitions after it"));
             }
-            Word::Lun if self.lun.is_some() => return Ok(Some("the lun of another host is not used")),
+            Word::Lun if self.lun.is_some() => return Ok(Some("the lun of another host is ignored")),
             Word::Lun => self.lun = Some(parameter.raw.clone()),
             Word::Count => match *parameter.numbers(Unit::Size)?.as_slice() {
                 [start, count] => {
@@ -149,7 +149,7 @@ impl Definition for Load {
     fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         match meaning(WD, parameter)? {
             Word::Sds => self.storages = parameter.words()?,
-            Word::Host if parameter.raw != "localhost" => return Ok(Some("requests are issued by this host alone")),
+            Word::Host if parameter.raw != "localhost" => return Ok(Some("only this host issues requests")),
             Word::Skew => self.skew_percent = parameter.plain(Unit::Size, 0.0..=100.0)?,
             Word::Sizes => self.sizes = Sizes::read(parameter)?,
             // vdbench truncates percentages of reads to whole ones.
@@ -160,7 +160,7 @@ impl Definition for Load {
             Word::Seek => {
                 self.seek = seek(parameter)?;
                 if parameter.word()?.eq_ignore_ascii_case("seqnz") {
-                    return Ok(Some("the sequence begins at the start, not at a random place"));
+                    return Ok(Some("the sequence begins at the start, not at a random offset"));
                 }
             }
             Word::Rate => self.rate_per_s = Some(parameter.plain(Unit::Size, 1.0..=1e9)?),
@@ -295,10 +295,9 @@ impl RunDefinition {
                 // The nearest of the available processes: distances of 0 to twice the mean have a coefficient of
                 // variation of 58 %.
                 self.process = ArrivalProcess::Poisson;
-                return Ok(Some("distances of arrivals are exponential, not uniform"));
+                return Ok(Some("interarrival times are exponential, not uniform"));
             } else {
-                let allowed =
-                    "exponential, uniform or deterministic is; rates that change during a run are not supported";
+                let allowed = "exponential, uniform or deterministic is allowed; rates that change during a run are not supported";
                 return Err(parameter.error(format!("{word:?} is not allowed; {allowed}")));
             }
         }

@@ -145,8 +145,7 @@ impl Placed<'_> {
     /// A range that wraps around to the start, which is only possible for uniform random requests.
     fn round_the_end(&self, span: Span) -> Result<Addresses, InputError> {
         if self.load.is_hotband || self.random_percent() < 100.0 {
-            let message =
-                "a range beyond 100 % goes on at the start, which is supported for seekpct=rand without hotband";
+            let message = "a range above 100 % wraps around, which requires seekpct=rand without hotband";
             return Err(self.place.error(message));
         }
         let length = span.to - span.from;

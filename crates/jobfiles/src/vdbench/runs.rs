@@ -33,8 +33,7 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
                 let mut phase = Runner { definitions, run, place, overrides: &overrides }.phase(&loads, rate, name)?;
                 if let Some(point) = &mut phase.curve_point {
                     point.max_phase = last_max.ok_or_else(|| {
-                        place
-                            .error("the rate is a percentage of what an earlier run reached; a run before it is needed")
+                        place.error("the rate is a percentage of an earlier run's result; define that run before it")
                     })?;
                 } else {
                     last_max = Some(phases.len());
@@ -45,9 +44,8 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
                 jobs += phase.jobs.len();
                 lines += phase.jobs.iter().map(|job| job.workload.specification.lines.len()).sum::<usize>();
                 if phases.len() >= PHASES_MAX || jobs > JOBS_MAX || lines > LINES_MAX {
-                    let message = format!(
-                        "the file stands for more than {PHASES_MAX} runs or {JOBS_MAX} jobs; it needs to be split"
-                    );
+                    let message =
+                        format!("the file expands to more than {PHASES_MAX} runs or {JOBS_MAX} jobs; split it");
                     return Err(place.error(message));
                 }
                 phases.push(phase);
@@ -62,7 +60,7 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
 /// Checks as vdbench does before a run.
 fn check(run: &RunDefinition, place: &Parameter) -> Result<(), InputError> {
     if run.rates.is_empty() {
-        return Err(place.error("it has no iorate; iorate=max, curve or a number is needed"));
+        return Err(place.error("it has no iorate; add iorate=max, iorate=curve or a number"));
     }
     if run.interval_ns == 0 || run.elapsed_ns / run.interval_ns < 2 {
         return Err(place.error("elapsed must be at least twice the interval, which is not 0"));
@@ -80,17 +78,17 @@ fn remarks_on(definitions: &Definitions, run: &RunDefinition, place: &Parameter,
         remarks.push(Remark { line, option: option.to_owned(), message: message.to_owned() });
     };
     if run.max_data.is_some() && loads.len() > 1 {
-        remark("maxdata", "each workload ends after its share of the data, not all of them together");
+        remark("maxdata", "each workload ends after its own share of the data");
     }
     let sizeless = |name: &String| {
         definitions.storages.all.iter().any(|storage| matches(name, &storage.name) && storage.size_bytes.is_none())
     };
     let unknown = |load: &Load| load.storages.iter().any(sizeless);
     if run.max_data.is_some_and(|data| data < 100.0) && loads.iter().any(unknown) {
-        remark("maxdata", "multiples of the storage's size need its size; the run ends by its time");
+        remark("maxdata", "multiples of the storage's size need its size; the run ends after its time");
     }
     if loads.iter().any(|load| load.seek == Seek::UntilEnd && unknown(load)) {
-        remark("seekpct", "an end that is not known, for want of a size, ends no run; it ends by its time");
+        remark("seekpct", "the end is unknown without a size; the run ends after its time");
     }
     remarks
 }
@@ -101,7 +99,7 @@ fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> R
     if run.loads.is_empty() && run.storages.is_some() {
         loads.push(definitions.loads.default.clone());
     } else if run.loads.is_empty() {
-        return Err(place.error("it has no workload; wd=NAME is needed"));
+        return Err(place.error("it has no workload; add wd=NAME"));
     }
     for wanted in &run.loads {
         let found = loads.len();
@@ -117,7 +115,7 @@ fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> R
         loads.iter_mut().for_each(|load| load.storages.clone_from(storages));
     }
     if let Some(load) = loads.iter().find(|load| load.streams > 1).filter(|_| loads.len() > 1) {
-        return Err(place.error(format!("wd={} has streams, and then is the only workload of a run", load.name)));
+        return Err(place.error(format!("wd={} has streams, so it must be the only workload of the run", load.name)));
     }
     Ok(loads)
 }
@@ -139,7 +137,7 @@ pub(super) fn combinations<T: Clone>(
     let mut all: Vec<Vec<T>> = vec![Vec::new()];
     for (keyword, values) in loops {
         if all.len().saturating_mul(values.len()) > PHASES_MAX {
-            return Err(place.error(format!("{keyword} multiplies the runs to more than {PHASES_MAX}")));
+            return Err(place.error(format!("{keyword} expands the file to more than {PHASES_MAX} runs; split it")));
         }
         let with = |known: Vec<T>| {
             values.iter().map(move |value| known.iter().cloned().chain([value.clone()]).collect()).collect::<Vec<_>>()
@@ -265,7 +263,7 @@ impl Runner<'_> {
             let place = load.place.as_ref().unwrap_or(self.place);
             if load.threads.is_some() && !self.definitions.general.is_concatenated {
                 return Err(
-                    place.error("threads in a workload definition need concatenatesds=yes; those of an sd are meant")
+                    place.error("threads in a workload definition need concatenatesds=yes; set threads in the sd")
                 );
             }
             let parts: Vec<Vec<&Storage>> = match self.definitions.general.is_concatenated {
@@ -308,7 +306,7 @@ impl Runner<'_> {
             || skews.iter().zip(loads).any(|(skew, load)| free(load) && *skew <= 0.0)
         {
             let message = format!(
-                "the skew of its workloads sums to {}; it must sum to 100, and leave some to each",
+                "the skew of its workloads sums to {}; it must sum to 100 with a share above 0 for each",
                 given.max(sum)
             );
             return Err(self.place.error(message));
@@ -330,13 +328,13 @@ impl Runner<'_> {
             }
             for storage in found {
                 if storages.iter().any(|known| known.name == storage.name) {
-                    return Err(place.error(format!("sd={} is asked for more than once", storage.name)));
+                    return Err(place.error(format!("sd={} is named more than once", storage.name)));
                 }
                 storages.push(storage);
             }
         }
         match storages.is_empty() {
-            true => Err(place.error(format!("wd={} has no storage; sd=NAME is needed", load.name))),
+            true => Err(place.error(format!("wd={} has no storage; add sd=NAME", load.name))),
             false => Ok(storages),
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn parameters(
         // A line that ends in a comma continues in the next.
         let line = match pending.take() {
             Some(begun) if begun.file != line.file => {
-                return Err(begun.error("", "goes on in the next line, which is of another file"));
+                return Err(begun.error("", "continues in a line of another file"));
             }
             Some(begun) => Line { text: format!("{}{}", begun.text, line.text), ..begun },
             None => line,
@@ -107,7 +107,7 @@ fn collect(
         substitute(&mut line, substitutes)?;
         if let Some(name) = line.text.strip_prefix("include=") {
             let Some(include) = include else {
-                let message = "an included file includes no other".to_owned();
+                let message = "includes a file; an included file must not include others".to_owned();
                 return Err(InputError { file: line.file, line: Some(number), key: "include".to_owned(), message });
             };
             let name = name.split_whitespace().next().unwrap_or("");
@@ -135,13 +135,13 @@ fn substitute(line: &mut Line, substitutes: &[(String, String)]) -> Result<(), I
     }
     for name in ["$host", "!host", "#host"] {
         if line.text.contains(name) {
-            return Err(line.error(name, "lines that are repeated for each host are not supported; write them out"));
+            return Err(line.error(name, "lines repeated for each host are not supported; write them out"));
         }
     }
     for mark in ["=$", "=!", "($", ",$"] {
         if let Some(at) = line.text.find(mark) {
             let name: String = line.text[at + 1..].chars().take_while(|c| !",) ".contains(*c)).collect();
-            return Err(line.error(&name, "nothing is given for this variable; give NAME=VALUE"));
+            return Err(line.error(&name, "this variable has no value; add NAME=VALUE"));
         }
     }
     Ok(())
@@ -169,7 +169,7 @@ impl Scanner {
                 '"' => in_quotes = !in_quotes,
                 _ if in_quotes => {}
                 '(' => depth += 1,
-                ')' if depth == 0 => return Err(line.error("", "a parenthesis closes that was never opened")),
+                ')' if depth == 0 => return Err(line.error("", "a closing parenthesis without an opening one")),
                 ')' => depth -= 1,
                 ',' if depth == 0 => {
                     self.add(line, &line.text[start..at])?;
@@ -180,7 +180,7 @@ impl Scanner {
         }
         if depth > 0 || in_quotes {
             let what = if in_quotes { "quote" } else { "parenthesis" };
-            let message = format!("a {what} is not closed in {:?}; a line that goes on ends in a comma", line.text);
+            let message = format!("a {what} is not closed in {:?}; end a line with a comma to continue it", line.text);
             return Err(line.error("", message));
         }
         self.add(line, &line.text[start..])
@@ -346,9 +346,8 @@ impl Parameter {
             (true, _) if first > 0.0 && last > 0.0 => Box::new(|value| value / 2.0),
             (false, Some(Number::Plain(step))) if step > 0.0 => Box::new(move |value| value + step),
             _ => {
-                return Err(
-                    self.error(format!("{step:?} is not a step of a range; d (doubled) or a number above 0 is"))
-                );
+                return Err(self
+                    .error(format!("{step:?} is not a step of a range; d (doubled) or a number above 0 is allowed")));
             }
         };
         let is_down = step.eq_ignore_ascii_case("d") && first >= last;

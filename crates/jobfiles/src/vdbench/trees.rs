@@ -46,7 +46,7 @@ pub(super) fn read(file: &str, parameters: &[Parameter]) -> Result<JobFile, Inpu
     }
     definitions.repeat_folders()?;
     if definitions.runs.all.is_empty() {
-        let message = "the file defines no run; one rd=NAME,fwd=...,fwdrate=... or more is needed".to_owned();
+        let message = "the file defines no run; add rd=NAME,fwd=...,fwdrate=...".to_owned();
         return Err(InputError { file: file.to_owned(), line: None, key: "rd".to_owned(), message });
     }
     let tree_phases = runs::phases(&definitions)?;
@@ -57,7 +57,7 @@ impl Definitions {
     fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let next = match parameter.keyword.as_str() {
             "sd" | "wd" => {
-                return Err(parameter.error("storage (sd, wd) and trees of files (fsd, fwd) need files of their own"));
+                return Err(parameter.error("storage (sd, wd) and trees of files (fsd, fwd) need separate job files"));
             }
             "rd" => Some(Section::Run),
             "fwd" => Some(Section::Load),
@@ -73,7 +73,7 @@ impl Definitions {
         let not_done = match self.section {
             Section::General => return self.general.set(parameter),
             Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
-                Some("operations are done by this host alone")
+                Some("only this host runs operations")
             }
             Section::Host => None,
             Section::Folder => self.folders.set(parameter)?,

@@ -143,11 +143,13 @@ pub(super) fn seek(parameter: &Parameter) -> Result<Seek, InputError> {
     } else if text == "eof" {
         Ok(Seek::UntilEnd)
     } else if "poisson".starts_with(&text) {
-        Err(parameter.error("addresses by vdbench's Poisson law are not supported; 0 to 100, seq, rand or eof is"))
+        Err(parameter.error(
+            "vdbench's Poisson distribution of addresses is not supported; 0 to 100, seq, rand or eof is allowed",
+        ))
     } else {
         match number_of(&text, Unit::Size) {
             Some(Number::Plain(percent)) if percent <= 100.0 => Ok(Seek::Random(percent)),
-            _ => Err(parameter.error(format!("{text:?} is not allowed; 0 to 100, seq, seqnz, rand or eof is"))),
+            _ => Err(parameter.error(format!("{text:?} is not allowed; 0 to 100, seq, seqnz, rand or eof is allowed"))),
         }
     }
 }
@@ -197,7 +199,8 @@ pub(super) fn rates(parameter: &Parameter) -> Result<Vec<Rate>, InputError> {
         _ => Err(parameter.error("a rate is max, curve, or a number above 0 and up to 1e9")),
     };
     let numbers = numeric.numbers(Unit::Size).map_err(|_| {
-        parameter.error(format!("{:?} is not a rate; max, curve, a number or a list of numbers is", parameter.raw))
+        parameter
+            .error(format!("{:?} is not a rate; max, curve, a number or a list of numbers is allowed", parameter.raw))
     })?;
     numbers.into_iter().map(rate).collect()
 }

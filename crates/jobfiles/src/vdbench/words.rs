@@ -46,10 +46,10 @@ pub(super) enum Word {
 
 use Word::{NotDone, Nothing, Refused};
 
-const REPLAY: Word = Refused("traces are not replayed from here; import and replay the trace itself");
-const FILE_SYSTEM: Word = Refused("belongs to runs on trees of files; the file defines none by fsd=NAME,anchor=...");
-const HITS: Word = NotDone("cache hits are not forced: requests go where the rest of the definition sends them");
-const CONTENTS: Word = NotDone("what is written is not chosen by the file");
+const REPLAY: Word = Refused("job files cannot replay traces; import the trace and replay it");
+const FILE_SYSTEM: Word = Refused("belongs to runs on trees of files; define a tree with fsd=NAME,anchor=...");
+const HITS: Word = NotDone("cache hits are not forced; requests keep the offsets of the rest of the definition");
+const CONTENTS: Word = NotDone("the job file does not select the written data");
 const COMMANDS: Word = NotDone("commands are not executed");
 
 pub(super) const SD: &[(&str, Word)] = &[
@@ -87,13 +87,13 @@ pub(super) const WD: &[(&str, Word)] = &[
     ("hotband", Word::Hotband),
     ("seekpct", Word::Seek),
     ("stride", NotDone("sequential requests follow one another without gaps")),
-    ("priority", NotDone("no workload goes before another: each has its own rate or its share")),
+    ("priority", NotDone("no workload has priority: each has its own rate or share")),
     ("iorate", Word::Rate),
     ("rhpct", HITS),
     ("whpct", HITS),
     ("host", Word::Host),
     ("openflags", Word::OpenFlags),
-    ("user", Refused("requests of a program of the user's are not supported")),
+    ("user", Refused("requests of a user program are not supported")),
     ("threads", Word::Threads),
     ("streams", Word::Streams),
 ];
@@ -104,8 +104,8 @@ pub(super) const RD: &[(&str, Word)] = &[
     ("fsd", FILE_SYSTEM),
     ("iorate", Word::Rate),
     ("maxdata", Word::MaxData),
-    ("maxdataread", NotDone("reads alone are not counted; the run ends by its time")),
-    ("maxdatawritten", NotDone("writes alone are not counted; the run ends by its time")),
+    ("maxdataread", NotDone("reads are not counted separately; the run ends after its time")),
+    ("maxdatawritten", NotDone("writes are not counted separately; the run ends after its time")),
     ("curve", Word::Curve),
     ("stopcurve", Word::StopCurve),
     ("elapsed", Word::Elapsed),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use fuser::{
     AccessFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek,
-    ReplyOpen, ReplyStatfs, ReplyWrite, Request as Asked, TimeOrNow, WriteFlags,
+    ReplyOpen, ReplyStatfs, ReplyWrite, Request as FuseRequest, TimeOrNow, WriteFlags,
 };
 use headstack_workload::{Kind, Request};
 
@@ -156,9 +156,9 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
 }
 
 impl Filesystem for Disks {
-    fn init(&mut self, _: &Asked, config: &mut KernelConfig) -> io::Result<()> {
+    fn init(&mut self, _: &FuseRequest, config: &mut KernelConfig) -> io::Result<()> {
         // Without it, writes to one file are serialised (available since Linux 3.15).
-        let missing = |flags| io::Error::other(format!("the kernel's FUSE lacks {flags:?}"));
+        let missing = |flags| io::Error::other(format!("the kernel's FUSE does not support {flags:?}"));
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(missing)?;
         let limit = |nearest| io::Error::other(format!("FUSE allows {nearest} requests"));
         config.set_max_background(BACKGROUND_MAX).map_err(limit)?;
@@ -167,7 +167,7 @@ impl Filesystem for Disks {
         Ok(())
     }
 
-    fn lookup(&self, _: &Asked, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, _: &FuseRequest, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let index = self.names.iter().position(|known| parent == INodeNo::ROOT && name == known.as_str());
         let attributes =
             index.ok_or(Errno::ENOENT).and_then(|index| self.attributes(INodeNo(FIRST_DISK + index as u64)));
@@ -177,7 +177,7 @@ impl Filesystem for Disks {
         }
     }
 
-    fn getattr(&self, _: &Asked, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+    fn getattr(&self, _: &FuseRequest, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         match self.attributes(ino) {
             Ok(attributes) => reply.attr(&FOREVER, &attributes),
             Err(errno) => reply.error(errno),
@@ -187,7 +187,7 @@ impl Filesystem for Disks {
     /// Size, owner and mode are fixed; times may be set, and have no effect.
     fn setattr(
         &self,
-        _: &Asked,
+        _: &FuseRequest,
         ino: INodeNo,
         mode: Option<u32>,
         uid: Option<u32>,
@@ -216,7 +216,7 @@ impl Filesystem for Disks {
         }
     }
 
-    fn open(&self, _: &Asked, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, _: &FuseRequest, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         match self.export(ino) {
             // Bypasses the page cache and allows concurrent writers: a device excludes no one.
             Ok(_) => {
@@ -228,7 +228,7 @@ impl Filesystem for Disks {
 
     fn read(
         &self,
-        _: &Asked,
+        _: &FuseRequest,
         ino: INodeNo,
         _: FileHandle,
         offset: u64,
@@ -250,7 +250,7 @@ impl Filesystem for Disks {
 
     fn write(
         &self,
-        _: &Asked,
+        _: &FuseRequest,
         ino: INodeNo,
         _: FileHandle,
         offset: u64,
@@ -271,21 +271,21 @@ impl Filesystem for Disks {
     }
 
     /// Called when the file is closed: the device's cache is left as it is.
-    fn flush(&self, _: &Asked, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+    fn flush(&self, _: &FuseRequest, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
 
-    fn fsync(&self, _: &Asked, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsync(&self, _: &FuseRequest, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let at = Instant::now();
         match self.export(ino) {
-            Ok(_) => kernel::submit(&self.device, at, request(Kind::Flush, 0, 0), self.replies.done(reply)),
+            Ok(_) => kernel::submit(&self.device, at, request(Kind::Flush, 0, 0), self.replies.without_data(reply)),
             Err(errno) => reply.error(errno),
         }
     }
 
     fn fallocate(
         &self,
-        _: &Asked,
+        _: &FuseRequest,
         ino: INodeNo,
         _: FileHandle,
         offset: u64,
@@ -295,13 +295,13 @@ impl Filesystem for Disks {
     ) {
         let at = Instant::now();
         match self.cleared(ino, offset, length, mode) {
-            Ok(request) => self.change(at, request, Change::Zero, self.replies.done(reply)),
+            Ok(request) => self.change(at, request, Change::Zero, self.replies.without_data(reply)),
             Err(errno) => reply.error(errno),
         }
     }
 
     /// Answered by the server itself, without the simulated system.
-    fn lseek(&self, _: &Asked, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+    fn lseek(&self, _: &FuseRequest, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         match self.find(ino, offset, whence) {
             Ok(found) => reply.offset(found),
             Err(errno) => reply.error(errno),
@@ -309,7 +309,7 @@ impl Filesystem for Disks {
     }
 
     /// All space is used; a loop device trims in units of the block size.
-    fn statfs(&self, _: &Asked, ino: INodeNo, reply: ReplyStatfs) {
+    fn statfs(&self, _: &FuseRequest, ino: INodeNo, reply: ReplyStatfs) {
         let exports = &self.device.exports;
         let of_one = self.export(ino).map(std::slice::from_ref);
         let exports = of_one.unwrap_or(exports);
@@ -319,7 +319,7 @@ impl Filesystem for Disks {
         reply.statfs(bytes / u64::from(block_bytes), 0, 0, files, 0, block_bytes, 255, block_bytes);
     }
 
-    fn readdir(&self, _: &Asked, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+    fn readdir(&self, _: &FuseRequest, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         if ino != INodeNo::ROOT {
             return reply.error(Errno::ENOTDIR);
         }
@@ -335,7 +335,7 @@ impl Filesystem for Disks {
     }
 
     /// The kernel itself checks the mode.
-    fn access(&self, _: &Asked, _: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
+    fn access(&self, _: &FuseRequest, _: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
         reply.ok();
     }
 }

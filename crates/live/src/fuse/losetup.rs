@@ -46,7 +46,7 @@ pub fn detach_loop(device: &Path) -> Result<(), LiveError> {
         thread::sleep(LOOK);
     }
     let name = device.display();
-    Err(LiveError::Asked(format!("{name}: in use, and detached once it is not: unmount the file system on it")))
+    Err(LiveError::Invalid(format!("{name}: still in use; unmount its file system to detach it")))
 }
 
 /// Lists loop devices whose file is, or was, in `directory`.
@@ -57,17 +57,17 @@ pub fn loops_on(directory: &Path) -> Result<Vec<PathBuf>, LiveError> {
     // Paths left by a dead server cannot be resolved any more, only compared.
     let resolved = directory.canonicalize().or_else(|_| std::path::absolute(directory));
     let directory = resolved.map_err(LiveError::io(directory.display().to_string()))?;
-    let mut found = Vec::new();
+    let mut loops = Vec::new();
     for entry in fs::read_dir("/sys/block").map_err(LiveError::io("/sys/block"))? {
         let name = entry.map_err(LiveError::io("/sys/block"))?.file_name();
         let device = Path::new("/dev").join(name);
         // Most block devices are no loop devices, and most loop devices have no file.
         let file = fs::read_to_string(sysfs(&device, "loop/backing_file"));
         if file.is_ok_and(|file| Path::new(file.trim_end()).starts_with(&directory)) {
-            found.push(device);
+            loops.push(device);
         }
     }
-    Ok(found)
+    Ok(loops)
 }
 
 fn sysfs(device: &Path, attribute: &str) -> PathBuf {
@@ -79,14 +79,14 @@ fn losetup(arguments: &[&std::ffi::OsStr]) -> Result<String, LiveError> {
     let output = match Command::new("losetup").args(arguments).output() {
         Ok(output) => output,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(LiveError::Asked("no losetup: install it (package util-linux or mount)".to_owned()));
+            return Err(LiveError::Invalid("losetup not found; install it (package util-linux or mount)".to_owned()));
         }
         Err(error) => return Err(LiveError::io("losetup")(error)),
     };
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let root = if rustix::process::geteuid().is_root() { "" } else { " (loop devices are for root)" };
-        return Err(LiveError::Asked(format!("{}{root}", said.trim())));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let root = if rustix::process::geteuid().is_root() { "" } else { " (loop devices require root)" };
+        return Err(LiveError::Invalid(format!("{}{root}", stderr.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -14,9 +14,9 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::filesystem::Disks;
 use super::losetup;
-use super::reply::{Replies, Word};
+use super::reply::{Replies, ReplyPayload};
 use crate::LiveError;
-use crate::courier::Courier;
+use crate::copy_thread::CopyThread;
 use crate::device::Device;
 
 /// Threads that receive the kernel's requests.
@@ -46,7 +46,7 @@ pub struct Mount {
     files: Vec<PathBuf>,
     unmounter: SessionUnmounter,
     /// `None` after the end.
-    running: Option<(JoinHandle<io::Result<()>>, Courier<Word>)>,
+    running: Option<(JoinHandle<io::Result<()>>, CopyThread<ReplyPayload>)>,
 }
 
 impl Mount {
@@ -64,7 +64,7 @@ impl Mount {
             // The original error is reported; an empty directory that cannot be removed is not.
             let _ = fs::remove_dir(directory);
         }
-        let (directory, mut session, courier) = mounted?;
+        let (directory, mut session, copy_thread) = mounted?;
         let unmounter = session.unmount_callable();
         let submitter = device.submitter.clone();
         let runner = thread::Builder::new().name("headstack-fuse".to_owned()).spawn(move || {
@@ -74,7 +74,7 @@ impl Mount {
         });
         let runner = runner.map_err(LiveError::io("a thread of the mount"))?;
         let files = names.iter().map(|name| directory.join(name)).collect();
-        Ok(Mount { directory, was_created, files, unmounter, running: Some((runner, courier)) })
+        Ok(Mount { directory, was_created, files, unmounter, running: Some((runner, copy_thread)) })
     }
 
     /// The files, in the order of the exports.
@@ -97,7 +97,7 @@ impl Mount {
     }
 
     fn end(&mut self) -> Result<Unmounted, LiveError> {
-        let Some((runner, courier)) = self.running.take() else {
+        let Some((runner, copy_thread)) = self.running.take() else {
             return Ok(Unmounted::Before);
         };
         let mut ended = if runner.is_finished() { Unmounted::Before } else { self.unmount()? };
@@ -111,7 +111,7 @@ impl Mount {
         });
         if finished {
             let served = runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            courier.stop();
+            copy_thread.stop();
             // If an unmount meets a read of the next request, the kernel ends the connection with this error.
             match served {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -172,13 +172,13 @@ fn mount(
     device: &Arc<Device>,
     directory: &Path,
     names: &[String],
-) -> Result<(PathBuf, Session<Disks>, Courier<Word>), LiveError> {
+) -> Result<(PathBuf, Session<Disks>, CopyThread<ReplyPayload>), LiveError> {
     let directory = directory.canonicalize().map_err(LiveError::io(directory.display().to_string()))?;
-    let courier = Courier::start(device.submitter.clone())?;
+    let copy_thread = CopyThread::start(device.submitter.clone())?;
     let disks = Disks {
         device: Arc::clone(device),
         names: names.to_vec(),
-        replies: Replies::new(courier.bag()),
+        replies: Replies::new(copy_thread.copy_queue()),
         since: SystemTime::now(),
     };
     let mut config = Config::default();
@@ -187,9 +187,9 @@ fn mount(
     config.n_threads = Some(RECEIVERS);
     config.clone_fd = true;
     match Session::new(disks, &directory, &config) {
-        Ok(session) => Ok((directory, session, courier)),
+        Ok(session) => Ok((directory, session, copy_thread)),
         Err(error) => {
-            courier.stop();
+            copy_thread.stop();
             Err(cannot_mount(&directory, error))
         }
     }
@@ -199,17 +199,17 @@ fn mount(
 fn cannot_mount(directory: &Path, error: io::Error) -> LiveError {
     let directory = directory.display();
     if !Path::new("/dev/fuse").exists() {
-        return LiveError::Asked(format!(
-            "{directory}: no /dev/fuse: load the module (`modprobe fuse`), or give the container this device"
+        return LiveError::Invalid(format!(
+            "{directory}: /dev/fuse not found; load the module (`modprobe fuse`), or add the device to the container"
         ));
     }
     if error.kind() == io::ErrorKind::NotFound && !rustix::process::geteuid().is_root() {
-        return LiveError::Asked(format!(
-            "{directory}: only root mounts without fusermount3: be root, or install it (package fuse3)"
+        return LiveError::Invalid(format!(
+            "{directory}: fusermount3 not found; install it (package fuse3), or run as root"
         ));
     }
     if error.kind() == io::ErrorKind::PermissionDenied {
-        return LiveError::Asked(format!("{directory}: this user may not mount here ({error}): be root"));
+        return LiveError::Invalid(format!("{directory}: this user may not mount here ({error}); run as root"));
     }
     LiveError::io(format!("{directory}: mounting"))(error)
 }
@@ -223,8 +223,8 @@ fn file_names(device: &Device) -> Result<Vec<String>, LiveError> {
     for export in &device.exports {
         let name = &export.name;
         if matches!(name.as_str(), "" | "." | "..") || name.contains('/') || names.contains(name) {
-            return Err(LiveError::Asked(format!(
-                "export \"{name}\": a file needs a name of its own, without slashes"
+            return Err(LiveError::Invalid(format!(
+                "export \"{name}\": each file needs a distinct name without slashes"
             )));
         }
         names.push(name.clone());
@@ -239,17 +239,19 @@ fn prepare(directory: &Path) -> Result<bool, LiveError> {
     if let Some(device) = dangling.first() {
         let device = device.display();
         let umount = if is_dead(directory) { format!(", then `umount {name}`") } else { String::new() };
-        return Err(LiveError::Asked(format!(
-            "{name}: {device} still hangs on a file that a server had here: `losetup --detach {device}`{umount}"
+        return Err(LiveError::Invalid(format!(
+            "{name}: {device} still uses a file of an earlier server here; run `losetup --detach {device}`{umount}"
         )));
     }
     if is_dead(directory) {
-        return Err(LiveError::Asked(format!("{name}: mounted by a server that is gone: `umount {name}`")));
+        return Err(LiveError::Invalid(format!(
+            "{name}: mounted by a server that no longer runs; run `umount {name}`"
+        )));
     }
     match fs::read_dir(directory) {
         Ok(mut entries) => {
             if entries.next().is_some() {
-                return Err(LiveError::Asked(format!("{name}: not empty, or another server is mounted there")));
+                return Err(LiveError::Invalid(format!("{name}: not empty, or in use by another server")));
             }
             Ok(false)
         }

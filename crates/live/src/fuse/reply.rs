@@ -7,37 +7,37 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use headstack_sim::{Outcome, faults};
 
 use crate::budget::Share;
-use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
+use crate::copy_thread::{AT_ONCE_BYTES, CopyQueue, DeferredReply};
 use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
 /// The reply on success.
 #[derive(Debug)]
-pub enum Word {
+pub enum ReplyPayload {
     Data(ReplyData, Vec<u8>, Share),
     Written(ReplyWrite, u32),
     Done(ReplyEmpty),
 }
 
-impl Parcel for Word {
+impl DeferredReply for ReplyPayload {
     fn send(self) {
         match self {
-            Word::Data(reply, data, share) => {
+            ReplyPayload::Data(reply, data, share) => {
                 reply.data(&data);
                 drop((data, share));
             }
-            Word::Written(reply, bytes) => reply.written(bytes),
-            Word::Done(reply) => reply.ok(),
+            ReplyPayload::Written(reply, bytes) => reply.written(bytes),
+            ReplyPayload::Done(reply) => reply.ok(),
         }
     }
 }
 
-impl Word {
+impl ReplyPayload {
     fn fail(self, errno: Errno) {
         match self {
-            Word::Data(reply, ..) => reply.error(errno),
-            Word::Written(reply, _) => reply.error(errno),
-            Word::Done(reply) => reply.error(errno),
+            ReplyPayload::Data(reply, ..) => reply.error(errno),
+            ReplyPayload::Written(reply, _) => reply.error(errno),
+            ReplyPayload::Done(reply) => reply.error(errno),
         }
     }
 }
@@ -45,19 +45,19 @@ impl Word {
 /// The reply to one request. The kernel waits for it forever: dropped unsent, it sends EIO.
 #[derive(Debug)]
 pub struct Reply {
-    word: Word,
+    word: ReplyPayload,
     /// Address in the system of the data that were read.
     start_bytes: u64,
-    bag: Bag<Word>,
+    copy_queue: CopyQueue<ReplyPayload>,
 }
 
 impl Answer for Reply {
     /// Answers from the calling thread, or queues a long read.
     fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
         match (outcome, self.word) {
-            (Outcome::Done, word @ Word::Data(..)) if matches!(&word, Word::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
+            (Outcome::Done, word @ ReplyPayload::Data(..)) if matches!(&word, ReplyPayload::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
             {
-                self.bag.put(word);
+                self.copy_queue.enqueue(word);
             }
             (Outcome::Done, word) => word.send(),
             (Outcome::Refused(errno), word) => word.fail(kernel_errno(errno)),
@@ -68,8 +68,8 @@ impl Answer for Reply {
 
     fn data(&mut self) -> Option<(u64, &mut [u8])> {
         match &mut self.word {
-            Word::Data(_, data, _) => Some((self.start_bytes, data)),
-            Word::Written(..) | Word::Done(_) => None,
+            ReplyPayload::Data(_, data, _) => Some((self.start_bytes, data)),
+            ReplyPayload::Written(..) | ReplyPayload::Done(_) => None,
         }
     }
 }
@@ -108,27 +108,27 @@ pub fn errno_of(error: &io::Error) -> Errno {
 /// Creates replies.
 #[derive(Clone, Debug)]
 pub struct Replies {
-    bag: Bag<Word>,
+    copy_queue: CopyQueue<ReplyPayload>,
 }
 
 impl Replies {
-    /// Creates replies of which long ones go through `bag`.
-    pub fn new(bag: Bag<Word>) -> Replies {
-        Replies { bag }
+    /// Creates replies of which long ones go through `copy_queue`.
+    pub fn new(copy_queue: CopyQueue<ReplyPayload>) -> Replies {
+        Replies { copy_queue }
     }
 
     /// Creates the reply to a read of `data` from `start_bytes` of the system, whose memory is `share`.
     pub fn data(&self, reply: ReplyData, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
-        Reply { word: Word::Data(reply, data, share), start_bytes, bag: self.bag.clone() }
+        Reply { word: ReplyPayload::Data(reply, data, share), start_bytes, copy_queue: self.copy_queue.clone() }
     }
 
     /// Creates the reply to a write of `bytes`.
     pub fn written(&self, reply: ReplyWrite, bytes: u32) -> Reply {
-        Reply { word: Word::Written(reply, bytes), start_bytes: 0, bag: self.bag.clone() }
+        Reply { word: ReplyPayload::Written(reply, bytes), start_bytes: 0, copy_queue: self.copy_queue.clone() }
     }
 
     /// Creates the reply to any other request.
-    pub fn done(&self, reply: ReplyEmpty) -> Reply {
-        Reply { word: Word::Done(reply), start_bytes: 0, bag: self.bag.clone() }
+    pub fn without_data(&self, reply: ReplyEmpty) -> Reply {
+        Reply { word: ReplyPayload::Done(reply), start_bytes: 0, copy_queue: self.copy_queue.clone() }
     }
 }

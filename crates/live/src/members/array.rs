@@ -5,9 +5,9 @@ use std::io;
 use std::ops::Range;
 
 use headstack_sim::array::description::{ArrayDescription, Group};
-use headstack_sim::array::{Pass, PassKind, Standing};
+use headstack_sim::array::{GroupStatus, Pass, PassKind};
 use headstack_sim::faults::contents::{Alteration, MemberDamage};
-use headstack_sim::power_cut::Halfway;
+use headstack_sim::power_cut::InterruptedChange;
 use headstack_workload::Span;
 use serde::Serialize;
 
@@ -140,12 +140,12 @@ impl ArrayMembers {
 
     /// Mismatches of each group.
     pub fn mismatches(&self) -> Vec<GroupMismatches> {
-        let told = |group: &GroupMembers| GroupMismatches {
+        let mismatches_of = |group: &GroupMembers| GroupMismatches {
             name: group.name.clone(),
             mismatched_sectors: group.mismatched_sectors,
             differing_bytes: group.members.as_ref().map(Members::differing_bytes),
         };
-        self.groups.iter().map(told).collect()
+        self.groups.iter().map(mismatches_of).collect()
     }
 
     /// The parts of a span: their groups, first bytes there, and byte ranges within the span.
@@ -182,7 +182,7 @@ impl ArrayMembers {
     ///
     /// # Errors
     /// Those of the contents.
-    pub fn follow(&mut self, standings: &[Standing], contents: &Contents, log: &mut UndoLog) -> io::Result<()> {
+    pub fn follow(&mut self, standings: &[GroupStatus], contents: &Contents, log: &mut UndoLog) -> io::Result<()> {
         for (number, (group, standing)) in self.groups.iter_mut().zip(standings).enumerate() {
             let Some(members) = &mut group.members else { continue };
             let served = |&(member, losses, filled_bytes): &(u32, u32, u64)| Served { member, losses, filled_bytes };
@@ -223,7 +223,7 @@ impl ArrayMembers {
         match what {
             MemberDamage::Altered(how) => {
                 let flat = &mut OfGroup { places: &self.places, group: number, contents, log };
-                let mut held = members.held(slot, how.span, flat)?;
+                let mut held = members.read_slot(slot, how.span, flat)?;
                 how.apply(how.span.start_bytes, &mut held);
                 members.corrupt(slot, how.span.start_bytes, &held, flat)
             }
@@ -249,7 +249,7 @@ impl ArrayMembers {
     /// Those of the contents.
     pub fn before_cut(
         &self,
-        halfway: &[Halfway],
+        halfway: &[InterruptedChange],
         contents: &Contents,
         log: &UndoLog,
     ) -> io::Result<Vec<(usize, Unfinished)>> {

@@ -37,7 +37,7 @@ fn times(one: u8, other: u8) -> u8 {
 }
 
 fn inverse(value: u8) -> u8 {
-    debug_assert!(value != 0, "nothing has no inverse");
+    debug_assert!(value != 0, "an element without inverse");
     TABLES.power[255 - usize::from(TABLES.log[usize::from(value)])]
 }
 
@@ -58,12 +58,12 @@ pub struct Code {
 
 impl Code {
     /// Returns the code of copies of one data unit.
-    pub fn of_copies(copies: usize) -> Code {
+    pub fn for_copies(copies: usize) -> Code {
         Code { factors: vec![vec![1]; copies - 1] }
     }
 
     /// Returns the code of a level with parity; `None` for one with log-structured records.
-    pub fn of_rows(level: Level, data: usize) -> Option<Code> {
+    pub fn for_rows(level: Level, data: usize) -> Option<Code> {
         let sums = vec![1; data];
         let factors = match level {
             Level::Raid5 => vec![sums],
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn factors_are_those_of_linux_raid6() {
-        let code = Code::of_rows(Level::Raid6, 10).unwrap();
+        let code = Code::for_rows(Level::Raid6, 10).unwrap();
         assert_eq!(code.factors[0], [1; 10]);
         assert_eq!(code.factors[1], [1, 2, 4, 8, 16, 32, 64, 128, 0x1d, 0x3a]);
         assert_eq!((times(0x80, 2), times(0x53, inverse(0x53))), (0x1d, 1));
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn any_part_of_a_code_can_be_inverted() {
         for (data, parity) in (1..=8).flat_map(|data| (1..=8).map(move |parity| (data, parity))) {
-            let code = Code::of_rows(Level::Erasure { data, parity }, data as usize).unwrap();
+            let code = Code::for_rows(Level::Erasure { data, parity }, data as usize).unwrap();
             assert_eq!(code.factors[0], vec![1; data as usize]);
             let sets = |count: u32| {
                 (0..1u32 << count).map(move |set| (0..count as usize).filter(move |at| set >> at & 1 == 1))

@@ -277,7 +277,7 @@ impl Members {
     ///
     /// # Errors
     /// Those of the contents.
-    pub fn held(&self, slot: u32, run: Span, flat: &impl Flat) -> io::Result<Vec<u8>> {
+    pub fn read_slot(&self, slot: u32, run: Span, flat: &impl Flat) -> io::Result<Vec<u8>> {
         let (first, end) = (run.start_bytes / SECTOR_BYTES * SECTOR_BYTES, run.start_bytes + run.length_bytes);
         let mut held = Vec::new();
         for at_bytes in (first..end).step_by(SECTOR) {

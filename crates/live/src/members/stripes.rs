@@ -54,13 +54,13 @@ impl Stripes {
         let slots = group.members.len() as u64;
         let spans = u64::from(group.spans);
         let (data, unit_bytes, code) = match group.level {
-            Level::Concat => (1, SECTOR_BYTES, Code::of_copies(1)),
-            Level::Raid1 => (1, MIRROR_UNIT_BYTES, Code::of_copies(layout.copies())),
-            Level::Raid0 | Level::Raid10 => (1, group.stripe_unit_bytes, Code::of_copies(layout.copies())),
+            Level::Concat => (1, SECTOR_BYTES, Code::for_copies(1)),
+            Level::Raid1 => (1, MIRROR_UNIT_BYTES, Code::for_copies(layout.copies())),
+            Level::Raid0 | Level::Raid10 => (1, group.stripe_unit_bytes, Code::for_copies(layout.copies())),
             Level::Raid5 | Level::Raid6 | Level::Erasure { .. } => {
                 let Layout::Parity(parity) = &layout else { return None };
                 let data = parity.row_bytes() / group.stripe_unit_bytes;
-                (data, group.stripe_unit_bytes, Code::of_rows(group.level, data as usize)?)
+                (data, group.stripe_unit_bytes, Code::for_rows(group.level, data as usize)?)
             }
             Level::Raidz { .. } | Level::Draid { .. } => return None,
         };

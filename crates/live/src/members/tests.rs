@@ -324,10 +324,10 @@ impl Both {
     }
 
     fn read(&mut self, offset: u64, length: u64) -> (Vec<u8>, Vec<u8>) {
-        let mut told = vec![0; length as usize];
-        self.flat.read(offset, &mut told).unwrap();
-        self.members.read(offset, &mut told);
-        (told, self.dense.read(offset, length))
+        let mut read_back = vec![0; length as usize];
+        self.flat.read(offset, &mut read_back).unwrap();
+        self.members.read(offset, &mut read_back);
+        (read_back, self.dense.read(offset, length))
     }
 
     fn compare(&self, what: &str) {
@@ -417,7 +417,7 @@ fn lose(both: &mut Both, random: &mut Random) {
 }
 
 #[test]
-fn members_by_differences_hold_what_members_in_full_do() {
+fn members_stored_as_differences_equal_full_members() {
     let (mut steps, mut differed, mut mismatches) = (0, 0, 0);
     // `make test` runs every fourth group, which covers each method of small writes and most shapes, with one seed.
     for (number, group) in headstack_needs::sampled(groups().iter().enumerate(), 4) {
@@ -451,10 +451,10 @@ fn members_by_differences_hold_what_members_in_full_do() {
                     6 if missing.len() < may_fail => both.fail(random.below(slots) as usize),
                     7 if !missing.is_empty() => both.rebuild(missing[0]),
                     8 if missing.is_empty() => {
-                        let told = both.members.mismatched_sectors(&(0..MEMBER_BYTES));
+                        let read_back = both.members.mismatched_sectors(&(0..MEMBER_BYTES));
                         let repairs = random.below(3) == 0;
-                        assert_eq!(told, both.dense.scrub(both.capacity, repairs), "{group:?}");
-                        mismatches += told;
+                        assert_eq!(read_back, both.dense.scrub(both.capacity, repairs), "{group:?}");
+                        mismatches += read_back;
                         if repairs {
                             both.members.repair(&(0..MEMBER_BYTES));
                             assert!(!both.members.differ());
@@ -468,8 +468,8 @@ fn members_by_differences_hold_what_members_in_full_do() {
                 // A slot that failed twice counts once.
                 both.compare(&name);
                 let (offset, length) = some_run(&mut random, both.capacity, 40);
-                let (told, wanted) = both.read(offset, length);
-                assert!(told == wanted, "{name}: a read of {length} B at {offset}");
+                let (read_back, wanted) = both.read(offset, length);
+                assert!(read_back == wanted, "{name}: a read of {length} B at {offset}");
                 differed += u64::from(both.members.differ());
             }
         }
@@ -479,7 +479,7 @@ fn members_by_differences_hold_what_members_in_full_do() {
 }
 
 #[test]
-fn every_byte_of_a_stripe_is_found_where_the_layout_puts_it() {
+fn every_byte_of_a_stripe_follows_the_layout() {
     for group in groups() {
         let stripes = Stripes::of(&group).unwrap();
         let columns = group.capacity_bytes() / stripes.data / SECTOR_BYTES;
@@ -529,9 +529,9 @@ fn a_small_write_carries_damage_into_the_parity() {
         assert_eq!(both.read(0, 512).0, [7; 512]);
         // Its neighbour fails, and is restored with other data, although no one wrote it.
         both.fail(1);
-        let (told, wanted) = both.read(UNIT_BYTES, 512);
-        assert!(told == wanted);
-        told != [7; 512]
+        let (read_back, wanted) = both.read(UNIT_BYTES, 512);
+        assert!(read_back == wanted);
+        read_back != [7; 512]
     };
     assert!(damaged(SmallWrites::ReadModifyWrite));
     assert!(!damaged(SmallWrites::Reconstruct));

@@ -160,7 +160,7 @@ impl Client {
             Framing::Extended => option::EXTENDED_HEADERS,
         };
         if self.option(option, &[])?.iter().any(|told| told.kind != reply::ACK) {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server does not know such replies"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server does not support such replies"));
         }
         self.framing = framing;
         Ok(())

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::budget::Share;
-use crate::stream::{Patience, Stream};
+use crate::stream::{ClientTimeout, Stream};
 
 /// Size of the buffer, in which adjacent requests are read together.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -32,12 +32,12 @@ impl Input {
         Input { stream, buffer, start: 0, end: 0, long: Vec::new(), share: None }
     }
 
-    /// Creates a reader of `stream` that starts with `heard`, which has already been read. The buffer grows with
+    /// Creates a reader of `stream` that starts with `received`, which has already been read. The buffer grows with
     /// `share` if much data arrives.
-    pub fn after(stream: Stream, heard: &[u8], share: Share) -> Input {
-        let mut buffer = vec![0; FIRST_BYTES.max(heard.len())].into_boxed_slice();
-        buffer[..heard.len()].copy_from_slice(heard);
-        Input { stream, buffer, start: 0, end: heard.len(), long: Vec::new(), share: Some(share) }
+    pub fn after(stream: Stream, received: &[u8], share: Share) -> Input {
+        let mut buffer = vec![0; FIRST_BYTES.max(received.len())].into_boxed_slice();
+        buffer[..received.len()].copy_from_slice(received);
+        Input { stream, buffer, start: 0, end: received.len(), long: Vec::new(), share: Some(share) }
     }
 
     /// Whether all data read from the stream have been consumed.
@@ -80,7 +80,7 @@ impl Input {
     pub fn payload(
         &mut self,
         length: usize,
-        patience: &Patience,
+        patience: &ClientTimeout,
         room: &mut dyn FnMut(usize) -> io::Result<()>,
     ) -> io::Result<&[u8]> {
         if self.has(length) {
@@ -104,7 +104,7 @@ impl Input {
     }
 
     /// Receives more of a long payload, of which `filled` bytes have arrived; returns how many were added.
-    fn part(&mut self, filled: usize, patience: &Patience) -> io::Result<usize> {
+    fn part(&mut self, filled: usize, patience: &ClientTimeout) -> io::Result<usize> {
         let into = &mut self.long[filled..];
         let taken = into.len().min(self.end - self.start);
         if taken > 0 {

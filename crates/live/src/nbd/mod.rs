@@ -2,7 +2,7 @@
 //! manager.
 //!
 //! Handshakes run on one thread. A client that has chosen an export gets a reading thread; replies are sent by the
-//! clock thread, or by a second thread if they are long or the client is slow ([`output`]). With TLS a third thread
+//! clock thread, or by a second thread if they are long or the client is slow ([`output`]). With TLS another thread
 //! relays between it and the client ([`tls`]).
 
 pub mod client;
@@ -28,9 +28,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::device::Device;
-use crate::stream::{Patience, Stream};
+use crate::stream::{ClientTimeout, Stream};
 use input::Input;
-use negotiation::{Agreed, Cover, Negotiation};
+use negotiation::{Cover, HandshakeOutcome, Negotiation};
 use output::Output;
 use requests::Requests;
 
@@ -39,11 +39,11 @@ use requests::Requests;
 /// # Errors
 /// The stream's error; that the client breaks the protocol or leaves in the middle of a request.
 pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Result<()> {
-    let mut say = Vec::new();
-    let mut talk = Negotiation::greet(device, &mut say);
-    let (agreed, heard) = talk.conclude(device, Cover::Clear(security), stream, say, None)?;
-    let patience = Patience { stall: Limits::default().stall, budget: device.submitter.budget().clone() };
-    attend(device, &Output::new(stream.clone(), patience), agreed, &heard, (None, false), &|_| ())
+    let mut reply_bytes = Vec::new();
+    let mut talk = Negotiation::greet(device, &mut reply_bytes);
+    let (agreed, received) = talk.conclude(device, Cover::Clear(security), stream, reply_bytes, None)?;
+    let patience = ClientTimeout { stall: Limits::default().stall, budget: device.submitter.budget().clone() };
+    attend(device, &Output::new(stream.clone(), patience), agreed, &received, (None, false), &|_| ())
 }
 
 /// Serves a client to its end, after the handshake. With TLS a second handshake follows, until `deadline`, and a relay
@@ -51,31 +51,31 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
 fn attend(
     device: &Device,
     output: &Arc<Output>,
-    agreed: Agreed,
-    heard: &[u8],
+    agreed: HandshakeOutcome,
+    received: &[u8],
     (deadline, is_relayed): (Option<Instant>, bool),
     opened: &dyn Fn(&Arc<Output>),
 ) -> io::Result<()> {
     let stream = output.stream();
     match agreed {
-        Agreed::Export(terms) => {
+        HandshakeOutcome::Export(terms) => {
             output.agree();
-            let input = Input::after(stream.clone(), heard, device.submitter.budget().share());
+            let input = Input::after(stream.clone(), received, device.submitter.budget().share());
             device.submitter.keep_up();
             let client = device.submitter.meet(stream, is_relayed);
             let served = Requests::new(input, Arc::clone(output), device, terms, client).serve();
             output.close();
             served
         }
-        Agreed::Tls(tls, greeted) => {
+        HandshakeOutcome::Tls(tls, greeted) => {
             let (inner, relay) = tls.stand_between(stream)?;
             let inner = Output::new(inner, output.patience().clone());
             opened(&inner);
             let mut talk = Negotiation::resumed(device, greeted);
             let agreed = talk.conclude(device, Cover::Encrypted, inner.stream(), Vec::new(), deadline);
-            let served = agreed.and_then(|(agreed, heard)| {
+            let served = agreed.and_then(|(agreed, received)| {
                 output.agree();
-                attend(device, &inner, agreed, &heard, (deadline, true), opened)
+                attend(device, &inner, agreed, &received, (deadline, true), opened)
             });
             inner.stream().shut();
             if served.is_err() {
@@ -85,6 +85,6 @@ fn attend(
             let relayed = relay.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             served.and(relayed)
         }
-        Agreed::Over => Ok(()),
+        HandshakeOutcome::Over => Ok(()),
     }
 }

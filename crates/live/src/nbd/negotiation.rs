@@ -29,11 +29,11 @@ pub struct Terms {
 
 /// Outcome of the handshake.
 #[derive(Clone, Debug)]
-pub enum Agreed {
+pub enum HandshakeOutcome {
     /// Requests follow.
     Export(Terms),
     /// The client has requested TLS, and may begin it.
-    Tls(Tls, Greeted),
+    Tls(Tls, GreetingReply),
     /// The connection is closed.
     Over,
 }
@@ -52,7 +52,7 @@ pub enum Security {
 
 /// The client's answer to the greeting, which remains valid under TLS.
 #[derive(Clone, Copy, Debug)]
-pub struct Greeted {
+pub struct GreetingReply {
     no_zeroes: bool,
 }
 
@@ -69,7 +69,7 @@ pub enum Cover<'a> {
 #[derive(Debug)]
 pub struct Negotiation {
     /// `None` until the client answers the greeting.
-    greeted: Option<Greeted>,
+    greeted: Option<GreetingReply>,
     framing: Framing,
     /// The export for which extents were requested.
     context_of: Option<String>,
@@ -94,11 +94,11 @@ impl Negotiation {
         say.extend_from_slice(&wire::MAGIC.to_be_bytes());
         say.extend_from_slice(&wire::OPTION_MAGIC.to_be_bytes());
         say.extend_from_slice(&(wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES).to_be_bytes());
-        Negotiation { greeted: None, ..Negotiation::resumed(device, Greeted { no_zeroes: false }) }
+        Negotiation { greeted: None, ..Negotiation::resumed(device, GreetingReply { no_zeroes: false }) }
     }
 
     /// Continues under TLS with a client that was greeted before.
-    pub fn resumed(device: &Device, greeted: Greeted) -> Negotiation {
+    pub fn resumed(device: &Device, greeted: GreetingReply) -> Negotiation {
         let power_cuts = device.power_cuts();
         Negotiation { greeted: Some(greeted), framing: Framing::Simple, context_of: None, unread: None, power_cuts }
     }
@@ -112,7 +112,7 @@ impl Negotiation {
         cover: Cover<'_>,
         heard: &mut Vec<u8>,
         say: &mut Vec<u8>,
-    ) -> Option<Agreed> {
+    ) -> Option<HandshakeOutcome> {
         let mut at = 0;
         let agreed = loop {
             match self.message(device, cover, &heard[at..], say) {
@@ -143,24 +143,24 @@ impl Negotiation {
             let client = u32::from_be_bytes(*client);
             let known = u32::from(wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES);
             if client & !known != 0 {
-                return Message::Last(heard.len(), Agreed::Over);
+                return Message::Last(heard.len(), HandshakeOutcome::Over);
             }
-            self.greeted = Some(Greeted { no_zeroes: client & u32::from(wire::HANDSHAKE_NO_ZEROES) != 0 });
+            self.greeted = Some(GreetingReply { no_zeroes: client & u32::from(wire::HANDSHAKE_NO_ZEROES) != 0 });
             return Message::Taken(4);
         }
         let Some(head) = heard.first_chunk::<OPTION_HEAD_BYTES>() else {
             // Data that cannot become an option are not waited for.
             let is_option = wire::OPTION_MAGIC.to_be_bytes().starts_with(&heard[..heard.len().min(8)]);
-            return if is_option { Message::Partial } else { Message::Last(heard.len(), Agreed::Over) };
+            return if is_option { Message::Partial } else { Message::Last(heard.len(), HandshakeOutcome::Over) };
         };
         let word = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().expect("four bytes"));
         if head[..8] != wire::OPTION_MAGIC.to_be_bytes() {
-            return Message::Last(heard.len(), Agreed::Over);
+            return Message::Last(heard.len(), HandshakeOutcome::Over);
         }
         let (option, length) = (word(8), word(12));
         if length > wire::OPTION_BYTES_MAX {
             if option == option::EXPORT_NAME {
-                return Message::Last(heard.len(), Agreed::Over);
+                return Message::Last(heard.len(), HandshakeOutcome::Over);
             }
             self.unread = Some((option, length as usize));
             return Message::Taken(OPTION_HEAD_BYTES);
@@ -185,7 +185,7 @@ impl Negotiation {
         stream: &Stream,
         mut say: Vec<u8>,
         deadline: Option<Instant>,
-    ) -> io::Result<(Agreed, Vec<u8>)> {
+    ) -> io::Result<(HandshakeOutcome, Vec<u8>)> {
         let (mut heard, mut part) = (Vec::new(), [0; PART_BYTES]);
         loop {
             stream.write_all(&std::mem::take(&mut say))?;
@@ -209,22 +209,22 @@ enum Message {
     /// Bytes that were consumed.
     Taken(usize),
     /// Bytes that were consumed; no option follows.
-    Last(usize, Agreed),
+    Last(usize, HandshakeOutcome),
 }
 
 impl Answering<'_> {
     /// Processes an option; returns the outcome if it ends the handshake.
-    fn option(&mut self, option: u32, data: &[u8]) -> Option<Agreed> {
+    fn option(&mut self, option: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         let is_open = matches!(option, option::ABORT | option::STARTTLS);
         if matches!(self.cover, Cover::Clear(Security::Required(_))) && !is_open {
             if option == option::EXPORT_NAME {
-                return Some(Agreed::Over);
+                return Some(HandshakeOutcome::Over);
             }
-            return self.refuse(option, reply::ERR_TLS_REQD, "this server wants TLS first");
+            return self.refuse(option, reply::ERR_TLS_REQD, "this server requires TLS");
         }
         if !self.device.has_power() && option != option::ABORT {
             if option == option::EXPORT_NAME {
-                return Some(Agreed::Over);
+                return Some(HandshakeOutcome::Over);
             }
             return self.refuse(option, reply::ERR_SHUTDOWN, "the power is off");
         }
@@ -232,7 +232,7 @@ impl Answering<'_> {
             option::EXPORT_NAME => self.export_name(data),
             option::ABORT => {
                 self.answer(option, reply::ACK, &[]);
-                Some(Agreed::Over)
+                Some(HandshakeOutcome::Over)
             }
             option::LIST => self.list(data),
             option::STARTTLS => self.start_tls(data),
@@ -240,28 +240,28 @@ impl Answering<'_> {
             option::STRUCTURED_REPLY => self.frame(option, data, Framing::Structured),
             option::EXTENDED_HEADERS => self.frame(option, data, Framing::Extended),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.contexts(option, data),
-            _ => self.refuse(option, reply::ERR_UNSUP, "not known here"),
+            _ => self.refuse(option, reply::ERR_UNSUP, "unknown option"),
         }
     }
 
-    fn answer(&mut self, option: u32, kind: u32, data: &[u8]) -> Option<Agreed> {
+    fn answer(&mut self, option: u32, kind: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         option_reply(self.say, option, kind, data);
         None
     }
 
-    fn refuse(&mut self, option: u32, kind: u32, why: &str) -> Option<Agreed> {
+    fn refuse(&mut self, option: u32, kind: u32, why: &str) -> Option<HandshakeOutcome> {
         self.answer(option, kind, why.as_bytes())
     }
 
-    fn agree(&self, export: &Export) -> Agreed {
+    fn agree(&self, export: &Export) -> HandshakeOutcome {
         let named = |name: &String| self.device.export(name).is_some_and(|other| other.name == export.name);
         let Negotiation { framing, ref context_of, power_cuts, .. } = *self.talk;
         let has_context = framing.has_chunks() && context_of.as_ref().is_some_and(named);
-        Agreed::Export(Terms { export: export.clone(), framing, has_context, power_cuts })
+        HandshakeOutcome::Export(Terms { export: export.clone(), framing, has_context, power_cuts })
     }
 
     /// Changes the format of requests and replies. Extended headers cannot be turned off again.
-    fn frame(&mut self, option: u32, data: &[u8], framing: Framing) -> Option<Agreed> {
+    fn frame(&mut self, option: u32, data: &[u8], framing: Framing) -> Option<HandshakeOutcome> {
         if !data.is_empty() {
             return self.refuse(option, reply::ERR_INVALID, "takes no data");
         }
@@ -274,12 +274,12 @@ impl Answering<'_> {
 
     /// The oldest option: its only reply is the export's data, and errors close the connection. A client that supports
     /// extended headers has to use newer options.
-    fn export_name(&mut self, data: &[u8]) -> Option<Agreed> {
+    fn export_name(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         if self.talk.framing == Framing::Extended {
-            return Some(Agreed::Over);
+            return Some(HandshakeOutcome::Over);
         }
         let Some(export) = std::str::from_utf8(data).ok().and_then(|name| self.device.export(name)) else {
-            return Some(Agreed::Over);
+            return Some(HandshakeOutcome::Over);
         };
         self.say.extend_from_slice(&export.span.length_bytes.to_be_bytes());
         self.say.extend_from_slice(&flags_of(export, self.talk.framing).to_be_bytes());
@@ -289,7 +289,7 @@ impl Answering<'_> {
         Some(self.agree(export))
     }
 
-    fn list(&mut self, data: &[u8]) -> Option<Agreed> {
+    fn list(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         if !data.is_empty() {
             return self.refuse(option::LIST, reply::ERR_INVALID, "takes no data");
         }
@@ -302,9 +302,9 @@ impl Answering<'_> {
         self.answer(option::LIST, reply::ACK, &[])
     }
 
-    fn start_tls(&mut self, data: &[u8]) -> Option<Agreed> {
+    fn start_tls(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         let tls = match self.cover {
-            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is on already"),
+            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is already on"),
             Cover::Clear(Security::None) => {
                 return self.refuse(option::STARTTLS, reply::ERR_UNSUP, "this server has no certificate");
             }
@@ -312,15 +312,19 @@ impl Answering<'_> {
         };
         // Anything sent before the answer would be interpreted as encrypted.
         if !data.is_empty() || !self.is_last {
-            return self.refuse(option::STARTTLS, reply::ERR_INVALID, "takes no data, and nothing may follow it");
+            return self.refuse(
+                option::STARTTLS,
+                reply::ERR_INVALID,
+                "takes no data, and no option may follow it in the same packet",
+            );
         }
         let greeted = self.talk.greeted?;
         self.answer(option::STARTTLS, reply::ACK, &[]);
-        Some(Agreed::Tls(tls.clone(), greeted))
+        Some(HandshakeOutcome::Tls(tls.clone(), greeted))
     }
 
     /// INFO and GO: the name of an export, and the information requested.
-    fn inform(&mut self, option: u32, data: &[u8]) -> Option<Agreed> {
+    fn inform(&mut self, option: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         let mut data = Data(data);
         let parsed = data.text().and_then(|name| {
             let count = data.half()?;
@@ -328,7 +332,7 @@ impl Answering<'_> {
             data.0.is_empty().then_some((name, wanted?))
         });
         let Some((name, wanted)) = parsed else {
-            return self.refuse(option, reply::ERR_INVALID, "a name and a list of items are wanted");
+            return self.refuse(option, reply::ERR_INVALID, "a name and a list of items are required");
         };
         let Some(export) = self.device.export(name) else {
             return self.refuse(option, reply::ERR_UNKNOWN, "no such export");
@@ -352,14 +356,14 @@ impl Answering<'_> {
         self.answer(option, reply::INFO, &sizes);
         for (item, text) in [(info::NAME, &export.name), (info::DESCRIPTION, &export.description)] {
             if wanted.contains(&item) {
-                let told = [&item.to_be_bytes(), text.as_bytes()].concat();
-                self.answer(option, reply::INFO, &told);
+                let payload = [&item.to_be_bytes(), text.as_bytes()].concat();
+                self.answer(option, reply::INFO, &payload);
             }
         }
     }
 
     /// Selects metadata contexts: only that of extents exists.
-    fn contexts(&mut self, option: u32, data: &[u8]) -> Option<Agreed> {
+    fn contexts(&mut self, option: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         if option == option::SET_META_CONTEXT {
             // It replaces the previous selection, even if it fails.
             self.talk.context_of = None;
@@ -374,21 +378,21 @@ impl Answering<'_> {
             data.0.is_empty().then_some((name, queries))
         });
         let Some((name, queries)) = parsed else {
-            return self.refuse(option, reply::ERR_INVALID, "a name and a list of queries are wanted");
+            return self.refuse(option, reply::ERR_INVALID, "a name and a list of queries are required");
         };
         if !self.talk.framing.has_chunks() {
-            return self.refuse(option, reply::ERR_INVALID, "wants structured replies first");
+            return self.refuse(option, reply::ERR_INVALID, "requires structured replies first");
         }
         if self.device.export(name).is_none() {
             return self.refuse(option, reply::ERR_UNKNOWN, "no such export");
         }
         let is_list = option == option::LIST_META_CONTEXT;
-        let asked = |query: &str| query == wire::BASE_ALLOCATION || (is_list && query == "base:");
-        let told = (is_list && queries.is_empty()) || queries.iter().any(|query| asked(query));
+        let is_selected = |query: &str| query == wire::BASE_ALLOCATION || (is_list && query == "base:");
+        let payload = (is_list && queries.is_empty()) || queries.iter().any(|query| is_selected(query));
         if !is_list {
-            self.talk.context_of = told.then(|| name.to_owned());
+            self.talk.context_of = payload.then(|| name.to_owned());
         }
-        if told {
+        if payload {
             let id = if is_list { 0 } else { wire::BASE_ALLOCATION_ID };
             let context = [&id.to_be_bytes(), wire::BASE_ALLOCATION.as_bytes()].concat();
             self.answer(option, reply::META_CONTEXT, &context);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use crate::budget::Share;
-use crate::stream::{Patience, Stream};
+use crate::stream::{ClientTimeout, Stream};
 use crate::wall::step_behind_the_clock;
 
 /// Longest reply that is sent at once; a longer copy would delay other replies, so the connection's own thread sends
@@ -29,7 +29,7 @@ pub struct Output {
     /// Signals that the sender has work, or room was made.
     changed: Condvar,
     /// Patience with a slow client.
-    patience: Patience,
+    patience: ClientTimeout,
     /// Whether the handshake is over: then the client is not displaced for others.
     agreed: AtomicBool,
 }
@@ -72,7 +72,7 @@ struct State {
 
 impl Output {
     /// Creates the write side of `stream`.
-    pub fn new(stream: Stream, patience: Patience) -> Arc<Output> {
+    pub fn new(stream: Stream, patience: ClientTimeout) -> Arc<Output> {
         Arc::new(Output {
             stream,
             patience,
@@ -88,7 +88,7 @@ impl Output {
     }
 
     /// Patience with the client.
-    pub fn patience(&self) -> &Patience {
+    pub fn patience(&self) -> &ClientTimeout {
         &self.patience
     }
 
@@ -108,7 +108,7 @@ impl Output {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
     /// Waits for room for a reply of `bytes`, with the memory `share`; `None` if the connection is broken.
@@ -117,7 +117,7 @@ impl Output {
         let mut state = self.state();
         while !state.broken && state.owed_bytes > 0 && state.owed_bytes + bytes > OWED_BYTES_MAX {
             state.reader_waits = true;
-            state = self.changed.wait(state).expect("nobody panics with it");
+            state = self.changed.wait(state).expect("the lock is not poisoned");
         }
         state.reader_waits = false;
         state.owed_bytes += bytes;
@@ -207,7 +207,7 @@ impl Output {
                 state.has_sender = false;
                 return self.changed.notify_all();
             } else {
-                state = self.changed.wait(state).expect("nobody panics with it");
+                state = self.changed.wait(state).expect("the lock is not poisoned");
             }
             if state.broken {
                 state.waiting.clear();
@@ -222,7 +222,7 @@ impl Output {
         state.closing = true;
         self.changed.notify_all();
         while state.has_sender {
-            state = self.changed.wait(state).expect("nobody panics with it");
+            state = self.changed.wait(state).expect("the lock is not poisoned");
         }
         state.broken = true;
     }

@@ -66,9 +66,9 @@ impl Parts {
         self.settle(parts, Duration::ZERO, |state| state.refused = Some(errno));
     }
 
-    fn settle(&self, parts: usize, took: Duration, told: impl FnOnce(&mut State)) {
-        let mut state = self.state.lock().expect("nobody panics with it");
-        told(&mut state);
+    fn settle(&self, parts: usize, took: Duration, update: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock().expect("the lock is not poisoned");
+        update(&mut state);
         state.left -= parts;
         if state.left > 0 {
             return;
@@ -92,7 +92,7 @@ impl Answer for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nbd::reply::tests::{heard, told};
+    use crate::nbd::reply::tests::{bytes_received, reply_bytes};
     use headstack_nbd::Framing;
 
     #[test]
@@ -118,17 +118,17 @@ mod tests {
     #[test]
     fn parts_are_answered_once_with_the_worst_that_became_of_one() {
         let all = |outcomes: [Outcome; 3]| {
-            heard(Framing::Simple, |reply| {
+            bytes_received(Framing::Simple, |reply| {
                 let parts = Parts::new(reply, 3);
                 outcomes.into_iter().for_each(|outcome| parts.part().send(outcome, Duration::ZERO));
             })
         };
-        let failed = told(Framing::Simple, Outcome::Failed(None));
+        let failed = reply_bytes(Framing::Simple, Outcome::Failed(None));
         assert_eq!(all([Outcome::Done; 3]), b"yes");
         assert_eq!(all([Outcome::Done, Outcome::Failed(None), Outcome::Done]), failed);
         assert_eq!(all([Outcome::Failed(None), Outcome::Vanished, Outcome::Done]), b"");
         // Two that were submitted, and one that could not be: the last answer reports it.
-        let full = heard(Framing::Simple, |reply| {
+        let full = bytes_received(Framing::Simple, |reply| {
             let parts = Parts::new(reply, 3);
             parts.part().send(Outcome::Done, Duration::ZERO);
             parts.refuse(Errno::NoSpace, 1);

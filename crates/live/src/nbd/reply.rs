@@ -11,7 +11,7 @@ use super::sparse;
 use crate::pacer::Answer;
 use crate::witness::{Client, Issued};
 
-/// A reply, sent when the model says so.
+/// A reply, sent at the completion time of the model.
 #[derive(Debug)]
 pub struct Reply {
     /// Connection to the client.
@@ -101,45 +101,49 @@ pub mod tests {
 
     use super::*;
     use crate::budget::Budget;
-    use crate::stream::{Patience, Stream};
-    use crate::witness::Scene;
+    use crate::stream::{ClientTimeout, Stream};
+    use crate::witness::WitnessState;
     use headstack_nbd::Framing;
 
     /// The bytes that a client receives as reply to cookie 7 of an export that begins at 1 MiB.
-    pub fn told(framing: Framing, outcome: Outcome) -> Vec<u8> {
-        heard(framing, |reply| Box::new(reply).send(outcome, Duration::ZERO))
+    pub fn reply_bytes(framing: Framing, outcome: Outcome) -> Vec<u8> {
+        bytes_received(framing, |reply| Box::new(reply).send(outcome, Duration::ZERO))
     }
 
     /// The bytes that a client receives when `answer` uses such a reply.
-    pub fn heard(framing: Framing, answer: impl FnOnce(Reply)) -> Vec<u8> {
+    pub fn bytes_received(framing: Framing, answer: impl FnOnce(Reply)) -> Vec<u8> {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let budget = Budget::new(0);
-        let patience = Patience { stall: Duration::from_secs(10), budget: budget.clone() };
+        let patience = ClientTimeout { stall: Duration::from_secs(10), budget: budget.clone() };
         let output = Output::new(Stream::socket_of(ours), patience);
         let room = output.reserve(3, budget.share()).expect("room");
-        let client = Scene::new().meet(output.stream(), false);
+        let client = WitnessState::new().meet(output.stream(), false);
         let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
         let message = b"yes".to_vec();
         let to = To { framing, cookie: 7, offset_bytes: 0 };
         answer(Reply { output, to, message, start_bytes: 1 << 20, read_bytes: None, room, client, issued });
-        let mut heard = Vec::new();
-        std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
-        heard
+        let mut received = Vec::new();
+        std::io::Read::read_to_end(&mut &theirs, &mut received).expect("an end");
+        received
     }
 
     #[test]
     fn a_failure_is_reported_with_its_place_if_known() {
-        assert_eq!(told(Framing::Structured, Outcome::Done), b"yes");
-        assert_eq!(told(Framing::Structured, Outcome::Vanished), b"");
+        assert_eq!(reply_bytes(Framing::Structured, Outcome::Done), b"yes");
+        assert_eq!(reply_bytes(Framing::Structured, Outcome::Vanished), b"");
         let [io, cookie] = [5u32.to_be_bytes().to_vec(), 7u64.to_be_bytes().to_vec()];
         let simple = [&wire::SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &io, &cookie].concat();
-        assert_eq!(told(Framing::Simple, Outcome::Failed(Some((1 << 20) + 512))), simple);
+        assert_eq!(reply_bytes(Framing::Simple, Outcome::Failed(Some((1 << 20) + 512))), simple);
         let chunk = |kind: u16, length: u32| {
             let head = [&wire::STRUCTURED_REPLY_MAGIC.to_be_bytes()[..], &1u16.to_be_bytes(), &kind.to_be_bytes()];
             [&head.concat()[..], &cookie, &length.to_be_bytes(), &io, &[0, 0]].concat()
         };
-        assert_eq!(told(Framing::Structured, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
+        assert_eq!(reply_bytes(Framing::Structured, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
         let placed = [&chunk(chunk::ERROR_OFFSET, 14)[..], &512u64.to_be_bytes()].concat();
-        assert_eq!(told(Framing::Structured, Outcome::Failed(Some((1 << 20) + 512))), placed, "within the export");
+        assert_eq!(
+            reply_bytes(Framing::Structured, Outcome::Failed(Some((1 << 20) + 512))),
+            placed,
+            "within the export"
+        );
     }
 }

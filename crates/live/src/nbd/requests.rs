@@ -95,7 +95,7 @@ impl<'d> Requests<'d> {
         }
     }
 
-    /// Processes a write: its payload follows, whatever its flags are.
+    /// Processes a write: its payload follows with any flags.
     fn write(&mut self, header: &Header) -> io::Result<()> {
         let task = Task { device: self.device, terms: &self.terms, header };
         if header.length_bytes <= u64::from(wire::PAYLOAD_BYTES_MAX) && task.check().is_ok() {
@@ -118,7 +118,7 @@ impl<'d> Requests<'d> {
         }
         self.flush_unless_here(header.length_bytes as usize)?;
         let payload = self.input.bytes(header.length_bytes as usize)?;
-        let (length, contexts) = payload.split_first_chunk().expect("eight bytes at least");
+        let (length, contexts) = payload.split_first_chunk().expect("eight bytes or more");
         let is_ours = contexts == wire::BASE_ALLOCATION_ID.to_be_bytes();
         let flags = if is_ours { header.flags & !command::FLAG_PAYLOAD_LEN } else { header.flags };
         let header = Header { flags, length_bytes: u64::from_be_bytes(*length), ..*header };
@@ -128,7 +128,7 @@ impl<'d> Requests<'d> {
     /// Skips the payload of a refused request. A client that announces an impossible length is disconnected.
     fn skip_payload(&mut self, header: &Header) -> io::Result<()> {
         let length = u32::try_from(header.length_bytes)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a payload that no request has"))?;
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a payload larger than any request"))?;
         self.flush_unless_here(length as usize)?;
         self.input.skip(length as usize)
     }

@@ -16,12 +16,12 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::attend;
-use super::negotiation::{Agreed, Cover, Negotiation, Security};
+use super::negotiation::{Cover, HandshakeOutcome, Negotiation, Security};
 use super::output::{Output, STACK_BYTES};
 use crate::LiveError;
 use crate::device::Device;
 use crate::event_loop::{ConnectionLimits, ConnectionSlot, EventLoop, Listener, Next, Protocol};
-use crate::stream::{Patience, Stream};
+use crate::stream::{ClientTimeout, Stream};
 
 /// Length of the listen queue, as far as the system allows (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
@@ -224,7 +224,7 @@ impl Server {
         self.shared.cut();
         let mut connections = self.shared.connections();
         while connections.sockets > 0 {
-            connections = self.shared.left.wait(connections).expect("nobody panics with it");
+            connections = self.shared.left.wait(connections).expect("the lock is not poisoned");
         }
         for path in &self.paths {
             // The user may have removed it.
@@ -249,34 +249,34 @@ impl Connections {
 
 impl Shared {
     fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().expect("nobody panics with it")
+        self.connections.lock().expect("the lock is not poisoned")
     }
 
     fn cut(&self) {
         let outputs = std::mem::take(&mut self.connections().outputs);
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
         // Waiting threads notice one after another that they need not wait.
-        self.device.submitter.budget().tell();
+        self.device.submitter.budget().wake_next();
     }
 
     /// Gives a client whose handshake is finished its own thread.
     fn connect(
         self: &Arc<Self>,
         stream: &Stream,
-        agreed: Agreed,
-        heard: Vec<u8>,
-        say: Vec<u8>,
+        agreed: HandshakeOutcome,
+        received: Vec<u8>,
+        reply_bytes: Vec<u8>,
         slot: ConnectionSlot,
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
-        if matches!(agreed, Agreed::Export(_)) {
-            // Set before the client is told: an admitted client is not displaced.
+        if matches!(agreed, HandshakeOutcome::Export(_)) {
+            // Set before the client is notified: an admitted client is not displaced.
             output.agree();
         }
         let deadline = Some(Instant::now() + self.limits.handshake);
         self.attend_on_thread(output, slot, move |shared, output, opened| {
-            output.stream().write_all(&say)?;
-            attend(&shared.device, output, agreed, &heard, (deadline, false), opened)
+            output.stream().write_all(&reply_bytes)?;
+            attend(&shared.device, output, agreed, &received, (deadline, false), opened)
         })
     }
 
@@ -285,11 +285,11 @@ impl Shared {
         let output = self.admit(stream)?;
         let slot = ConnectionSlot::new(&self.taken);
         self.attend_on_thread(output, slot, |shared, output, opened| {
-            let mut say = Vec::new();
-            let mut talk = Negotiation::greet(&shared.device, &mut say);
+            let mut reply_bytes = Vec::new();
+            let mut talk = Negotiation::greet(&shared.device, &mut reply_bytes);
             let cover = Cover::Clear(&shared.security);
-            let (agreed, heard) = talk.conclude(&shared.device, cover, output.stream(), say, None)?;
-            attend(&shared.device, output, agreed, &heard, (None, false), opened)
+            let (agreed, received) = talk.conclude(&shared.device, cover, output.stream(), reply_bytes, None)?;
+            attend(&shared.device, output, agreed, &received, (None, false), opened)
         })
     }
 
@@ -303,7 +303,7 @@ impl Shared {
             let shaking = shaking.ok_or_else(|| io::Error::other("too many connections"))?;
             shaking.cut();
         }
-        let patience = Patience { stall: self.limits.stall, budget: budget.clone() };
+        let patience = ClientTimeout { stall: self.limits.stall, budget: budget.clone() };
         let output = Output::new(stream.clone(), patience);
         *connections.of_kind(stream) += 1;
         connections.know(&output);
@@ -339,44 +339,51 @@ impl Shared {
 struct Handshakes(Arc<Shared>);
 
 impl Protocol for Handshakes {
-    type State = (Negotiation, Option<Agreed>);
+    type State = (Negotiation, Option<HandshakeOutcome>);
 
-    fn greet(&self, say: &mut Vec<u8>) -> Self::State {
-        (Negotiation::greet(&self.0.device, say), None)
+    fn greet(&self, reply_bytes: &mut Vec<u8>) -> Self::State {
+        (Negotiation::greet(&self.0.device, reply_bytes), None)
     }
 
-    fn on_bytes(&self, (talk, agreed): &mut Self::State, heard: &mut Vec<u8>, say: &mut Vec<u8>) -> Next {
-        *agreed = talk.hear(&self.0.device, Cover::Clear(&self.0.security), heard, say);
+    fn on_bytes(&self, (talk, agreed): &mut Self::State, received: &mut Vec<u8>, reply_bytes: &mut Vec<u8>) -> Next {
+        *agreed = talk.hear(&self.0.device, Cover::Clear(&self.0.security), received, reply_bytes);
         match agreed {
             None => Next::More,
-            Some(Agreed::Over) => Next::Over,
-            Some(Agreed::Export(_) | Agreed::Tls(..)) => Next::Leaves,
+            Some(HandshakeOutcome::Over) => Next::Over,
+            Some(HandshakeOutcome::Export(_) | HandshakeOutcome::Tls(..)) => Next::Leaves,
         }
     }
 
-    fn hand_over(&self, (_, agreed): Self::State, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot) {
-        let agreed = agreed.expect("only who has agreed on something leaves");
+    fn hand_over(
+        &self,
+        (_, agreed): Self::State,
+        stream: Stream,
+        received: Vec<u8>,
+        reply_bytes: Vec<u8>,
+        slot: ConnectionSlot,
+    ) {
+        let agreed = agreed.expect("only an admitted client leaves");
         // Without a thread or a place, the client is disconnected.
-        let _ = self.0.connect(&stream, agreed, heard, say, slot);
+        let _ = self.0.connect(&stream, agreed, received, reply_bytes, slot);
     }
 }
 
 fn listen_where_activated(listeners: &mut Vec<Listener>) -> Result<(), LiveError> {
-    let mut given = listenfd::ListenFd::from_env();
-    for index in 0..given.len() {
-        listeners.push(match given.take_unix_listener(index) {
+    let mut listen_fds = listenfd::ListenFd::from_env();
+    for index in 0..listen_fds.len() {
+        listeners.push(match listen_fds.take_unix_listener(index) {
             Ok(Some(listener)) => Listener::Unix(listener),
-            _ => match given.take_tcp_listener(index) {
+            _ => match listen_fds.take_tcp_listener(index) {
                 Ok(Some(listener)) => Listener::Tcp(listener),
                 _ => {
                     let message = format!("LISTEN_FDS: {} is not a listening stream socket", 3 + index);
-                    return Err(LiveError::Asked(message));
+                    return Err(LiveError::Invalid(message));
                 }
             },
         });
     }
-    if given.len() == 0 {
-        return Err(LiveError::Asked("LISTEN_FDS: no sockets were handed over".to_owned()));
+    if listen_fds.len() == 0 {
+        return Err(LiveError::Invalid("LISTEN_FDS: no sockets were passed".to_owned()));
     }
     Ok(())
 }
@@ -395,10 +402,10 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
             use std::os::unix::fs::FileTypeExt;
             let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
             if !is_socket {
-                return Err(LiveError::Asked(format!("{name}: exists, and is not a socket")));
+                return Err(LiveError::Invalid(format!("{name}: exists and is not a socket")));
             }
             if UnixStream::connect(path).is_ok() {
-                return Err(LiveError::Asked(format!("{name}: another server listens there")));
+                return Err(LiveError::Invalid(format!("{name}: another server already listens there")));
             }
             std::fs::remove_file(path).map_err(LiveError::io(name.clone()))?;
             bound(path, mode).map_err(LiveError::io(name))
@@ -409,7 +416,7 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
 
 fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The socket's file inherits this mode, so that it is never open to others, whatever the umask is.
+    // The socket's file inherits this mode, so that it is never open to others, with any umask.
     fchmod(&socket, Mode::from_raw_mode(mode & SOCKET_MODE))?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     // Restores bits that the umask removed, and grants access to others.

@@ -95,7 +95,7 @@ mod tests {
     use headstack_nbd::Framing;
 
     /// The reply to a read of `data`, and the client's interpretation.
-    fn told(data: &[u8], offset_bytes: u64) -> (usize, Vec<u8>, Vec<u16>) {
+    fn sparse_reply(data: &[u8], offset_bytes: u64) -> (usize, Vec<u8>, Vec<u16>) {
         let mut message = b"before".to_vec();
         let to = To { framing: Framing::Structured, cookie: 7, offset_bytes };
         wire::chunk_header(&mut message, to, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + data.len() as u32);
@@ -110,7 +110,7 @@ mod tests {
             let word = |at: usize| u32::from_be_bytes(rest[at..at + 4].try_into().expect("four")) as usize;
             let at = (u64::from_be_bytes(rest[20..28].try_into().expect("eight")) - offset_bytes) as usize;
             let end = 20 + word(16);
-            assert_eq!(half(4) & chunk::FLAG_DONE != 0, rest.len() == end, "the last one is said to be the last");
+            assert_eq!(half(4) & chunk::FLAG_DONE != 0, rest.len() == end, "the last one is marked as the last");
             match half(6) {
                 chunk::OFFSET_HOLE => read[at..at + word(28)].fill(0),
                 kind => {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_left_out_wherever_they_are() {
+    fn zeros_are_sent_as_holes_at_any_offset() {
         let (hole, data) = (chunk::OFFSET_HOLE, chunk::OFFSET_DATA);
         // Pages by letter; a dot is zeros.
         for (pages, offset_bytes, wanted) in [
@@ -139,7 +139,7 @@ mod tests {
         ] {
             let page = |letter: u8| [if letter == b'.' { 0 } else { letter }; 4096];
             let bytes: Vec<u8> = pages.bytes().flat_map(page).collect();
-            let (length, read, kinds) = told(&bytes, offset_bytes);
+            let (length, read, kinds) = sparse_reply(&bytes, offset_bytes);
             assert!(read == bytes, "{pages}");
             assert_eq!(kinds, wanted, "{pages}");
             let kept = if kinds.contains(&hole) { bytes.len() } else { bytes.len() + 1 };

@@ -33,26 +33,28 @@ impl Tls {
     /// # Errors
     /// When a file cannot be read, contains no certificate or key, or does not match the others.
     pub fn from_files(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Tls, LiveError> {
-        let asked = |path: &Path, what: String| LiveError::Asked(format!("{}: {what}", path.display()));
+        let invalid = |path: &Path, what: String| LiveError::Invalid(format!("{}: {what}", path.display()));
         let chain = certificates(certificate)?;
         let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "private key", error))?;
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| LiveError::Asked(format!("tls: {error}")))?;
+        let builder = builder.map_err(|error| LiveError::Invalid(format!("tls: {error}")))?;
         let builder = match client_ca {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for root in certificates(path)? {
-                    roots.add(root).map_err(|error| asked(path, format!("is not an authority: {error}")))?;
+                    roots
+                        .add(root)
+                        .map_err(|error| invalid(path, format!("is not a certificate authority: {error}")))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| asked(path, error.to_string()))?)
+                builder.with_client_cert_verifier(verifier.map_err(|error| invalid(path, error.to_string()))?)
             }
         };
         let config = builder.with_single_cert(chain, private);
         let config = config
-            .map_err(|error| asked(certificate, format!("does not go with the key of {}: {error}", key.display())))?;
+            .map_err(|error| invalid(certificate, format!("does not match the key in {}: {error}", key.display())))?;
         Ok(Tls { config: Arc::new(config) })
     }
 
@@ -72,10 +74,10 @@ impl Tls {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LiveError> {
-    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match found {
-        Ok(found) if found.is_empty() => Err(unreadable(path, "certificate", pem::Error::NoItemsFound)),
-        found => found.map_err(|error| unreadable(path, "certificate", error)),
+    let chain_result = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match chain_result {
+        Ok(chain_result) if chain_result.is_empty() => Err(unreadable(path, "certificate", pem::Error::NoItemsFound)),
+        chain_result => chain_result.map_err(|error| unreadable(path, "certificate", error)),
     }
 }
 
@@ -83,8 +85,8 @@ fn unreadable(path: &Path, wanted: &str, error: pem::Error) -> LiveError {
     let name = path.display();
     match error {
         pem::Error::Io(error) => LiveError::io(name.to_string())(error),
-        pem::Error::NoItemsFound => LiveError::Asked(format!("{name}: has no {wanted} in PEM form")),
-        other => LiveError::Asked(format!("{name}: a {wanted} in PEM form is wanted: {other}")),
+        pem::Error::NoItemsFound => LiveError::Invalid(format!("{name}: has no {wanted} in PEM form")),
+        other => LiveError::Invalid(format!("{name}: a {wanted} in PEM form is required: {other}")),
     }
 }
 
@@ -136,15 +138,15 @@ impl Relay {
             (inner, PollFlags::OUT, !self.received.is_empty()),
         ];
         // An end without a wanted event is omitted: if closed, it would be reported again and again.
-        let mut asked: Vec<_> =
+        let mut invalid: Vec<_> =
             wanted.iter().filter(|(.., is)| *is).map(|(fd, flags, _)| PollFd::new(fd, *flags)).collect();
-        while let Err(error) = poll(&mut asked, None) {
+        while let Err(error) = poll(&mut invalid, None) {
             if error != rustix::io::Errno::INTR {
                 return Err(error.into());
             }
         }
-        let mut told = asked.iter().map(|fd| !fd.revents().is_empty());
-        Ok(wanted.map(|(.., is)| is && told.next().expect("one for each that was asked")))
+        let mut ready = invalid.iter().map(|fd| !fd.revents().is_empty());
+        Ok(wanted.map(|(.., is)| is && ready.next().expect("one for each that was asked")))
     }
 
     /// Receives records from the client, some with data and some of the protocol itself.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use headstack_catalogue::faults::faults_to_toml;
 use headstack_sim::Outcome;
-use headstack_sim::faults::contents::{Damage, Spoil};
+use headstack_sim::faults::contents::{Damage, ReadCorruption};
 use headstack_sim::faults::{Fault, FaultsToEnd, Timed};
 use headstack_sim::power_cut::Verdict;
 use headstack_sim::timeline::{Finished, Timeline};
@@ -18,7 +18,7 @@ use crate::LiveError;
 use crate::ledger::Ledger;
 use crate::orders::Order;
 use crate::smart;
-use crate::wall::{Awake, Duty, Scheduling, Wall, be_punctual};
+use crate::wall::{PunctualSleeper, Scheduling, ThreadRole, Wall, be_punctual};
 
 /// A request under way.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct Clock {
     damages: Vec<Damage>,
     /// Why the contents are not in the state that a power cut should have left.
     trouble: Option<String>,
-    awake: Awake,
+    awake: PunctualSleeper,
 }
 
 impl Clock {
@@ -65,12 +65,12 @@ impl Clock {
             standing: 0,
             damages: Vec::new(),
             trouble: None,
-            awake: Awake::new(),
+            awake: PunctualSleeper::new(),
         }
     }
 
     pub fn run(mut self, realtime: bool) -> Ledger {
-        self.ledger.scheduling = be_punctual(Duty::Clock, realtime);
+        self.ledger.scheduling = be_punctual(ThreadRole::Clock, realtime);
         while !self.take_arrivals() {
             let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
@@ -78,8 +78,8 @@ impl Clock {
                 self.catch_up(self.wall.model_ns(Instant::now()));
                 // A commander that has left needs no answer.
                 let counted = (order == Order::Status).then(|| self.ledger.clone());
-                let told = self.obey(order).map(|told| (told, counted));
-                let _ = answer.send(told);
+                let reply = self.obey(order).map(|reply| (reply, counted));
+                let _ = answer.send(reply);
             }
             self.catch_up(self.wall.model_ns(Instant::now()));
             self.sleep();
@@ -116,8 +116,8 @@ impl Clock {
         self.damage();
         let power_fails = self.timeline.power_cuts() != self.shared.gate.cuts();
         if power_fails {
-            let told = finished.extract_if(.., |finished| finished.outcome != Outcome::Vanished);
-            told.collect::<Vec<_>>().into_iter().for_each(|finished| self.answer(finished));
+            let reply = finished.extract_if(.., |finished| finished.outcome != Outcome::Vanished);
+            reply.collect::<Vec<_>>().into_iter().for_each(|finished| self.answer(finished));
         }
         self.settle();
         finished.drain(..).for_each(|finished| self.answer(finished));
@@ -143,7 +143,7 @@ impl Clock {
             && !self.damages.is_empty()
             && let Err(error) = self.shared.gate.damage(&mut self.damages, contents)
         {
-            self.trouble = Some(format!("what faults do to contents could not be done: {error}"));
+            self.trouble = Some(format!("could not apply faults to the contents: {error}"));
         }
         self.damages.clear();
     }
@@ -167,11 +167,11 @@ impl Clock {
             match shared.gate.settle(&mut self.verdicts, &halfway, contents) {
                 Ok(lost) => lost.iter().for_each(|lost| self.timeline.note_lost(lost)),
                 Err(error) => {
-                    self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+                    self.trouble = Some(format!("could not revert the writes that the power cut lost: {error}"));
                 }
             }
             // Waiting requests free the memory of pre-images that are no longer needed.
-            shared.budget.tell();
+            shared.budget.wake_next();
         }
         self.verdicts.clear();
         if let Some(standings) = self.timeline.standings(&mut self.standing) {
@@ -197,18 +197,18 @@ impl Clock {
             }
             Order::Inject { fault, lasts, when } => {
                 if let Some(lasts) = lasts.filter(|lasts| lasts.0 <= 0) {
-                    return Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed")));
+                    return Err(LiveError::Invalid(format!("for: {lasts}: more than 0ns is allowed")));
                 }
                 let timed = Timed { from: None, until: None, lasts, trigger: *when, fault };
                 let injected = self.timeline.inject_at(now_ns, timed);
                 self.shared.look_for(self.timeline.patterns());
                 let (number, at_ns) = injected?;
                 self.settled(now_ns)?;
-                let mut told = json!({ "number": number, "at_ns": at_ns });
+                let mut reply = json!({ "number": number, "at_ns": at_ns });
                 if let Some(loss) = self.timeline.loss_of(number) {
-                    told["loss"] = json!(loss);
+                    reply["loss"] = json!(loss);
                 }
-                Ok(told)
+                Ok(reply)
             }
             Order::Release => Ok(json!({ "ended": self.timeline.end_faults(now_ns, FaultsToEnd::Hangs) })),
             Order::Clear { number } => {
@@ -228,7 +228,7 @@ impl Clock {
     /// Updates the contents to the timeline's state before it is reported.
     fn settled(&mut self, now_ns: u64) -> Result<(), LiveError> {
         self.catch_up(now_ns);
-        self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Asked(trouble)))
+        self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Invalid(trouble)))
     }
 
     fn answer(&mut self, finished: Finished<Ticket>) {
@@ -242,7 +242,7 @@ impl Clock {
         if let Some(number) = ticket.journal {
             self.shared.gate.note(|journal| journal.ends(at_ns, number, outcome));
         }
-        let due = self.wall.at(at_ns).expect("what is finished has a time");
+        let due = self.wall.at(at_ns).expect("a finished request has a time");
         let below_floor = due < ticket.received;
         let can_leave = due.max(ticket.received);
         let copied = ticket.copied.saturating_duration_since(can_leave);
@@ -255,12 +255,12 @@ impl Clock {
     }
 
     /// Applies the effect of faults to the data of a read.
-    fn spoil(&mut self, ticket: &mut Ticket, spoils: &[Spoil], outcome: Outcome) {
+    fn spoil(&mut self, ticket: &mut Ticket, spoils: &[ReadCorruption], outcome: Outcome) {
         let read = if outcome == Outcome::Done { ticket.answer.data() } else { None };
         if let Some(contents) = self.shared.contents.get()
             && let Err(error) = self.shared.gate.spoil(read, spoils, contents)
         {
-            self.trouble = Some(format!("what faults do to a read could not be done: {error}"));
+            self.trouble = Some(format!("could not apply faults to a read: {error}"));
         }
     }
 

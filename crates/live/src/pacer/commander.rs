@@ -24,7 +24,7 @@ impl Commander {
     /// # Errors
     /// When the order is invalid, or the session is over.
     pub fn order(&self, order: Order) -> Result<Value, LiveError> {
-        if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.ask(order)?.0) }
+        if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.send_order(order)?.0) }
     }
 
     /// Writes a line of text to the journal; returns its moment of the model when it is in the file.
@@ -33,7 +33,7 @@ impl Commander {
     /// When there is no journal, or it cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let marked = self.shared.gate.note(|journal| journal.mark(text));
-        marked.unwrap_or_else(|| Err(LiveError::Asked("mark: no journal is kept; give --journal FILE".to_owned())))
+        marked.unwrap_or_else(|| Err(LiveError::Invalid("mark: no journal is kept; give --journal FILE".to_owned())))
     }
 
     /// Current state with the counters.
@@ -41,10 +41,10 @@ impl Commander {
     /// # Errors
     /// When the session is over.
     pub(crate) fn figures(&self) -> Result<Figures, LiveError> {
-        let (mut status, ledger) = self.ask(Order::Status)?;
-        let ledger = ledger.expect("what was counted comes with the status");
+        let (mut status, ledger) = self.send_order(Order::Status)?;
+        let ledger = ledger.expect("the status has the counters");
         // Sums are not computed on the clock thread.
-        telemetry::tell(&mut status, &ledger, &self.shared.fidelity(&ledger));
+        telemetry::complete_status(&mut status, &ledger, &self.shared.fidelity(&ledger));
         if let Some(contents) = self.shared.contents.get() {
             let mismatches = self.shared.gate.mismatches(contents).map_err(LiveError::io("the contents"))?;
             status["mismatches"] = json!(mismatches);
@@ -52,18 +52,18 @@ impl Commander {
         Ok(Figures { status, ledger })
     }
 
-    fn ask(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
+    fn send_order(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
         // The clock thread opens no files.
         if let Order::Inject { fault, .. } = &mut order {
             if self.shared.is_instant {
-                let why = "everything is answered at once here, and meets no fault: a system that takes time is needed";
-                return Err(LiveError::Asked(why.to_owned()));
+                let why = "this device answers immediately and has no faults; use a simulated system or --latency";
+                return Err(LiveError::Invalid(why.to_owned()));
             }
             read_map(fault, Path::new(""))?;
             self.shared.gate.expect(fault);
         }
         let (answer, heard) = mpsc::channel();
-        let over = || LiveError::Asked("the session is over".to_owned());
+        let over = || LiveError::Invalid("the session is over".to_owned());
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             return Err(over());

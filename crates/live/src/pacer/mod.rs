@@ -15,7 +15,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use headstack_sim::Outcome;
-use headstack_sim::timeline::Touch;
+use headstack_sim::timeline::ContentEffect;
 use headstack_workload::Request;
 use memchr::memmem;
 use serde_json::Value;
@@ -28,8 +28,8 @@ use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::orders::Order;
 use crate::power::Change;
-use crate::power::gate::Gate;
-use crate::witness::Scene;
+use crate::power::gate::PowerGate;
+use crate::witness::WitnessState;
 
 pub use commander::Commander;
 pub use session::{Session, SessionOptions};
@@ -64,7 +64,7 @@ struct Arrival {
     /// When its data were copied.
     copied: Instant,
     request: Request,
-    touch: Touch,
+    touch: ContentEffect,
     /// Its number in the journal.
     journal: Option<u64>,
     answer: Box<dyn Answer>,
@@ -91,10 +91,10 @@ struct Shared {
     has_news: AtomicBool,
     /// Requests that needed no clock.
     at_once: AtomicU64,
-    gate: Gate,
+    gate: PowerGate,
     budget: Budget,
     /// Observations of clients and scheduler.
-    scene: Arc<Scene>,
+    scene: Arc<WitnessState>,
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     speed: f64,
     /// Whether SCHED_FIFO is requested.
@@ -110,12 +110,12 @@ struct Shared {
 
 impl Shared {
     fn inbox(&self) -> std::sync::MutexGuard<'_, Inbox> {
-        self.inbox.lock().expect("nobody panics with the inbox in hand")
+        self.inbox.lock().expect("the lock is not poisoned")
     }
 
     fn wake(&self) {
         self.has_news.store(true, Ordering::Release);
-        if let Some(clock) = &*self.clock.read().expect("nobody panics with it") {
+        if let Some(clock) = &*self.clock.read().expect("the lock is not poisoned") {
             clock.unpark();
         }
     }
@@ -126,20 +126,20 @@ impl Shared {
         if !self.looks_for_patterns.load(Ordering::Acquire) {
             return 0;
         }
-        let patterns = self.patterns.read().expect("nobody panics with them");
-        let found = patterns.iter().enumerate().filter(|(_, pattern)| memmem::find(data, pattern).is_some());
-        found.fold(0, |bits, (bit, _)| bits | 1 << bit)
+        let patterns = self.patterns.read().expect("the lock is not poisoned");
+        let matching = patterns.iter().enumerate().filter(|(_, pattern)| memmem::find(data, pattern).is_some());
+        matching.fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
 
     /// The journal's write error, if any.
     fn journal_trouble(&self) -> Option<String> {
         let is_broken = self.gate.note(Journal::is_broken).unwrap_or(false);
-        is_broken.then(|| "the journal cannot be written any more".to_owned())
+        is_broken.then(|| "the journal can no longer be written".to_owned())
     }
 
     /// Sets the patterns that faults search for from now on.
     fn look_for(&self, patterns: &[Box<[u8]>]) {
-        *self.patterns.write().expect("nobody panics with them") = patterns.to_vec();
+        *self.patterns.write().expect("the lock is not poisoned") = patterns.to_vec();
         self.looks_for_patterns.store(!patterns.is_empty(), Ordering::Release);
     }
 
@@ -150,6 +150,6 @@ impl Shared {
         let memory = self.budget.gauge();
         path.memory_waits = memory.waited;
         path.memory_wait_mean_ns = memory.waited_ns / memory.waited.max(1);
-        Fidelity::new(path, self.scene.seen())
+        Fidelity::new(path, self.scene.statistics())
     }
 }

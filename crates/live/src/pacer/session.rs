@@ -8,7 +8,7 @@ use std::time::Duration;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::{Listener, Timeline};
-use headstack_sim::{Model, Progress, SystemDescription};
+use headstack_sim::{Model, SystemDescription};
 
 use super::clock::Clock;
 use super::{Commander, Shared, Submitter};
@@ -18,9 +18,9 @@ use crate::contents::Contents;
 use crate::fidelity::Fidelity;
 use crate::journal::{Journal, JournalPlan};
 use crate::ledger::Ledger;
-use crate::power::gate::Gate;
+use crate::power::gate::PowerGate;
 use crate::wall::Wall;
-use crate::witness::{Scene, Witness};
+use crate::witness::{Witness, WitnessState};
 
 /// Options of a session.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Default for SessionOptions {
             seed: 0,
             realtime: true,
             schedule: Schedule::default(),
-            budget: Budget::of_this_machine(),
+            budget: Budget::for_this_machine(),
             journal: None,
         }
     }
@@ -66,24 +66,10 @@ impl Session {
     /// # Errors
     /// When the model is impossible, a fault cannot strike it, or no thread is available.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
-        Session::start_prepared(model, options, listener, &|_| true)
-    }
-
-    /// Like [`Self::start`] for models whose SSDs may begin in the steady state, which takes minutes: `progress`
-    /// receives the completed share, and the clock starts afterwards.
-    ///
-    /// # Errors
-    /// As for [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
-    pub fn start_prepared(
-        model: &Model,
-        options: SessionOptions,
-        listener: Option<Listener>,
-        progress: &Progress,
-    ) -> Result<Session, LiveError> {
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0)
             && options.schedule.faults.is_empty()
             && options.journal.is_none();
-        let mut timeline = Timeline::prepared(model, options.seed, listener, progress)?;
+        let mut timeline = Timeline::new(model, options.seed, listener)?;
         let wall = Wall::starting_now(options.speed);
         timeline.limit_exposure(options.budget.exposed_bytes_max());
         timeline.follow(&options.schedule)?;
@@ -96,9 +82,9 @@ impl Session {
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
-            gate: Gate::new(matches!(model, Model::System(_)), array_of(model), journal, &options.budget),
+            gate: PowerGate::new(matches!(model, Model::System(_)), array_of(model), journal, &options.budget),
             budget: options.budget.clone(),
-            scene: Scene::new(),
+            scene: WitnessState::new(),
             speed: options.speed,
             realtime: options.realtime,
             contents: OnceLock::new(),
@@ -112,7 +98,7 @@ impl Session {
         let spawned =
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
-        *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
+        *shared.clock.write().expect("the lock is not poisoned") = Some(clock.thread().clone());
         Ok(Session { shared, clock, may_lose_data })
     }
 

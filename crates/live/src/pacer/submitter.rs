@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use headstack_sim::Outcome;
 use headstack_sim::power_cut::Changed;
-use headstack_sim::timeline::Touch;
+use headstack_sim::timeline::ContentEffect;
 use headstack_workload::{Kind, Request};
 
 use super::{Answer, Arrival, Shared};
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
 use crate::power::Change;
-use crate::power::gate::{Asked, Gate};
+use crate::power::gate::{ContentChange, PowerGate};
 use crate::stream::Stream;
-use crate::wall::{Duty, be_punctual};
+use crate::wall::{ThreadRole, be_punctual};
 use crate::witness::Client;
 
 /// Submits requests.
@@ -56,12 +56,12 @@ impl Submitter {
     /// Gives this thread a priority just below the clock's, if answers take any time.
     pub(crate) fn keep_up(&self) {
         if !self.shared.is_instant {
-            be_punctual(Duty::Path, self.shared.realtime);
+            be_punctual(ThreadRole::Path, self.shared.realtime);
         }
     }
 
     /// Power, and its effect on contents.
-    pub fn gate(&self) -> &Gate {
+    pub fn gate(&self) -> &PowerGate {
         &self.shared.gate
     }
 
@@ -69,7 +69,7 @@ impl Submitter {
     pub fn submit(&self, at: Instant, request: Request, answer: Box<dyn Answer>) {
         let is_flush = request.kind == Kind::Flush;
         let noted = if is_flush { self.gate().note(|journal| journal.flush(self.issued(at))) } else { None };
-        self.hand_in(at, request, (Touch::default(), noted.flatten()), answer);
+        self.hand_in(at, request, (ContentEffect::default(), noted.flatten()), answer);
     }
 
     /// Issue time of a request that was received at `at`.
@@ -91,14 +91,20 @@ impl Submitter {
         answer: impl FnOnce(&mut Share) -> Box<dyn Answer>,
     ) -> std::io::Result<()> {
         let holds = self.shared.patterns_in(change);
-        let asked = Asked { span: request.span(), change, forced, issued: self.issued(at) };
-        self.shared.gate.change(contents, &asked, share, |made, share| {
+        let content_change = ContentChange { span: request.span(), change, forced, issued: self.issued(at) };
+        self.shared.gate.change(contents, &content_change, share, |made, share| {
             let changed = made.undo.map(|number| Changed { number, forced });
-            self.hand_in(at, request, (Touch { changed, holds }, made.journal), answer(share));
+            self.hand_in(at, request, (ContentEffect { changed, holds }, made.journal), answer(share));
         })
     }
 
-    fn hand_in(&self, at: Instant, request: Request, (touch, journal): (Touch, Option<u64>), answer: Box<dyn Answer>) {
+    fn hand_in(
+        &self,
+        at: Instant,
+        request: Request,
+        (touch, journal): (ContentEffect, Option<u64>),
+        answer: Box<dyn Answer>,
+    ) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);

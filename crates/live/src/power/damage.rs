@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use headstack_sim::faults::contents::{Alteration, Damage, Spoil};
+use headstack_sim::faults::contents::{Alteration, Damage, ReadCorruption};
 use headstack_workload::Span;
 
-use super::undo::{Before, Change, Finding, UndoLog, end_of};
+use super::undo::{Change, Finding, PreImage, UndoLog, end_of};
 use crate::contents::Contents;
 
 /// Previous data of changes, for reads that return them.
 #[derive(Debug, Default)]
-pub struct Older {
+pub struct PreviousData {
     /// By the change that replaced them.
     data: BTreeMap<u64, Replaced>,
     /// Memory of these data.
@@ -32,7 +32,7 @@ struct Replaced {
     is_forgotten: bool,
 }
 
-impl Older {
+impl PreviousData {
     /// Copies the data from before a change into a read at `start_bytes`, as far as they are kept.
     fn copy(&self, change: u64, span: Span, start_bytes: u64, into: &mut [u8]) {
         for (at_bytes, data) in self.data.get(&change).iter().flat_map(|replaced| &replaced.parts) {
@@ -54,8 +54,8 @@ impl Older {
     }
 
     /// Notes that a read that needed these data has been answered.
-    pub fn was_read(&mut self, spoils: &[Spoil]) {
-        for change in spoils.iter().filter_map(Spoil::change) {
+    pub fn was_read(&mut self, spoils: &[ReadCorruption]) {
+        for change in spoils.iter().filter_map(ReadCorruption::change) {
             if let Some(replaced) = self.data.get_mut(&change) {
                 replaced.awaited -= 1;
             }
@@ -83,7 +83,7 @@ impl UndoLog {
     ///
     /// # Errors
     /// The file system's error.
-    pub fn damage(&mut self, contents: &Contents, damage: &Damage, older: &mut Older) -> io::Result<()> {
+    pub fn damage(&mut self, contents: &Contents, damage: &Damage, older: &mut PreviousData) -> io::Result<()> {
         match damage {
             Damage::Undone { change, span } => self.undo(contents, *change, *span),
             Damage::Altered { change: Some(change), how } => self.alter(contents, *change, how),
@@ -93,7 +93,7 @@ impl UndoLog {
                 }
                 altered(contents, how)
             }
-            Damage::OfMember { .. } => unreachable!("the gate has this done by whoever keeps members"),
+            Damage::OfMember { .. } => unreachable!("the member store applies this"),
             Damage::Astray { change, span, to_bytes } => {
                 let data = self.left_by(contents, *change, *span)?;
                 self.undo(contents, *change, *span)?;
@@ -160,7 +160,7 @@ impl UndoLog {
             newer.before.copy(0, &mut data);
             how.apply(start_bytes, &mut data);
             let was_bytes = newer.before.memory_bytes();
-            newer.before = Before::Bytes(data);
+            newer.before = PreImage::Bytes(data);
             let is_bytes = newer.before.memory_bytes();
             self.memory_bytes = self.memory_bytes + is_bytes - was_bytes;
         }
@@ -199,18 +199,18 @@ fn altered(contents: &Contents, how: &Alteration) -> io::Result<()> {
 pub fn spoil(
     data: &mut [u8],
     start_bytes: u64,
-    spoils: &[Spoil],
+    spoils: &[ReadCorruption],
     contents: &Contents,
-    older: &Older,
+    older: &PreviousData,
 ) -> io::Result<()> {
     for spoil in spoils {
         match spoil {
-            Spoil::Altered(how) => how.apply(start_bytes, data),
-            Spoil::From { span, from_bytes } => {
+            ReadCorruption::Altered(how) => how.apply(start_bytes, data),
+            ReadCorruption::From { span, from_bytes } => {
                 let at = (span.start_bytes - start_bytes) as usize;
                 contents.read(*from_bytes, &mut data[at..at + span.length_bytes as usize])?;
             }
-            Spoil::Before { span, change } => older.copy(*change, *span, start_bytes, data),
+            ReadCorruption::Before { span, change } => older.copy(*change, *span, start_bytes, data),
         }
     }
     Ok(())

@@ -1,18 +1,18 @@
-//! [`Gate`]: synchronises exports and the clock on contents and power, for changes and their undoing.
+//! [`PowerGate`]: synchronises exports and the clock on contents and power, for changes and their undoing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, RwLock};
 use std::time::Instant;
 
-use headstack_sim::array::Standing;
+use headstack_sim::array::GroupStatus;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::faults::Fault;
-use headstack_sim::faults::contents::{Damage, Spoil};
-use headstack_sim::power_cut::{Halfway, Lost, Verdict};
+use headstack_sim::faults::contents::{Damage, ReadCorruption};
+use headstack_sim::power_cut::{InterruptedChange, LostWrites, Verdict};
 use headstack_workload::Span;
 
-use super::damage::{self, Older};
+use super::damage::{self, PreviousData};
 use super::undo::{Change, UndoLog};
 use crate::LiveError;
 use crate::budget::{Budget, Share};
@@ -31,8 +31,8 @@ impl std::fmt::Debug for OnCut {
 
 /// State of power, and the undo log of contents that a power cut affects.
 #[derive(Debug)]
-pub struct Gate {
-    kept: Mutex<Kept>,
+pub struct PowerGate {
+    kept: Mutex<UndoState>,
     /// Whether changes can be lost.
     keeps_log: AtomicBool,
     /// Whether reads may return other data than stored: their replies then have room for all of it.
@@ -46,7 +46,7 @@ pub struct Gate {
     /// Whether members of an array differ from the data implied by the contents.
     members_differ: AtomicBool,
     /// States of groups reported by the model, for the next access to members: the clock does not wait.
-    standings: Mutex<Vec<Vec<Standing>>>,
+    standings: Mutex<Vec<Vec<GroupStatus>>>,
     /// Record of everything that happens to contents, if requested.
     journal: RwLock<Option<Journal>>,
     keeps_journal: bool,
@@ -54,7 +54,7 @@ pub struct Gate {
 
 /// A requested change of contents.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ContentChange<'a> {
     /// Range.
     pub span: Span,
     /// New data.
@@ -67,7 +67,7 @@ pub(crate) struct Asked<'a> {
 
 /// Numbers of a change that was made.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct RecordedChange {
     /// In the undo log, if there is one.
     pub undo: Option<u64>,
     /// In the journal, if there is one.
@@ -76,15 +76,15 @@ pub(crate) struct Made {
 
 /// Pre-images, and their memory.
 #[derive(Debug)]
-struct Kept {
+struct UndoState {
     log: UndoLog,
     members: Option<ArrayMembers>,
     /// Previous data for reads that return them.
-    older: Older,
+    older: PreviousData,
     share: Share,
 }
 
-impl Kept {
+impl UndoState {
     /// Adjusts the memory after the log has grown with memory from `from`, or has shrunk.
     fn balance(&mut self, from: Option<&mut Share>) {
         let members_bytes = self.members.as_ref().map_or(0, ArrayMembers::memory_bytes);
@@ -97,18 +97,18 @@ impl Kept {
 
     /// Accounts for growth of the data kept for faults and of members' differences, without waiting.
     fn count(&mut self) {
-        let mut nothing = self.share.of_the_same();
+        let mut nothing = self.share.sibling();
         self.balance(Some(&mut nothing));
     }
 
-    fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<Lost> {
+    fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<LostWrites> {
         let lost = self.log.settle(contents, verdicts);
         self.balance(None);
         lost
     }
 }
 
-impl Gate {
+impl PowerGate {
     /// Creates the gate with power on. With `keeps_log`, changes can be undone, with memory of the budget. Members of
     /// `array` can differ from the contents.
     pub(crate) fn new(
@@ -116,10 +116,11 @@ impl Gate {
         array: Option<&ArrayDescription>,
         journal: Option<Journal>,
         budget: &Budget,
-    ) -> Gate {
+    ) -> PowerGate {
         let members = array.map(ArrayMembers::of);
-        let kept = Kept { log: UndoLog::default(), members, older: Older::default(), share: budget.share() };
-        Gate {
+        let kept =
+            UndoState { log: UndoLog::default(), members, older: PreviousData::default(), share: budget.share() };
+        PowerGate {
             kept: Mutex::new(kept),
             keeps_log: AtomicBool::new(keeps_log),
             spoils_reads: AtomicBool::new(false),
@@ -139,7 +140,7 @@ impl Gate {
         if !self.keeps_journal {
             return None;
         }
-        self.journal.read().expect("nobody panics with it").as_ref().map(say)
+        self.journal.read().expect("the lock is not poisoned").as_ref().map(say)
     }
 
     /// Completes the journal.
@@ -147,7 +148,7 @@ impl Gate {
     /// # Errors
     /// When it could not be written.
     pub fn finish_journal(&self) -> Result<(), LiveError> {
-        self.journal.write().expect("nobody panics with it").take().map_or(Ok(()), Journal::finish)
+        self.journal.write().expect("the lock is not poisoned").take().map_or(Ok(()), Journal::finish)
     }
 
     /// Prepares for a fault: data that it needs are kept from now on.
@@ -185,24 +186,24 @@ impl Gate {
     pub(crate) fn change(
         &self,
         contents: &Contents,
-        asked: &Asked<'_>,
+        content_change: &ContentChange<'_>,
         share: &mut Share,
-        hand_in: impl FnOnce(Made, &mut Share),
+        hand_in: impl FnOnce(RecordedChange, &mut Share),
     ) -> io::Result<()> {
-        let Asked { span, change, forced, issued } = *asked;
+        let ContentChange { span, change, forced, issued } = *content_change;
         let keeps_log = self.keeps_log();
         if !keeps_log && !self.keeps_journal {
             if self.is_on() {
                 change.apply(contents, span)?;
             }
-            hand_in(Made::default(), share);
+            hand_in(RecordedChange::default(), share);
             return Ok(());
         }
-        let mut kept = self.kept();
+        let mut kept = self.undo_state();
         if keeps_log {
             kept.settle(contents, &self.take_settled())?;
         }
-        let mut made = Made::default();
+        let mut made = RecordedChange::default();
         if self.is_on() {
             if keeps_log {
                 let differ = self.members_differ();
@@ -233,7 +234,7 @@ impl Gate {
         if !self.keeps_log() {
             return Ok(());
         }
-        self.kept().settle(contents, &self.take_settled()).map(drop)
+        self.undo_state().settle(contents, &self.take_settled()).map(drop)
     }
 
     /// Applies damages of faults to contents at once.
@@ -245,7 +246,7 @@ impl Gate {
             damages.clear();
             return Ok(());
         }
-        let mut kept = self.kept();
+        let mut kept = self.undo_state();
         kept.settle(contents, &self.take_settled())?;
         let places: Vec<Span> = damages.iter().flat_map(damage::places).collect();
         let mut done = Ok(());
@@ -257,7 +258,7 @@ impl Gate {
                     damaged.and_then(|damaged| damaged.unwrap_or(Ok(())))
                 }
                 damage => {
-                    let Kept { log, older, .. } = &mut *kept;
+                    let UndoState { log, older, .. } = &mut *kept;
                     log.damage(contents, &damage, older)
                 }
             };
@@ -272,8 +273,13 @@ impl Gate {
     ///
     /// # Errors
     /// The file system's error.
-    pub fn spoil(&self, read: Option<(u64, &mut [u8])>, spoils: &[Spoil], contents: &Contents) -> io::Result<()> {
-        let mut kept = self.kept();
+    pub fn spoil(
+        &self,
+        read: Option<(u64, &mut [u8])>,
+        spoils: &[ReadCorruption],
+        contents: &Contents,
+    ) -> io::Result<()> {
+        let mut kept = self.undo_state();
         let done =
             read.map_or(Ok(()), |(start_bytes, data)| damage::spoil(data, start_bytes, spoils, contents, &kept.older));
         kept.older.was_read(spoils);
@@ -289,15 +295,15 @@ impl Gate {
     pub fn settle(
         &self,
         verdicts: &mut Vec<Verdict>,
-        halfway: &[Halfway],
+        halfway: &[InterruptedChange],
         contents: &Contents,
-    ) -> io::Result<Option<Lost>> {
+    ) -> io::Result<Option<LostWrites>> {
         let is_lost = !halfway.is_empty() || verdicts.iter().any(|verdict| verdict.fate.is_lost());
         if !is_lost || !self.keeps_log() {
-            self.settled.lock().expect("nobody panics with it").append(verdicts);
+            self.settled.lock().expect("the lock is not poisoned").append(verdicts);
             return Ok(None);
         }
-        let mut kept = self.kept();
+        let mut kept = self.undo_state();
         let gone = verdicts.iter().filter(|verdict| verdict.fate.is_lost());
         let places: Vec<Span> = gone.map(|verdict| verdict.span).collect();
         let mut before = self.take_settled();
@@ -324,7 +330,7 @@ impl Gate {
         if !self.members_differ() {
             return contents.read(start_bytes, into);
         }
-        let mut kept = self.kept();
+        let mut kept = self.undo_state();
         // Members determine the contents: data missing by now may differ from those before.
         self.with_members(&mut kept, contents, |_, _| ())?;
         contents.read(start_bytes, into)?;
@@ -333,15 +339,15 @@ impl Gate {
     }
 
     /// Stores the assignment of members in an array's groups, and the progress of passes.
-    pub fn stand(&self, standings: Vec<Standing>) {
-        let mut told = self.standings.lock().expect("nobody panics with it");
+    pub fn stand(&self, standings: Vec<GroupStatus>) {
+        let mut reports = self.standings.lock().expect("the lock is not poisoned");
         let passes =
-            |of: &[Standing]| of.iter().map(|own| own.pass.as_ref().map(|pass| pass.number)).collect::<Vec<_>>();
+            |of: &[GroupStatus]| of.iter().map(|own| own.pass.as_ref().map(|pass| pass.number)).collect::<Vec<_>>();
         // The last report is sufficient, but each pass must be followed to its end.
-        if told.last().is_some_and(|last| passes(last) == passes(&standings)) {
-            told.pop();
+        if reports.last().is_some_and(|last| passes(last) == passes(&standings)) {
+            reports.pop();
         }
-        told.push(standings);
+        reports.push(standings);
     }
 
     /// Returns the mismatches of each group; empty for anything but an array.
@@ -349,19 +355,19 @@ impl Gate {
     /// # Errors
     /// The file system's error.
     pub fn mismatches(&self, contents: &Contents) -> io::Result<Vec<GroupMismatches>> {
-        let told = self.with_members(&mut self.kept(), contents, |members, _| members.mismatches())?;
-        Ok(told.unwrap_or_default())
+        let reports = self.with_members(&mut self.undo_state(), contents, |members, _| members.mismatches())?;
+        Ok(reports.unwrap_or_default())
     }
 
     /// Calls a function with the members of an array in the model's present state, and updates whether they differ.
     fn with_members<T>(
         &self,
-        kept: &mut Kept,
+        kept: &mut UndoState,
         contents: &Contents,
         what: impl FnOnce(&mut ArrayMembers, &mut UndoLog) -> T,
     ) -> io::Result<Option<T>> {
-        let Kept { log, members: Some(members), .. } = kept else { return Ok(None) };
-        let standings = std::mem::take(&mut *self.standings.lock().expect("nobody panics with it"));
+        let UndoState { log, members: Some(members), .. } = kept else { return Ok(None) };
+        let standings = std::mem::take(&mut *self.standings.lock().expect("the lock is not poisoned"));
         for standing in &standings {
             members.follow(standing, contents, log)?;
         }
@@ -381,17 +387,17 @@ impl Gate {
     pub fn close(&self, cuts: u32) {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
-        drop(self.kept());
+        drop(self.undo_state());
     }
 
     /// Adds a callback for each power cut. The clock calls it, so it must not wait.
     pub fn on_cut(&self, hang_up: impl Fn() + Send + 'static) {
-        self.on_cut.lock().expect("nobody panics with it").push(OnCut(Box::new(hang_up)));
+        self.on_cut.lock().expect("the lock is not poisoned").push(OnCut(Box::new(hang_up)));
     }
 
     /// Disconnects clients after a power cut.
     pub fn hang_up(&self) {
-        self.on_cut.lock().expect("nobody panics with it").iter().for_each(|OnCut(hang_up)| hang_up());
+        self.on_cut.lock().expect("the lock is not poisoned").iter().for_each(|OnCut(hang_up)| hang_up());
     }
 
     /// Restores power.
@@ -399,11 +405,11 @@ impl Gate {
         self.is_on.store(true, Ordering::Release);
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().expect("nobody panics with the undo log in hand")
+    fn undo_state(&self) -> MutexGuard<'_, UndoState> {
+        self.kept.lock().expect("the lock is not poisoned")
     }
 
     fn take_settled(&self) -> Vec<Verdict> {
-        std::mem::take(&mut *self.settled.lock().expect("nobody panics with it"))
+        std::mem::take(&mut *self.settled.lock().expect("the lock is not poisoned"))
     }
 }

@@ -1,4 +1,4 @@
-use headstack_sim::power_cut::{Changed, Exposure, Fate, Lost, Medium, PowerLoss, Tear, Verdict};
+use headstack_sim::power_cut::{Changed, Exposure, Fate, LostWrites, Medium, PowerLoss, Tear, Verdict};
 use headstack_workload::{Purpose, Random, Span};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn sectors(span: Span) -> std::ops::Range<usize> {
 
 /// A change, as recorded by a list that keeps everything.
 #[derive(Clone, Debug)]
-struct Made {
+struct RecordedChange {
     span: Span,
     /// Stamp of its sectors; 0 for zeros.
     stamp: u16,
@@ -81,11 +81,11 @@ struct Bench {
     log: UndoLog,
     exposure: Exposure,
     random: Random,
-    made: Vec<Made>,
+    made: Vec<RecordedChange>,
     stamps: u16,
     now_ns: u64,
     flushes_ns: Vec<u64>,
-    /// Sectors that are only in the cache according to the model: any, since it may say so of any.
+    /// Sectors that are only in the cache according to the model, which may be any.
     volatile: Vec<bool>,
 }
 
@@ -96,7 +96,7 @@ impl Bench {
             log: UndoLog::default(),
             exposure: Exposure::default(),
             random: Random::new(7, Purpose::Faults),
-            made: vec![Made {
+            made: vec![RecordedChange {
                 span: span(0, SECTORS),
                 stamp: 0,
                 number: 0,
@@ -126,7 +126,14 @@ impl Bench {
                 let at = span(first, length);
                 let (number, stamp) = self.change(at, zeros);
                 self.exposure.began(Changed { number, forced }, at);
-                self.made.push(Made { span: at, stamp, number, forced, acknowledged_ns: None, durable: false });
+                self.made.push(RecordedChange {
+                    span: at,
+                    stamp,
+                    number,
+                    forced,
+                    acknowledged_ns: None,
+                    durable: false,
+                });
             }
             Step::Acknowledge(which) => {
                 let mut under_way = self.made.iter_mut().filter(|made| made.acknowledged_ns.is_none());
@@ -168,7 +175,7 @@ impl Bench {
         work(&mut self.exposure, &medium, self.now_ns, &mut self.random)
     }
 
-    fn settle(&mut self) -> Lost {
+    fn settle(&mut self) -> LostWrites {
         let mut verdicts = Vec::new();
         self.exposure.take_verdicts(&mut verdicts);
         self.log.settle(&self.contents, &verdicts).expect("memory")
@@ -183,7 +190,7 @@ impl Bench {
     }
 
     /// Changes of a sector, oldest first.
-    fn of(&self, sector: usize) -> impl DoubleEndedIterator<Item = &Made> {
+    fn of(&self, sector: usize) -> impl DoubleEndedIterator<Item = &RecordedChange> {
         self.made.iter().filter(move |made| sectors(made.span).contains(&sector))
     }
 
@@ -211,10 +218,10 @@ impl Bench {
 
     /// Checks that the listed losses are exactly those found by comparing each sector with the data acknowledged last,
     /// or sent after that.
-    fn judge_lost(&self, lost: &Lost) {
+    fn judge_lost(&self, lost: &LostWrites) {
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
-            let changes: Vec<&Made> = self.of(sector).collect();
+            let changes: Vec<&RecordedChange> = self.of(sector).collect();
             let newest = changes.iter().rposition(|made| made.acknowledged_ns.is_some()).expect("the first");
             let is_there = changes[newest..].iter().any(|made| made.stamp == stamp);
             let is_listed = lost.spans.iter().any(|span| sectors(*span).contains(&sector));
@@ -229,7 +236,7 @@ impl Bench {
         let mut left = Vec::new();
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
-            let changes: Vec<&Made> = self.of(sector).collect();
+            let changes: Vec<&RecordedChange> = self.of(sector).collect();
             let floor = changes.iter().rposition(|made| made.durable).expect("the first");
             let found = changes.iter().rposition(|made| made.stamp == stamp).expect("something that was written");
             assert!(found >= floor, "sector {sector}: {stamp} is older than {:?}", changes[floor]);
@@ -239,7 +246,7 @@ impl Bench {
             }
             let whole = span(sector as u64, 1);
             let acknowledged_ns = Some(0);
-            left.push(Made { span: whole, stamp, durable: true, acknowledged_ns, ..changes[found].clone() });
+            left.push(RecordedChange { span: whole, stamp, durable: true, acknowledged_ns, ..changes[found].clone() });
         }
         for torn in &loss.torn {
             assert!(torn.at_bytes < torn.torn_at_bytes && torn.torn_at_bytes < torn.at_bytes + torn.length_bytes);
@@ -327,7 +334,7 @@ fn taken_bytes(path: &std::path::Path) -> u64 {
 }
 
 #[test]
-fn what_is_trimmed_keeps_its_place_until_nothing_can_come_back() {
+fn trimmed_ranges_stay_in_the_undo_log_until_settled() {
     const MIB: u64 = 1 << 20;
     let path = std::env::temp_dir().join(format!("headstack-undo-{}", std::process::id()));
     let contents = Contents::in_file(&path, 16 * MIB).expect("a file");
@@ -347,7 +354,7 @@ fn what_is_trimmed_keeps_its_place_until_nothing_can_come_back() {
     contents.sync().expect("a file");
     assert!(is(0) && taken_bytes(&path) >= before, "{} B are left of {before}", taken_bytes(&path));
     let lost = log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("a file");
-    assert!(is(7) && lost == Lost { writes: 1, spans: vec![span] });
+    assert!(is(7) && lost == LostWrites { writes: 1, spans: vec![span] });
     // Trimmed, and durable: the space is freed. Previous holes take no space.
     let trim = log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("a file");
     log.settle(&contents, &[Verdict { span: Span { length_bytes: 16 * MIB, ..span }, ..verdict(trim, Fate::Durable) }])
@@ -366,7 +373,7 @@ fn zeros_that_take_their_place_have_it_again() {
     let mut log = UndoLog::default();
     let number = log.apply(&contents, span, Change::Data(&[3; 65536])).expect("memory");
     let gone = Verdict { number, span, fate: Fate::Lost { acknowledged: false } };
-    assert_eq!(log.settle(&contents, &[gone]).expect("memory"), Lost::default());
+    assert_eq!(log.settle(&contents, &[gone]).expect("memory"), LostWrites::default());
     assert!(!contents.is_hole(0, 4096), "their place is somebody else's");
 }
 
@@ -408,7 +415,7 @@ fn what_is_written_again_as_it_was_is_not_lost() {
     let other = log.apply(&contents, span, Change::Data(&half)).expect("memory");
     let gone = |number| Verdict { number, span, fate: Fate::Lost { acknowledged: true } };
     let lost = log.settle(&contents, &[gone(other), gone(same)]).expect("memory");
-    assert_eq!(lost, Lost { writes: 1, spans: vec![Span { start_bytes: 512, length_bytes: 512 }] });
+    assert_eq!(lost, LostWrites { writes: 1, spans: vec![Span { start_bytes: 512, length_bytes: 512 }] });
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
-use headstack_sim::power_cut::{CHANGE_BYTES_MAX, Fate, Lost, Verdict, joined};
+use headstack_sim::power_cut::{CHANGE_BYTES_MAX, Fate, LostWrites, Verdict, joined};
 use headstack_workload::Span;
 
 use crate::contents::Contents;
@@ -51,7 +51,7 @@ impl Change<'_> {
 
 /// Data in a stretch before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum PreImage {
     /// Nothing.
     Hole,
     /// Zeros that occupy space.
@@ -59,25 +59,25 @@ pub(super) enum Before {
     Bytes(Vec<u8>),
 }
 
-impl Before {
-    fn part(&self, range: Range<u64>) -> Before {
+impl PreImage {
+    fn part(&self, range: Range<u64>) -> PreImage {
         match self {
-            Before::Hole => Before::Hole,
-            Before::Zeros => Before::Zeros,
-            Before::Bytes(data) => Before::Bytes(data[range.start as usize..range.end as usize].to_vec()),
+            PreImage::Hole => PreImage::Hole,
+            PreImage::Zeros => PreImage::Zeros,
+            PreImage::Bytes(data) => PreImage::Bytes(data[range.start as usize..range.end as usize].to_vec()),
         }
     }
 
     /// Copies the data from `from_bytes` on into `into`.
     pub(super) fn copy(&self, from_bytes: u64, into: &mut [u8]) {
         match self {
-            Before::Hole | Before::Zeros => into.fill(0),
-            Before::Bytes(data) => into.copy_from_slice(&data[from_bytes as usize..][..into.len()]),
+            PreImage::Hole | PreImage::Zeros => into.fill(0),
+            PreImage::Bytes(data) => into.copy_from_slice(&data[from_bytes as usize..][..into.len()]),
         }
     }
 
     pub(super) fn memory_bytes(&self) -> u64 {
-        let data = if let Before::Bytes(data) = self { data.capacity() as u64 } else { 0 };
+        let data = if let PreImage::Bytes(data) = self { data.capacity() as u64 } else { 0 };
         data + VERSION_BYTES
     }
 }
@@ -85,7 +85,7 @@ impl Before {
 #[derive(Clone, Debug)]
 pub(super) struct Version {
     pub change: u64,
-    pub before: Before,
+    pub before: PreImage,
     /// If it is to be undone, whether it had been acknowledged.
     pub lost: Option<bool>,
 }
@@ -128,8 +128,11 @@ impl UndoLog {
             self.settle(contents, &[Verdict { number, span, fate: Fate::Durable }])?;
         } else {
             let parts = before(contents, span)?;
-            let data: Vec<Span> =
-                parts.iter().filter(|(_, before)| matches!(before, Before::Bytes(_))).map(|(part, _)| *part).collect();
+            let data: Vec<Span> = parts
+                .iter()
+                .filter(|(_, before)| matches!(before, PreImage::Bytes(_)))
+                .map(|(part, _)| *part)
+                .collect();
             parts.into_iter().for_each(|(part, before)| self.push(part, number, before));
             let done = match change {
                 Change::Zero => data.iter().try_for_each(|part| contents.fill(part.start_bytes, part.length_bytes)),
@@ -183,7 +186,7 @@ impl UndoLog {
     ///
     /// # Errors
     /// The file system's error.
-    pub fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<Lost> {
+    pub fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<LostWrites> {
         let mut is_lost = false;
         for &Verdict { number, span, fate } in verdicts {
             match fate {
@@ -207,7 +210,7 @@ impl UndoLog {
                 self.take_back(contents, start_bytes, &mut finding)?;
             }
         }
-        Ok(Lost { writes: finding.changes.len() as u64, spans: joined(finding.spans) })
+        Ok(LostWrites { writes: finding.changes.len() as u64, spans: joined(finding.spans) })
     }
 
     /// Makes change `number` durable within `span`, together with everything it replaced.
@@ -257,7 +260,7 @@ impl UndoLog {
         let after_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
         let is_settled = stretch.versions.is_empty();
         if there.is_some() {
-            stretch.gives_back = there == Some(Before::Hole);
+            stretch.gives_back = there == Some(PreImage::Hole);
         }
         if is_settled {
             self.stretches.remove(&start_bytes);
@@ -269,9 +272,9 @@ impl UndoLog {
         }
         match there {
             // Older data may still be restored, and need the space.
-            Before::Hole if is_settled => contents.zero(span.start_bytes, span.length_bytes),
-            Before::Hole | Before::Zeros => contents.fill(span.start_bytes, span.length_bytes),
-            Before::Bytes(data) => contents.write(span.start_bytes, &data),
+            PreImage::Hole if is_settled => contents.zero(span.start_bytes, span.length_bytes),
+            PreImage::Hole | PreImage::Zeros => contents.fill(span.start_bytes, span.length_bytes),
+            PreImage::Bytes(data) => contents.write(span.start_bytes, &data),
         }
     }
 
@@ -290,7 +293,7 @@ impl UndoLog {
     }
 
     /// Pushes `before` onto the stacks of a span.
-    fn push(&mut self, span: Span, change: u64, mut before: Before) {
+    fn push(&mut self, span: Span, change: u64, mut before: PreImage) {
         let (mut at_bytes, end_bytes) = (span.start_bytes, end_of(span));
         let mut found = self.within(span).into_iter().peekable();
         while at_bytes < end_bytes {
@@ -301,8 +304,8 @@ impl UndoLog {
             // Zeros whose space is about to be freed do not occupy space.
             let is_trimmed = next_bytes == at_bytes && self.stretches[&at_bytes].gives_back;
             let part = match &mut before {
-                _ if is_trimmed => Before::Hole,
-                before if is_all => std::mem::replace(before, Before::Hole),
+                _ if is_trimmed => PreImage::Hole,
+                before if is_all => std::mem::replace(before, PreImage::Hole),
                 before => before.part(range),
             };
             self.memory_bytes += part.memory_bytes();
@@ -358,8 +361,8 @@ impl Finding {
         contents: &Contents,
         span: Span,
         change: u64,
-        allowed: &[Option<Before>],
-        there: &Before,
+        allowed: &[Option<PreImage>],
+        there: &PreImage,
     ) -> io::Result<()> {
         let length = span.length_bytes.min(CHUNK_BYTES) as usize;
         let (mut was, mut will_be, mut missing) = (vec![0; length], vec![0; length], Vec::new());
@@ -396,12 +399,12 @@ pub(super) fn end_of(span: Span) -> u64 {
 }
 
 /// Returns the data in a span, as consecutive stretches.
-fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
-    let mut parts: Vec<(Span, Before)> = Vec::new();
-    let mut add = |start_bytes: u64, until_bytes: u64, what: Before| {
+fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, PreImage)>> {
+    let mut parts: Vec<(Span, PreImage)> = Vec::new();
+    let mut add = |start_bytes: u64, until_bytes: u64, what: PreImage| {
         let length_bytes = until_bytes - start_bytes;
         match (parts.last_mut(), what) {
-            (Some((last, Before::Hole)), Before::Hole) | (Some((last, Before::Zeros)), Before::Zeros) => {
+            (Some((last, PreImage::Hole)), PreImage::Hole) | (Some((last, PreImage::Zeros)), PreImage::Zeros) => {
                 last.length_bytes += length_bytes;
             }
             (_, what) => parts.push((Span { start_bytes, length_bytes }, what)),
@@ -412,7 +415,7 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
     while at_bytes < end_bytes {
         let data_bytes = contents.next_data(at_bytes, end_bytes)?;
         if data_bytes > at_bytes {
-            add(at_bytes, data_bytes, Before::Hole);
+            add(at_bytes, data_bytes, PreImage::Hole);
         }
         let until_bytes = end_bytes.min(data_bytes + CHUNK_BYTES);
         chunk.resize((until_bytes - data_bytes) as usize, 0);
@@ -422,7 +425,7 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
             let run_bytes = run(&chunk[(at_bytes - data_bytes) as usize..], at_bytes);
             let data = &chunk[(at_bytes - data_bytes) as usize..][..run_bytes as usize];
             if !is_zero(data) {
-                add(at_bytes, at_bytes + run_bytes, Before::Bytes(data.to_vec()));
+                add(at_bytes, at_bytes + run_bytes, PreImage::Bytes(data.to_vec()));
                 at_bytes += run_bytes;
                 continue;
             }
@@ -432,8 +435,8 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
                 let data_bytes = contents.next_data(at_bytes, zeros_until_bytes)?;
                 let page_bytes = (zeros_until_bytes - at_bytes).min(PAGE_BYTES - at_bytes % PAGE_BYTES);
                 let (length_bytes, what) = match data_bytes - at_bytes {
-                    0 => (page_bytes, Before::Zeros),
-                    hole_bytes => (hole_bytes, Before::Hole),
+                    0 => (page_bytes, PreImage::Zeros),
+                    hole_bytes => (hole_bytes, PreImage::Hole),
                 };
                 add(at_bytes, at_bytes + length_bytes, what);
                 at_bytes += length_bytes;

@@ -17,9 +17,9 @@ use std::thread::{self, JoinHandle};
 use headstack_ublk::{Disk, Queue, Shape, UblkError};
 
 use crate::LiveError;
-use crate::courier::Courier;
+use crate::copy_thread::CopyThread;
 use crate::device::{Device, Export};
-use reply::Word;
+use reply::ReplyPayload;
 use requests::Receiver;
 
 /// Queue depth.
@@ -33,7 +33,7 @@ const LONGEST_CLEARED_BYTES: u32 = 1 << 30;
 pub struct BlockDevices {
     paths: Vec<PathBuf>,
     served: Vec<Served>,
-    courier: Courier<Word>,
+    copy_thread: CopyThread<ReplyPayload>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct Served {
 impl From<UblkError> for LiveError {
     fn from(error: UblkError) -> LiveError {
         match error {
-            UblkError::Lacking(what) => LiveError::Asked(what),
+            UblkError::Lacking(what) => LiveError::Invalid(what),
             UblkError::Io { what, error } => LiveError::Io { what, error },
         }
     }
@@ -58,8 +58,8 @@ impl BlockDevices {
     /// # Errors
     /// When the machine has no ublk, or this user may not use it.
     pub fn start(device: &Arc<Device>) -> Result<BlockDevices, LiveError> {
-        let courier = Courier::start(device.submitter.clone())?;
-        let mut devices = BlockDevices { paths: Vec::new(), served: Vec::new(), courier };
+        let copy_thread = CopyThread::start(device.submitter.clone())?;
+        let mut devices = BlockDevices { paths: Vec::new(), served: Vec::new(), copy_thread };
         for export in &device.exports {
             match devices.serve(device, export) {
                 Ok(served) => {
@@ -85,12 +85,12 @@ impl BlockDevices {
             longest_bytes: LONGEST_BYTES,
             longest_cleared_bytes: LONGEST_CLEARED_BYTES,
         })?;
-        let receiver = Receiver::new(device, export, queue.way(), self.courier.bag());
+        let receiver = Receiver::new(device, export, queue.way(), self.copy_thread.copy_queue());
         let (ready, is_ready) = mpsc::channel();
         let (queue, receiver) = spawn(device, queue, receiver, ready)?;
         let started = match is_ready.recv() {
             Ok(()) => disk.start().map_err(LiveError::from),
-            Err(_) => Err(LiveError::Asked("the queue of a ublk device could not be served".to_owned())),
+            Err(_) => Err(LiveError::Invalid("the queue of a ublk device could not be served".to_owned())),
         };
         let served = Served { disk, queue, receiver };
         match started {
@@ -119,7 +119,7 @@ impl BlockDevices {
     /// When a device was in use; it is removed nevertheless.
     pub fn stop(self) -> Result<(), LiveError> {
         let stopped: Vec<Result<(), LiveError>> = self.served.into_iter().map(Served::stop).collect();
-        self.courier.stop();
+        self.copy_thread.stop();
         stopped.into_iter().collect()
     }
 }
@@ -135,9 +135,7 @@ impl Served {
         served.map_err(LiveError::io(path.display().to_string()))?;
         if was_in_use {
             let path = path.display();
-            return Err(LiveError::Asked(format!(
-                "{path}: was in use when it ended: unmount the file system on it first"
-            )));
+            return Err(LiveError::Invalid(format!("{path}: still in use at the end; unmount its file system first")));
         }
         Ok(())
     }

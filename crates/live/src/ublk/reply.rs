@@ -4,18 +4,18 @@ use std::io;
 use std::time::Duration;
 
 use headstack_sim::{Outcome, faults};
-use headstack_ublk::{Ticket, Way};
+use headstack_ublk::{Completer, Ticket};
 
 use crate::budget::Share;
-use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
+use crate::copy_thread::{AT_ONCE_BYTES, CopyQueue, DeferredReply};
 use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
 /// The reply on success.
 #[derive(Debug)]
-pub struct Word {
+pub struct ReplyPayload {
     ticket: Ticket,
-    way: Way,
+    way: Completer,
     /// Bytes that were transferred, or cleared.
     length_bytes: u32,
     /// Data of a read, with their memory.
@@ -23,9 +23,9 @@ pub struct Word {
     share: Option<Share>,
 }
 
-impl Parcel for Word {
+impl DeferredReply for ReplyPayload {
     fn send(self) {
-        let Word { ticket, way, length_bytes, data, share } = self;
+        let ReplyPayload { ticket, way, length_bytes, data, share } = self;
         // A request that the kernel has given up needs no answer: the device is being removed.
         let brought = if data.is_empty() { Ok(()) } else { way.bring(&ticket, &data) };
         drop((data, share));
@@ -36,22 +36,27 @@ impl Parcel for Word {
 /// The reply to one request.
 #[derive(Debug)]
 pub struct Reply {
-    word: Word,
+    word: ReplyPayload,
     /// Address in the system of the data that were read.
     start_bytes: u64,
-    bag: Bag<Word>,
+    copy_queue: CopyQueue<ReplyPayload>,
 }
 
 impl Reply {
     /// Creates the reply to a request of `length_bytes` without data.
-    pub fn done(ticket: Ticket, way: &Way, length_bytes: u32, bag: &Bag<Word>) -> Reply {
-        let word = Word { ticket, way: way.clone(), length_bytes, data: Vec::new(), share: None };
-        Reply { word, start_bytes: 0, bag: bag.clone() }
+    pub fn without_data(
+        ticket: Ticket,
+        way: &Completer,
+        length_bytes: u32,
+        copy_queue: &CopyQueue<ReplyPayload>,
+    ) -> Reply {
+        let word = ReplyPayload { ticket, way: way.clone(), length_bytes, data: Vec::new(), share: None };
+        Reply { word, start_bytes: 0, copy_queue: copy_queue.clone() }
     }
 
     /// Adds the data of a read from `start_bytes` of the system, whose memory is `share`.
     pub fn with_data(self, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
-        Reply { word: Word { data, share: Some(share), ..self.word }, start_bytes, ..self }
+        Reply { word: ReplyPayload { data, share: Some(share), ..self.word }, start_bytes, ..self }
     }
 
     /// Replies with an error.
@@ -73,7 +78,7 @@ impl KernelReply for Reply {
 impl Answer for Reply {
     fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
         match outcome {
-            Outcome::Done if self.word.data.len() > AT_ONCE_BYTES => self.bag.put(self.word),
+            Outcome::Done if self.word.data.len() > AT_ONCE_BYTES => self.copy_queue.enqueue(self.word),
             Outcome::Done => self.word.send(),
             Outcome::Refused(errno) => self.refuse(kernel_errno(errno)),
             Outcome::Failed(_) | Outcome::Vanished => self.refuse(libc::EIO),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use headstack_ublk::{Asked, Operation, Way};
+use headstack_ublk::{Completer, KernelRequest, Operation};
 use headstack_workload::{Kind, Request, Span};
 
-use super::reply::{Reply, Word};
+use super::reply::{Reply, ReplyPayload};
 use crate::budget::Share;
-use crate::courier::Bag;
+use crate::copy_thread::CopyQueue;
 use crate::device::{Device, Export};
 use crate::kernel::{self, KernelReply};
 use crate::power::Change;
@@ -17,19 +17,19 @@ use crate::power::Change;
 pub struct Receiver {
     device: Arc<Device>,
     span: Span,
-    way: Way,
-    bag: Bag<Word>,
+    way: Completer,
+    copy_queue: CopyQueue<ReplyPayload>,
 }
 
 impl Receiver {
-    /// Creates a receiver of `export`, which answers over `way`; `bag` takes long reads.
-    pub fn new(device: &Arc<Device>, export: &Export, way: Way, bag: Bag<Word>) -> Receiver {
-        Receiver { device: Arc::clone(device), span: export.span, way, bag }
+    /// Creates a receiver of `export`, which answers over `way`; `copy_queue` takes long reads.
+    pub fn new(device: &Arc<Device>, export: &Export, way: Completer, copy_queue: CopyQueue<ReplyPayload>) -> Receiver {
+        Receiver { device: Arc::clone(device), span: export.span, way, copy_queue }
     }
 
     /// Applies a request to the contents, and submits it to the clock for the answer.
-    pub fn carry_out(&self, asked: Asked) {
-        let Asked { ticket, at, operation, is_forced, offset_bytes, length_bytes } = asked;
+    pub fn carry_out(&self, kernel_request: KernelRequest) {
+        let KernelRequest { ticket, at, operation, is_forced, offset_bytes, length_bytes } = kernel_request;
         // The kernel observes the limits of the device.
         let length = length_bytes as u32;
         let start = self.span.start_bytes + offset_bytes;
@@ -46,7 +46,7 @@ impl Receiver {
                 let share = self.room(length_bytes);
                 let mut data = vec![0; length as usize];
                 let read = self.device.read(start, &mut data);
-                let reply = Reply::done(ticket, &self.way, length, &self.bag);
+                let reply = Reply::without_data(ticket, &self.way, length, &self.copy_queue);
                 match read {
                     Ok(()) => {
                         kernel::submit(&self.device, at, request(Kind::Read), reply.with_data(start, data, share))
@@ -58,7 +58,7 @@ impl Receiver {
                 let share = self.room(length_bytes + undo_bytes);
                 let mut data = vec![0; length as usize];
                 let taken = self.way.take(&ticket, &mut data);
-                let reply = Reply::done(ticket, &self.way, length, &self.bag);
+                let reply = Reply::without_data(ticket, &self.way, length, &self.copy_queue);
                 match taken {
                     Ok(()) => kernel::change(
                         &self.device,
@@ -73,10 +73,10 @@ impl Receiver {
             }
             Operation::Flush => {
                 let request = Request { offset_bytes: 0, length_bytes: 0, ..request(Kind::Flush) };
-                kernel::submit(&self.device, at, request, Reply::done(ticket, &self.way, 0, &self.bag));
+                kernel::submit(&self.device, at, request, Reply::without_data(ticket, &self.way, 0, &self.copy_queue));
             }
             Operation::Discard => {
-                let reply = Reply::done(ticket, &self.way, length, &self.bag);
+                let reply = Reply::without_data(ticket, &self.way, length, &self.copy_queue);
                 kernel::change(
                     &self.device,
                     at,
@@ -88,7 +88,7 @@ impl Receiver {
             }
             Operation::WriteZeroes { keeps_place } => {
                 let change = if keeps_place { Change::Fill } else { Change::Zero };
-                let reply = Reply::done(ticket, &self.way, length, &self.bag);
+                let reply = Reply::without_data(ticket, &self.way, length, &self.copy_queue);
                 kernel::change(
                     &self.device,
                     at,

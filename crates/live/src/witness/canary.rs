@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::Flags;
 use super::turns::Times;
-use crate::wall::{Duty, be_punctual};
+use crate::wall::{ThreadRole, be_punctual};
 
 /// Service time of the answer.
 const ANSWER: Duration = Duration::from_millis(1);
@@ -23,7 +23,7 @@ const IDLE: Duration = Duration::from_millis(50);
 
 /// Answers requests until the other end is closed.
 pub fn answer(socket: &UnixStream, realtime: bool) -> io::Result<()> {
-    be_punctual(Duty::Path, realtime);
+    be_punctual(ThreadRole::Path, realtime);
     let (mut socket, mut request) = (socket, [0]);
     while socket.read(&mut request)? > 0 {
         thread::sleep(ANSWER);
@@ -33,7 +33,7 @@ pub fn answer(socket: &UnixStream, realtime: bool) -> io::Result<()> {
 }
 
 /// Sends requests, while there is traffic, until the session ends.
-pub fn ask(socket: &UnixStream, flags: &Flags, times: &Mutex<Times>) -> io::Result<()> {
+pub fn send_probes(socket: &UnixStream, flags: &Flags, times: &Mutex<Times>) -> io::Result<()> {
     let (mut socket, mut reply) = (socket, [0]);
     while !flags.is_closing() {
         if !flags.has_traffic() {
@@ -44,7 +44,7 @@ pub fn ask(socket: &UnixStream, flags: &Flags, times: &Mutex<Times>) -> io::Resu
         socket.write_all(&[1])?;
         socket.read_exact(&mut reply)?;
         let waited = begun.elapsed().saturating_sub(ANSWER);
-        times.lock().expect("nobody panics with it").record(waited);
+        times.lock().expect("the lock is not poisoned").record(waited);
         thread::sleep(PAUSE);
     }
     Ok(())

@@ -6,8 +6,8 @@ mod canary;
 mod schedstat;
 mod turns;
 
-pub use schedstat::WaitsSeen;
-pub use turns::{Issued, Spread, Times, Turns, TurnsSeen};
+pub use schedstat::WaitStatistics;
+pub use turns::{Issued, Spread, Times, TurnStatistics, Turns};
 
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::LiveError;
 use crate::stream::Stream;
-use crate::wall::{Duty, be_punctual};
+use crate::wall::{ThreadRole, be_punctual};
 use schedstat::{Process, name_of, pressure};
 
 /// Threads of the server on which answers depend.
@@ -38,33 +38,33 @@ const GONE_MAX: usize = 64;
 
 /// Observations of a client when it is judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ClientSeen {
+pub struct ClientStatistics {
     /// Name of the program, for a local client over a unix socket.
     pub name: Option<String>,
     /// Process id.
     pub pid: Option<u32>,
     /// Statistics of its turns.
-    pub turns: TurnsSeen,
+    pub turns: TurnStatistics,
     /// Scheduler statistics; `None` if unknown.
-    pub waits: Option<WaitsSeen>,
+    pub waits: Option<WaitStatistics>,
 }
 
 /// All observations so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Seen {
+pub struct Observations {
     /// NBD clients, those with the most requests first.
-    pub clients: Vec<ClientSeen>,
+    pub clients: Vec<ClientStatistics>,
     /// Waits of the canary in excess of the answer's service time.
     pub canary: Spread,
     /// Scheduler statistics of the server; `None` if unknown.
-    pub server: Option<WaitsSeen>,
+    pub server: Option<WaitStatistics>,
     /// Share of the time in which a task of this machine waited for a processor (PSI); `None` if unknown.
     pub pressure_share: Option<f64>,
 }
 
 /// Shared state of the witness's threads and the session's.
 #[derive(Debug)]
-pub struct Scene {
+pub struct WitnessState {
     flags: Flags,
     clients: Mutex<Clients>,
     processes: Mutex<HashMap<u32, Weak<Mutex<Process>>>>,
@@ -76,7 +76,7 @@ pub struct Scene {
 #[derive(Debug, Default)]
 struct Clients {
     here: Vec<Weak<Client>>,
-    gone: Vec<ClientSeen>,
+    gone: Vec<ClientStatistics>,
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl Flags {
 pub struct Client {
     /// Its turns.
     pub turns: Turns,
-    scene: Arc<Scene>,
+    scene: Arc<WitnessState>,
     pid: Option<u32>,
     name: Option<String>,
     process: Option<Arc<Mutex<Process>>>,
@@ -109,7 +109,7 @@ pub struct Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let seen = self.seen();
+        let seen = self.statistics();
         let mut clients = self.scene.clients();
         clients.here.retain(|client| client.strong_count() > 0);
         clients.gone.push(seen);
@@ -119,20 +119,20 @@ impl Drop for Client {
 }
 
 impl Client {
-    fn seen(&self) -> ClientSeen {
+    fn statistics(&self) -> ClientStatistics {
         let waits = self.process.as_ref().map(|process| {
-            let mut process = process.lock().expect("nobody panics with it");
+            let mut process = process.lock().expect("the lock is not poisoned");
             process.look();
-            process.seen()
+            process.statistics()
         });
-        ClientSeen { name: self.name.clone(), pid: self.pid, turns: self.turns.seen(), waits }
+        ClientStatistics { name: self.name.clone(), pid: self.pid, turns: self.turns.statistics(), waits }
     }
 }
 
-impl Scene {
+impl WitnessState {
     /// Creates an empty scene.
-    pub fn new() -> Arc<Scene> {
-        Arc::new(Scene {
+    pub fn new() -> Arc<WitnessState> {
+        Arc::new(WitnessState {
             flags: Flags::default(),
             clients: Mutex::default(),
             processes: Mutex::default(),
@@ -143,11 +143,11 @@ impl Scene {
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
-        self.clients.lock().expect("nobody panics with it")
+        self.clients.lock().expect("the lock is not poisoned")
     }
 
     fn server(&self) -> MutexGuard<'_, Option<Process>> {
-        self.server.lock().expect("nobody panics with it")
+        self.server.lock().expect("the lock is not poisoned")
     }
 
     /// Registers a client that connected over `stream`, or over another one that is relayed to it.
@@ -165,7 +165,7 @@ impl Scene {
     }
 
     fn process(&self, pid: u32) -> Option<Arc<Mutex<Process>>> {
-        let mut processes = self.processes.lock().expect("nobody panics with it");
+        let mut processes = self.processes.lock().expect("the lock is not poisoned");
         processes.retain(|_, process| process.strong_count() > 0);
         if let Some(known) = processes.get(&pid).and_then(Weak::upgrade) {
             return Some(known);
@@ -182,27 +182,27 @@ impl Scene {
     }
 
     /// Returns the observations so far.
-    pub fn seen(&self) -> Seen {
+    pub fn statistics(&self) -> Observations {
         let (mut all, here) = {
             let clients = self.clients();
             (clients.gone.clone(), clients.here.iter().filter_map(Weak::upgrade).collect::<Vec<_>>())
         };
-        all.extend(here.iter().map(|client| client.seen()));
+        all.extend(here.iter().map(|client| client.statistics()));
         all.sort_by_key(|client| std::cmp::Reverse(client.turns.requests));
         let (since, pressure_before) = self.since;
         let pressed = pressure().zip(pressure_before).map(|(now, before)| now.saturating_sub(before));
         let wall_s = since.elapsed().as_secs_f64().max(1e-9);
-        Seen {
+        Observations {
             clients: all,
-            canary: self.canary.lock().expect("nobody panics with it").spread(),
-            server: self.server().as_ref().map(Process::seen),
+            canary: self.canary.lock().expect("the lock is not poisoned").spread(),
+            server: self.server().as_ref().map(Process::statistics),
             pressure_share: pressed.map(|pressed| (pressed.as_secs_f64() / wall_s).min(1.0)),
         }
     }
 
     /// Samples everything until the session ends.
     fn watch(&self, realtime: bool) {
-        be_punctual(Duty::Watch, realtime);
+        be_punctual(ThreadRole::Watch, realtime);
         *self.server() = Process::new(std::process::id(), SERVER);
         let (mut answers, mut quiet) = (0, QUIET_LOOKS);
         while !self.flags.is_closing() {
@@ -215,9 +215,14 @@ impl Scene {
             let clients: Vec<Arc<Client>> = self.clients().here.iter().filter_map(Weak::upgrade).collect();
             clients.iter().for_each(|client| client.turns.look(begun));
             if has_traffic {
-                let processes: Vec<Arc<Mutex<Process>>> =
-                    self.processes.lock().expect("nobody panics with it").values().filter_map(Weak::upgrade).collect();
-                processes.iter().for_each(|process| process.lock().expect("nobody panics with it").look());
+                let processes: Vec<Arc<Mutex<Process>>> = self
+                    .processes
+                    .lock()
+                    .expect("the lock is not poisoned")
+                    .values()
+                    .filter_map(Weak::upgrade)
+                    .collect();
+                processes.iter().for_each(|process| process.lock().expect("the lock is not poisoned").look());
                 if let Some(server) = &mut *self.server() {
                     server.look();
                 }
@@ -231,7 +236,7 @@ impl Scene {
 /// The sampling threads, and the canary.
 #[derive(Debug)]
 pub struct Witness {
-    scene: Arc<Scene>,
+    scene: Arc<WitnessState>,
     canary: UnixStream,
     threads: Vec<JoinHandle<()>>,
 }
@@ -241,7 +246,7 @@ impl Witness {
     ///
     /// # Errors
     /// When sockets or threads are not available.
-    pub fn start(scene: &Arc<Scene>, realtime: bool) -> Result<Witness, LiveError> {
+    pub fn start(scene: &Arc<WitnessState>, realtime: bool) -> Result<Witness, LiveError> {
         let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
         let canary = ours.try_clone().map_err(LiveError::io("a socket pair"))?;
         let mut witness = Witness { scene: Arc::clone(scene), canary, threads: Vec::new() };
@@ -250,7 +255,7 @@ impl Witness {
         // The canary ends when its other end is closed.
         witness.spawn("headstack-echo", move || drop(canary::answer(&theirs, realtime)))?;
         let asking = Arc::clone(scene);
-        witness.spawn("headstack-asks", move || drop(canary::ask(&ours, &asking.flags, &asking.canary)))?;
+        witness.spawn("headstack-asks", move || drop(canary::send_probes(&ours, &asking.flags, &asking.canary)))?;
         Ok(witness)
     }
 

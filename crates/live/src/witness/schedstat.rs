@@ -35,7 +35,7 @@ pub struct Process {
 
 /// Statistics of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct WaitsSeen {
+pub struct WaitStatistics {
     /// Share of the time in which its busiest thread ran.
     pub ran_share: f64,
     /// Largest share of the time in which any of its threads waited for a processor.
@@ -95,11 +95,11 @@ impl Process {
     }
 
     /// Statistics so far.
-    pub fn seen(&self) -> WaitsSeen {
+    pub fn statistics(&self) -> WaitStatistics {
         let wall_ns = self.since.elapsed().as_nanos().max(1) as f64;
         let most = |of: fn(&Use) -> u64| self.threads.values().map(|(_, used)| of(used)).max().unwrap_or(0) as f64;
         let sum = |of: fn(&Use) -> u64| self.threads.values().map(|(_, used)| of(used)).sum();
-        WaitsSeen {
+        WaitStatistics {
             ran_share: most(|used| used.ran_ns) / wall_ns,
             waited_share: most(|used| used.waited_ns) / wall_ns,
             ran_ns: sum(|used| used.ran_ns),
@@ -134,15 +134,15 @@ mod tests {
     #[test]
     fn a_thread_that_worked_is_seen_to_have_run() {
         let mut process = Process::new(std::process::id(), &[]).expect("this one can be looked at");
-        assert_eq!(process.seen().ran_ns, 0);
+        assert_eq!(process.statistics().ran_ns, 0);
         let mut sum = 0u64;
         // Until the scheduler has accounted for it, which it does at its ticks.
-        while process.seen().ran_ns == 0 {
+        while process.statistics().ran_ns == 0 {
             sum = (0..100_000).fold(sum, |sum, number| std::hint::black_box(sum ^ number));
             process.look();
         }
-        assert!(process.seen().ran_share > 0.0);
+        assert!(process.statistics().ran_share > 0.0);
         assert!(Process::new(u32::MAX, &[]).is_none());
-        assert!(Process::new(std::process::id(), &["nobody"]).is_none());
+        assert!(Process::new(std::process::id(), &["no-such-thread"]).is_none());
     }
 }

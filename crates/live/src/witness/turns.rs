@@ -79,7 +79,7 @@ impl Default for Times {
 
 /// Statistics of a client's turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct TurnsSeen {
+pub struct TurnStatistics {
     /// Requests that the clock answered.
     pub requests: u64,
     /// Largest number of requests under way, including replies that it had not read.
@@ -152,7 +152,7 @@ impl Turns {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
     /// Notes that a request was received at `at`, the last of a series without gaps since `gapless_since`: requests
@@ -168,7 +168,7 @@ impl Turns {
         }
         let mut since = at;
         while state.under_way + state.sent.len() > state.depth {
-            let read = state.sent.pop_front().expect("no more is under way than the depth");
+            let read = state.sent.pop_front().expect("no more requests are in flight than the depth");
             state.read(&read, at);
             since = read.at;
         }
@@ -211,9 +211,9 @@ impl Turns {
     }
 
     /// Statistics so far.
-    pub fn seen(&self) -> TurnsSeen {
+    pub fn statistics(&self) -> TurnStatistics {
         let state = self.state();
-        TurnsSeen {
+        TurnStatistics {
             requests: state.requests,
             depth: state.depth,
             error: state.errors.spread(),
@@ -285,7 +285,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// A client at `depth` whose requests take 1 ms each in the model and whose turns take `turn` each.
-    fn closed_loop(depth: u32, turn: Duration, requests: u32) -> TurnsSeen {
+    fn closed_loop(depth: u32, turn: Duration, requests: u32) -> TurnStatistics {
         let turns = Turns::new(None);
         let start = Instant::now();
         for number in 0..requests / depth {
@@ -294,7 +294,7 @@ mod tests {
             let issued: Vec<Issued> = (0..depth).map(|_| turns.arrived(came, came, 4096)).collect();
             issued.into_iter().for_each(|issued| turns.answered(came + MS, issued, MS, 4112, || ()));
         }
-        turns.seen()
+        turns.statistics()
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
             let issued = turns.arrived(start + 5 * MS * number, start, 1 << 20);
             turns.answered(start + 5 * MS * number + MS, issued, MS, 16, || ());
         }
-        let seen = turns.seen();
+        let seen = turns.statistics();
         assert_eq!((seen.error.count, seen.depth), (19, 1));
         assert!(seen.error.max_ns >= 95_000_000, "{seen:?}");
         assert_eq!(seen.long_error, seen.error);
@@ -338,12 +338,12 @@ mod tests {
         // The client never has more than one request at the server, and reads nothing.
         [16, 4112, 16, 528, 4112].into_iter().for_each(send);
         assert_eq!(turns.unread(&turns.state()), 5);
-        assert_eq!(turns.seen().depth, 5, "the last found four unread");
+        assert_eq!(turns.statistics().depth, 5, "the last found four unread");
         turns.look(start + LYING);
-        assert_eq!(turns.seen().lying, 0);
+        assert_eq!(turns.statistics().lying, 0);
         turns.look(start + 2 * LYING);
         turns.look(start + 3 * LYING);
-        assert_eq!(turns.seen().lying, 5, "each is counted once");
+        assert_eq!(turns.statistics().lying, 5, "each is counted once");
         // It reads three of them.
         let mut data = vec![0; 16 + 4112 + 16];
         std::io::Read::read_exact(&mut &theirs, &mut data).expect("three replies");

@@ -8,7 +8,7 @@ use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, SMALL_BYTES, Served, head
 const MIB: u32 = 1 << 20;
 
 #[test]
-fn every_command_does_what_it_says() {
+fn every_nbd_command_works() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let mut client = served.client();
@@ -78,7 +78,7 @@ const REFUSED: &[(u16, u16, u64, u32, Errno)] = &[
 ];
 
 #[test]
-fn what_cannot_be_is_refused_and_nothing_of_it_done() {
+fn invalid_requests_are_refused_without_effect() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let (mut simple, mut structured) = (served.client(), served.structured("large"));
@@ -134,7 +134,7 @@ fn the_longest_payloads_go_both_ways() {
 }
 
 #[test]
-fn structured_reads_tell_data_and_holes_apart() {
+fn structured_reads_distinguish_data_and_holes() {
     let served = Served::new(0);
     let mut client = served.structured("large");
     let data = pattern(3, 4096);
@@ -185,7 +185,7 @@ fn extents(client: &mut Client, flags: u16, offset: u64, length: u32) -> Vec<(u3
 }
 
 #[test]
-fn extents_tell_what_was_written() {
+fn block_status_reports_written_extents() {
     let served = Served::new(LATENCIES_NS[1]);
     let mut client = served.structured("small");
     let all = SMALL_BYTES as u32;
@@ -201,7 +201,7 @@ fn extents_tell_what_was_written() {
 }
 
 #[test]
-fn replies_come_when_they_are_due_whatever_was_asked_before() {
+fn replies_are_sent_when_due_in_any_order() {
     // A drive that never answers while the test looks.
     let served = Served::new(3_600_000_000_000);
     let mut client = served.structured("large");

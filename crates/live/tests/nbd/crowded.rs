@@ -35,7 +35,7 @@ fn assert_served(client: &mut Client) {
 }
 
 #[test]
-fn who_comes_to_no_end_of_the_handshake_is_hung_up_on() {
+fn an_endless_handshake_is_disconnected() {
     let served = served(Limits { handshake: Duration::from_millis(300), ..Limits::default() });
     let mut settled = served.client();
     let silent: Vec<Stream> = (0..20).map(|_| served.stream()).collect();
@@ -98,7 +98,7 @@ fn too_many_clients_are_hung_up_on_and_those_before_them_served() {
 }
 
 #[test]
-fn a_server_stops_though_nobody_says_anything() {
+fn a_server_stops_with_idle_clients() {
     let mut served = served(Limits { handshake: NEVER, ..Limits::default() });
     let silent: Vec<Stream> = (0..50).map(|_| served.stream()).collect();
     let settled: Vec<Client> = (0..50).map(|_| served.client()).collect();
@@ -114,7 +114,7 @@ fn a_server_stops_though_nobody_says_anything() {
 }
 
 #[test]
-fn sockets_are_their_owners_whatever_the_umask() {
+fn sockets_are_owner_only_with_any_umask() {
     use std::os::unix::fs::PermissionsExt;
     // The umask is the process's: other tests of it make nothing that depends on it.
     let before = rustix::process::umask(rustix::fs::Mode::empty());

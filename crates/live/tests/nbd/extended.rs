@@ -79,7 +79,7 @@ fn a_range_of_any_length_is_trimmed_zeroed_and_described() {
 }
 
 #[test]
-fn sparse_reads_and_replies_out_of_step_say_where_they_belong() {
+fn sparse_and_reordered_replies_carry_their_offset() {
     let served = Served::new(LATENCIES_NS[1]);
     let client = served.framed("large", Framing::Extended);
     let stream = client.stream();
@@ -101,7 +101,7 @@ fn sparse_reads_and_replies_out_of_step_say_where_they_belong() {
 }
 
 #[test]
-fn a_payload_says_of_which_contexts_the_status_is_wanted() {
+fn a_block_status_payload_selects_contexts() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let mut client = served.framed("large", Framing::Extended);

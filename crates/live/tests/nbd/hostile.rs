@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, Served, contexts, header, pattern};
 
 #[test]
-fn of_a_request_that_breaks_off_nothing_is_done() {
+fn a_truncated_request_has_no_effect() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let write = header(command::WRITE, 0, 1, 0, 1 << 20).to_bytes(Framing::Simple);
@@ -60,7 +60,7 @@ impl Unsent {
 }
 
 #[test]
-fn who_reads_nothing_is_waited_for_by_nobody_else_and_owed_little() {
+fn a_client_that_does_not_read_blocks_no_other_and_buffers_little() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let mut greedy = served.client();

@@ -9,7 +9,7 @@ use headstack_live::nbd::wire::{Errno, chunk, command};
 use super::served::{Asking, Folder, LARGE_BYTES, LATENCIES_NS, PATIENCE, SMALL_BYTES, Served, header, pattern};
 
 #[test]
-fn clients_of_one_export_see_what_each_other_wrote() {
+fn clients_of_one_export_share_contents() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let mut clients = [served.client(), served.client()];
@@ -37,7 +37,7 @@ fn exports_are_apart() {
 }
 
 #[test]
-fn a_server_that_stops_does_so_in_the_middle_of_everything() {
+fn a_server_stops_during_active_requests() {
     for latency_ns in LATENCIES_NS {
         let mut served = Served::new(latency_ns);
         thread::scope(|scope| {

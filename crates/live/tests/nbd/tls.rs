@@ -110,7 +110,7 @@ fn encrypted_connections_carry_everything() {
 }
 
 #[test]
-fn qemu_comes_encrypted_too() {
+fn qemu_connects_with_tls() {
     let keys = or_skip!(Keys::new(), "openssl");
     let served = keys.serve(Security::Required(keys.tls(Some("known"))));
     let object = format!("tls-creds-x509,id=t,endpoint=client,dir={}", keys.path("known").display());
@@ -168,7 +168,7 @@ fn where_it_is_offered_others_come_in_the_clear() {
 }
 
 #[test]
-fn clients_have_to_be_known_where_an_authority_is_given() {
+fn a_client_ca_requires_client_certificates() {
     let keys = or_skip!(Keys::new(), "openssl");
     let served = keys.serve(Security::Required(keys.tls(Some("known"))));
     let known = or_skip!(run("nbdinfo", &["--size", &keys.uri(&served, "known")]), "nbdinfo");
@@ -194,7 +194,7 @@ fn a_server_stops_with_encrypted_clients_that_do_nothing() {
 }
 
 #[test]
-fn what_is_wrong_with_the_files_is_said() {
+fn bad_certificate_files_are_reported() {
     let keys = or_skip!(Keys::new(), "openssl");
     let [certificate, key, empty, none] =
         ["known/server-cert.pem", "known/server-key.pem", "empty", "none"].map(|name| keys.path(name));
@@ -205,7 +205,7 @@ fn what_is_wrong_with_the_files_is_said() {
         (&certificate, &none, None, &none, "No such file"),
         (&key, &key, None, &key, "has no certificate in PEM form"),
         (&certificate, &empty, None, &empty, "has no private key in PEM form"),
-        (&certificate, &other_key, None, &certificate, "does not go with the key"),
+        (&certificate, &other_key, None, &certificate, "does not match the key"),
         (&certificate, &key, Some(&empty), &empty, "has no certificate in PEM form"),
     ];
     for (certificate, key, authority, file, what) in rows {

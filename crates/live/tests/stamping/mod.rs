@@ -17,7 +17,7 @@ use headstack_sim::power_cut::Tear;
 use headstack_workload::{DurationNs, Purpose, Random, Span};
 use serde_json::Value;
 
-/// Requests under way.
+/// Requests in flight.
 const DEPTH: usize = 8;
 /// Sectors that are stamped: half of them at the start of the system, half in its middle.
 const SECTORS: usize = 1024;

@@ -1,8 +1,8 @@
-//! [`Done`]: the completion of a request.
+//! [`Completion`]: the completion of a request.
 
 /// A completed request.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct Completion {
     /// Its slot.
     pub slot: u32,
     /// Bytes transferred, or the negative error number.

@@ -1,6 +1,6 @@
 //! [`Flushes`]: flushes of several files, each of which completes separately.
 
-use super::Done;
+use super::Completion;
 
 /// Flushes under way: slot, number of files still to be flushed, and the first error so far.
 #[derive(Default)]
@@ -13,11 +13,11 @@ impl Flushes {
     }
 
     /// Counts one flushed file of a slot; returns the completion if it was the last one.
-    pub fn ended(&mut self, slot: u32, result: i32) -> Option<Done> {
+    pub fn ended(&mut self, slot: u32, result: i32) -> Option<Completion> {
         let at = self.0.iter().position(|flush| flush.0 == slot).expect("its flush is under way");
         let (_, files, first) = &mut self.0[at];
         *files -= 1;
         *first = if *first < 0 { *first } else { result };
-        (*files == 0).then(|| Done { slot, result: self.0.swap_remove(at).2 })
+        (*files == 0).then(|| Completion { slot, result: self.0.swap_remove(at).2 })
     }
 }

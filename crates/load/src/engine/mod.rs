@@ -20,7 +20,7 @@ use crate::clock::{Clock, SPIN_NS, now_ns};
 use crate::target_map::TargetMap;
 use crate::waker::Waker;
 
-pub use done::Done;
+pub use done::Completion;
 pub use nbd::Nbd;
 pub use null::{Null, WHOLE};
 pub use passthrough::Passthrough;
@@ -61,8 +61,8 @@ pub enum Wait {
 #[inline]
 fn await_by(
     wait: Wait,
-    done: &mut Vec<Done>,
-    mut pass: impl FnMut(Option<u64>, &mut Vec<Done>) -> Result<(), LoadError>,
+    done: &mut Vec<Completion>,
+    mut pass: impl FnMut(Option<u64>, &mut Vec<Completion>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     match wait {
         Wait::One if done.is_empty() => pass(None, done),
@@ -156,14 +156,14 @@ impl Engine {
     /// Description for results.
     pub fn describe(&self) -> String {
         match self {
-            Engine::Ring(_) => "requests were handed over by io_uring".to_owned(),
-            Engine::Passthrough(_) => "requests were handed over as NVMe commands by io_uring".to_owned(),
-            Engine::Psync(Psync { instead_of: Some(why), .. }) => format!("{why}: requests were handed over by psync"),
-            Engine::Psync(_) => "requests were handed over by psync".to_owned(),
+            Engine::Ring(_) => "requests were submitted by io_uring".to_owned(),
+            Engine::Passthrough(_) => "requests were submitted as NVMe commands by io_uring".to_owned(),
+            Engine::Psync(Psync { instead_of: Some(why), .. }) => format!("{why}: requests were submitted by psync"),
+            Engine::Psync(_) => "requests were submitted by psync".to_owned(),
             Engine::Nbd(nbd) => {
                 let why = nbd.instead_of.as_ref().map_or_else(String::new, |why| format!("{why}: "));
                 let way = if nbd.is_by_ring() { "io_uring" } else { "system calls" };
-                format!("{why}requests were sent to the NBD server, and replies awaited by {way}")
+                format!("{why}requests were sent to the NBD server, and replies received by {way}")
             }
             Engine::Null(_) => "requests were answered by the null engine, which stores nothing".to_owned(),
         }
@@ -192,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// Whether all accepted requests were submitted; only engines that submit before they wait can tell.
+    /// Whether all accepted requests were submitted; false for engines that submit while they wait.
     #[inline]
     pub fn has_handed_over(&mut self) -> bool {
         match self {
@@ -203,13 +203,13 @@ impl Engine {
         }
     }
 
-    /// Submits the accepted requests, waits, and adds completions to `done`. The kernel waits in wall-clock time,
-    /// whatever kind `clock` is.
+    /// Submits the accepted requests, waits, and adds completions to `done`. The kernel waits in wall-clock time
+    /// for any kind of `clock`.
     ///
     /// # Errors
     /// When the kernel accepts no more requests.
     #[inline]
-    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         match self {
             Engine::Ring(ring) => ring.drive(wait, done),
             Engine::Psync(psync) => psync.drive(wait, done),

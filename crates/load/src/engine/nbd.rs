@@ -13,10 +13,10 @@ use headstack_workload::{Kind, Request};
 use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
 
-use super::{Done, Setup, Wait, await_by, ring};
+use super::{Completion, Setup, Wait, await_by, ring};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
-use crate::nbd::{Connection, Export, Landing, Pending, Replies, command_of};
+use crate::nbd::{Connection, Export, Pending, ReceiveBuffer, Replies, command_of};
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::waker::Waker;
 
@@ -47,7 +47,7 @@ pub struct Nbd {
     lane_of: Vec<u32>,
     buffers: Buffers,
     /// Requests that ended unsent, or with their connection.
-    ended: Vec<Done>,
+    ended: Vec<Completion>,
     events: Vec<(u64, i32)>,
     waker_fd: RawFd,
     name: String,
@@ -148,11 +148,11 @@ impl Nbd {
         // run, and requests completed before it count.
         let is_over = lane.broken.is_some() && lane.awaited == 0;
         let Some(connection) = lane.connection.as_mut().filter(|_| !is_over) else {
-            self.ended.push(Done { slot, result: -libc::ENOTCONN });
+            self.ended.push(Completion { slot, result: -libc::ENOTCONN });
             return;
         };
         if let Some(errno) = lane.export.refuses(request) {
-            self.ended.push(Done { slot, result: -errno });
+            self.ended.push(Completion { slot, result: -errno });
             return;
         }
         let (command, flags) = command_of(request, lane.export.is_durable());
@@ -208,13 +208,13 @@ impl Nbd {
         for (slot, one) in self.pending.iter_mut().enumerate() {
             if one.cookie != 0 && self.lane_of[slot] as usize == index {
                 one.cookie = 0;
-                self.ended.push(Done { slot: slot as u32, result: -errno });
+                self.ended.push(Completion { slot: slot as u32, result: -errno });
             }
         }
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         self.hand_over();
         done.append(&mut self.ended);
         await_by(wait, done, |at_most_ns, done| self.pass(at_most_ns, done))
@@ -222,7 +222,7 @@ impl Nbd {
 
     /// Waits for at most `at_most_ns`, and processes what has arrived.
     #[inline]
-    fn pass(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    fn pass(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         if self.ring.is_some() {
             self.pass_by_ring(at_most_ns)?
         } else {
@@ -262,7 +262,7 @@ impl Nbd {
     fn await_lane(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
         if lane.receiving.is_none() && lane.awaited > 0 {
-            let Landing { memory, room, is_whole } = lane.replies.landing(&mut self.pending);
+            let ReceiveBuffer { memory, room, is_whole } = lane.replies.landing(&mut self.pending);
             lane.receiving = Some(room);
             let flags = if is_whole { libc::MSG_WAITALL } else { 0 };
             let first = if self.polls_first && lane.is_drained { POLL_FIRST } else { 0 };
@@ -292,7 +292,7 @@ impl Nbd {
         unsafe { ring.submission().push(entry) }.expect("an entry of each kind");
     }
 
-    fn pass_by_calls(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    fn pass_by_calls(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         let waits_for = |lane: &Lane| {
             let receives = if lane.awaited > 0 { libc::POLLIN } else { 0 };
             receives | if lane.outgoing.is_empty() { 0 } else { libc::POLLOUT }
@@ -332,9 +332,9 @@ impl Nbd {
         Ok(())
     }
 
-    fn receive_now(&mut self, index: usize, done: &mut Vec<Done>) {
+    fn receive_now(&mut self, index: usize, done: &mut Vec<Completion>) {
         let lane = &mut self.lanes[index];
-        let Landing { memory, room, .. } = lane.replies.landing(&mut self.pending);
+        let ReceiveBuffer { memory, room, .. } = lane.replies.landing(&mut self.pending);
         lane.receiving = Some(room);
         // SAFETY: memory that the buffers or the replies keep.
         let bytes = unsafe { libc::recv(lane.fd, memory.cast(), room, libc::MSG_DONTWAIT) };
@@ -344,7 +344,7 @@ impl Nbd {
 
     /// Processes `result`: bytes received over a lane, or an error.
     #[inline]
-    fn received(&mut self, index: usize, result: i32, done: &mut Vec<Done>) {
+    fn received(&mut self, index: usize, result: i32, done: &mut Vec<Completion>) {
         let lane = &mut self.lanes[index];
         let room = lane.receiving.take().unwrap_or(0);
         match result {
@@ -529,7 +529,7 @@ fn exports(map: &TargetMap, name: &str) -> Result<Vec<Arc<Export>>, LoadError> {
     let exports = map.pieces().iter().map(|piece| piece.export().cloned()).collect::<Option<Vec<_>>>();
     exports.ok_or_else(|| LoadError::Target {
         target: name.to_owned(),
-        message: "exports of NBD servers and files are not measured as one; name jobs for each".to_owned(),
+        message: "NBD exports and files cannot share a job; use one job for each".to_owned(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use headstack_workload::Request;
 
-use super::{Done, Setup, Wait};
+use super::{Completion, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::Buffers;
 use crate::clock::{Clock, LOOK_NS};
@@ -47,9 +47,9 @@ impl Null {
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         if self.at_once {
-            done.extend(self.taken.drain(..).map(|(slot, _)| Done { slot, result: WHOLE }));
+            done.extend(self.taken.drain(..).map(|(slot, _)| Completion { slot, result: WHOLE }));
         }
         if done.is_empty() {
             self.pass_time(wait, clock, done);
@@ -57,7 +57,7 @@ impl Null {
         Ok(())
     }
 
-    fn pass_time(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) {
+    fn pass_time(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Completion>) {
         let mut now = clock.now_ns();
         for (slot, lane) in self.taken.drain(..) {
             let Lane { service_ns, under_way } = &mut self.lanes[lane];
@@ -78,7 +78,7 @@ impl Null {
                 && end_ns <= now
             {
                 lane.under_way.pop_front();
-                done.push(Done { slot, result: WHOLE });
+                done.push(Completion { slot, result: WHOLE });
             }
         }
     }

@@ -10,7 +10,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::flushes::Flushes;
 use super::ring::{self, Batch};
-use super::{Done, Setup, Wait, await_by};
+use super::{Completion, Setup, Wait, await_by};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::nvme::{Command, Namespace, TrimRange, result_of};
@@ -58,9 +58,7 @@ impl Passthrough {
         let namespaces = setup.map.pieces().iter().map(|piece| piece.namespace().cloned()).collect::<Option<Vec<_>>>();
         let namespaces = namespaces.ok_or_else(|| LoadError::Target {
             target: setup.name.clone(),
-            message:
-                "NVMe namespaces by their character devices and others are not measured as one; name jobs for each"
-                    .to_owned(),
+            message: "NVMe character devices and other targets cannot share a job; use one job for each".to_owned(),
         })?;
         let entries = (setup.slots + 1).max(namespaces.len() as u32).clamp(1, ring::ENTRIES_MAX);
         let ring = ring::set_up(entries).map_err(failed(ring::SETUP))?;
@@ -171,7 +169,7 @@ impl Passthrough {
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         await_by(wait, done, |at_most_ns, done| {
             self.batch = Batch::FIRST;
             ring::enter(&mut self.ring, at_most_ns, &self.name)?;
@@ -181,7 +179,7 @@ impl Passthrough {
     }
 
     #[inline]
-    fn reap(&mut self, done: &mut Vec<Done>) {
+    fn reap(&mut self, done: &mut Vec<Completion>) {
         let mut is_woken = false;
         for entry in self.ring.completion() {
             let (data, said) = (entry.user_data(), entry.result());
@@ -191,7 +189,7 @@ impl Passthrough {
             } else if data & WAKE != 0 {
                 is_woken = true;
             } else {
-                done.push(Done { slot, result: result_of(said, self.lengths[slot as usize]) });
+                done.push(Completion { slot, result: result_of(said, self.lengths[slot as usize]) });
                 if !self.long.is_empty() {
                     self.long.retain(|long| long.0 != slot);
                 }

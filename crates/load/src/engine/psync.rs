@@ -9,7 +9,7 @@ use std::time::Duration;
 use headstack_workload::Request;
 
 use super::system_calls::carry_out;
-use super::{Done, Setup, Wait};
+use super::{Completion, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::clock::{LOOK_NS, SPIN_NS, now_ns, sleep_until};
@@ -44,7 +44,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     calls: VecDeque<Call>,
-    done: Vec<Done>,
+    done: Vec<Completion>,
     over: bool,
 }
 
@@ -68,7 +68,7 @@ impl Shared {
                 // SAFETY: buffers stay until the pool has ended, and this slot's buffer belongs to this call.
                 let result = unsafe { carry_out(map, &call.request, &call.memory) };
                 state = self.lock();
-                state.done.push(Done { slot: call.slot, result });
+                state.done.push(Completion { slot: call.slot, result });
                 self.results.notify_one();
             } else if state.over {
                 return;
@@ -84,7 +84,7 @@ impl Psync {
     pub fn new(setup: Setup) -> Result<Psync, LoadError> {
         if setup.slots > THREADS_MAX {
             let message =
-                format!("psync needs a thread for each of {} requests; {THREADS_MAX} are allowed", setup.slots);
+                format!("psync needs a thread for each of {} requests; up to {THREADS_MAX} are allowed", setup.slots);
             return Err(LoadError::Target { target: setup.name, message });
         }
         let failed = |action| {
@@ -113,13 +113,13 @@ impl Psync {
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         let Some(pool) = &self.pool else {
             for (slot, request) in self.taken.drain(..) {
                 let memory = self.buffers.memory(slot, request.length_bytes);
                 // SAFETY: the buffer of the only slot, until the call returns.
                 let result = unsafe { carry_out(&self.map, &request, &memory) };
-                done.push(Done { slot, result });
+                done.push(Completion { slot, result });
             }
             if done.is_empty()
                 && let Wait::Until(at_ns) = wait
@@ -152,7 +152,7 @@ impl Pool {
         }
     }
 
-    fn collect(&self, wait: Wait, done: &mut Vec<Done>) {
+    fn collect(&self, wait: Wait, done: &mut Vec<Completion>) {
         let mut state = self.shared.lock();
         if state.done.is_empty() {
             match wait {

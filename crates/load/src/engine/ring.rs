@@ -9,7 +9,7 @@ use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
 
 use super::flushes::Flushes;
 use super::system_calls::{PUNCH_HOLE, trim};
-use super::{Done, Setup, Wait, await_by};
+use super::{Completion, Setup, Wait, await_by};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::target_map::{Piece, TargetMap, TargetPlace};
@@ -241,7 +241,7 @@ impl Ring {
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         if !self.trims_by_calls.is_empty() {
             self.trim_by_calls(done);
         }
@@ -254,11 +254,11 @@ impl Ring {
     }
 
     #[inline]
-    fn reap(&mut self, done: &mut Vec<Done>) {
+    fn reap(&mut self, done: &mut Vec<Completion>) {
         for entry in self.ring.completion() {
             let (data, result) = (entry.user_data(), entry.result());
             if data < TRIM {
-                done.push(Done { slot: data as u32, result });
+                done.push(Completion { slot: data as u32, result });
                 if !self.long.is_empty() {
                     self.long.retain(|long| long.0 != data as u32);
                 }
@@ -271,7 +271,7 @@ impl Ring {
         }
     }
 
-    fn reap_special(&mut self, done: &mut Vec<Done>) {
+    fn reap_special(&mut self, done: &mut Vec<Completion>) {
         let mut special = std::mem::take(&mut self.special);
         for (data, result) in special.drain(..) {
             let slot = data as u32;
@@ -292,18 +292,21 @@ impl Ring {
                 self.trims_by_ring = false;
                 self.trims_by_calls.push(trim);
             } else {
-                done.push(Done { slot, result });
+                done.push(Completion { slot, result });
             }
         }
         self.special = special;
         self.trim_by_calls(done);
     }
 
-    fn trim_by_calls(&mut self, done: &mut Vec<Done>) {
+    fn trim_by_calls(&mut self, done: &mut Vec<Completion>) {
         for (slot, request) in self.trims_by_calls.drain(..) {
             let TargetPlace { piece, offset_bytes } = self.map.place(&request);
             let piece = &self.map.pieces()[piece];
-            done.push(Done { slot, result: trim(piece.fd(), piece.is_device(), offset_bytes, request.length_bytes) });
+            done.push(Completion {
+                slot,
+                result: trim(piece.fd(), piece.is_device(), offset_bytes, request.length_bytes),
+            });
         }
     }
 
@@ -391,7 +394,7 @@ mod tests {
     use headstack_needs::{Need, lacks};
 
     use super::*;
-    use crate::target_map::At;
+    use crate::target_map::TargetHandle;
 
     /// `rw_flags` of `struct io_uring_sqe`.
     fn rw_flags(entry: &squeue::Entry) -> i32 {
@@ -401,9 +404,9 @@ mod tests {
     }
 
     #[test]
-    fn writes_with_fua_ask_for_stable_storage_whatever_their_buffers() {
+    fn fua_writes_set_dsync_with_any_buffer() {
         const { assert!(size_of::<squeue::Entry>() == 64) };
-        let map = TargetMap::new([(At::File(0), 1 << 20)]);
+        let map = TargetMap::new([(TargetHandle::File(0), 1 << 20)]);
         let setup = Setup { map, slots: 1, longest_bytes: 4096, own_buffers: false, name: "a file".to_owned() };
         let mut ring = match Ring::new(setup, &Waker::new().unwrap()) {
             Err(LoadError::Io { action: SETUP, source, .. }) => {

@@ -9,7 +9,7 @@ use headstack_needs::{Need, lacks};
 use headstack_workload::{Kind, Request};
 
 use super::*;
-use crate::target_map::At;
+use crate::target_map::TargetHandle;
 
 /// An anonymous file that vanishes when it is closed.
 fn file() -> File {
@@ -22,7 +22,7 @@ fn request(kind: Kind, length_bytes: u32, force_unit_access: bool) -> Request {
 }
 
 fn setup(fds: &[RawFd], slots: u32) -> Setup {
-    let map = TargetMap::new(fds.iter().map(|&fd| (At::File(fd), 1 << 20)));
+    let map = TargetMap::new(fds.iter().map(|&fd| (TargetHandle::File(fd), 1 << 20)));
     Setup { map, slots, longest_bytes: 4096, own_buffers: false, name: "files".to_owned() }
 }
 
@@ -49,7 +49,7 @@ fn result_of(engine: &mut Engine, request: &Request) -> i32 {
 
 /// A pipe cannot be flushed, so its error shows whether a flush was attempted.
 #[test]
-fn a_flush_asks_every_file_and_fails_where_one_of_them_does() {
+fn a_flush_covers_every_file_and_fails_if_one_fails() {
     let (first, last) = (file(), file());
     let (_reader, writer) = pipe().unwrap();
     let (first, last, pipe) = (first.as_raw_fd(), last.as_raw_fd(), writer.as_raw_fd());

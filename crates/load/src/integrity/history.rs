@@ -28,7 +28,7 @@ pub enum Outcome {
 
 /// A write or trim that is under way, or that a write under way keeps from being settled.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct PendingWrite {
     request: u64,
     generation: Generation,
     kind: Kind,
@@ -53,7 +53,7 @@ const END: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Histories {
     units: FxHashMap<u64, History>,
-    flights: Vec<Flight>,
+    flights: Vec<PendingWrite>,
     free: u32,
 }
 
@@ -67,7 +67,8 @@ impl Histories {
         let generation = Generation(entry.issued.load(Ordering::Acquire)).next();
         let before = self.units.get(&unit).copied();
         let next = before.map_or(END, |history| history.first);
-        let first = self.push(Flight { request, generation, kind, alone: before.is_none(), ended_at: None, next });
+        let first =
+            self.push(PendingWrite { request, generation, kind, alone: before.is_none(), ended_at: None, next });
         let trimmed = kind == Kind::Trim || before.is_some_and(|history| history.trimmed);
         self.units.insert(unit, History { first, trimmed });
         let flags = if kind == Kind::Trim { BUSY | TRIMMED } else { BUSY };
@@ -86,7 +87,7 @@ impl Histories {
         let Some(mut history) = self.units.get(&unit).copied() else { return };
         let Some(index) = self.find(history.first, request) else { return };
         let latest = Generation(entry.issued.load(Ordering::Acquire));
-        let flight = Flight { ended_at: Some(latest), ..self.flights[index as usize] };
+        let flight = PendingWrite { ended_at: Some(latest), ..self.flights[index as usize] };
         self.flights[index as usize] = flight;
         if outcome != Outcome::Failed {
             history.first = self.without_superseded(history.first, flight);
@@ -115,7 +116,7 @@ impl Histories {
 
     /// Drops requests that ended before `newer` was issued: writes and trims if it is a write; only trims if it is a
     /// trim, since a trim need not change the contents.
-    fn without_superseded(&mut self, first: u32, newer: Flight) -> u32 {
+    fn without_superseded(&mut self, first: u32, newer: PendingWrite) -> u32 {
         let (mut kept, mut at) = (END, first);
         while at != END {
             let flight = self.flights[at as usize];
@@ -139,7 +140,7 @@ impl Histories {
         self.flights.len()
     }
 
-    fn list(&self, first: u32) -> impl Iterator<Item = (u32, &Flight)> {
+    fn list(&self, first: u32) -> impl Iterator<Item = (u32, &PendingWrite)> {
         let mut at = first;
         std::iter::from_fn(move || {
             let flight = self.flights.get(at as usize)?;
@@ -166,7 +167,7 @@ impl Histories {
         writes.map(|(_, flight)| flight.generation).reduce(|a, b| if b.is_before(a) { b } else { a })
     }
 
-    fn push(&mut self, flight: Flight) -> u32 {
+    fn push(&mut self, flight: PendingWrite) -> u32 {
         let at = self.free;
         if let Some(place) = self.flights.get_mut(at as usize) {
             self.free = place.next;
@@ -202,7 +203,7 @@ fn raise(entry: &Entry, floor: Generation, zeros: bool, counters: &Counters) {
     let zeros_end = state & TRIMMED != 0 && !zeros;
     if old != floor || zeros_end {
         let flushed = counters.flushed.load(Ordering::Acquire);
-        entry.durable.store(entry.kept(flushed).0, Ordering::Release);
+        entry.durable.store(entry.oldest_durable(flushed).0, Ordering::Release);
         let trim_lost = zeros_end || entry.may_lose_to_trim(flushed);
         let flags = state & (BUSY | TRIMMED) | if trim_lost { TRIM_LOST } else { 0 };
         let epoch = counters.epoch.load(Ordering::Acquire);

@@ -1,7 +1,7 @@
 //! Classifies a unit by its sectors and by the generations that the ledger allows.
 
 use super::report::{Class, Finding, IntegrityReport, Severity};
-use super::stamp::{Found, Generation, Stamp, examine};
+use super::stamp::{Generation, SectorContents, Stamp, examine};
 
 /// Generations that a unit may hold.
 #[derive(Clone, Copy, Debug)]
@@ -44,14 +44,14 @@ pub(super) fn unit(
     mut see: impl FnMut(&Stamp),
 ) {
     let bytes = sectors.len() as u64;
-    let mut worst: Option<(Fault, u64, Found)> = None;
+    let mut worst: Option<(Fault, u64, SectorContents)> = None;
     // Contents for detecting torn units: the generation, or 0 if it is no stamp of ours.
     let mut contents: Option<u32> = None;
     let (mut mixed, mut stamped) = (false, false);
     for (sector, at) in sectors.chunks_exact(sector_bytes as usize).zip((offset..).step_by(sector_bytes as usize)) {
-        let found = examine(sector, at, Some(run));
-        let content = match &found {
-            Found::Own(stamp) => {
+        let sector_contents = examine(sector, at, Some(run));
+        let content = match &sector_contents {
+            SectorContents::Own(stamp) => {
                 see(stamp);
                 stamp.generation.0
             }
@@ -59,10 +59,10 @@ pub(super) fn unit(
         };
         mixed |= *contents.get_or_insert(content) != content;
         stamped |= content != 0;
-        if let Some(fault) = fault(bounds, &found)
+        if let Some(fault) = fault(bounds, &sector_contents)
             && worst.is_none_or(|(worse, ..)| fault > worse)
         {
-            worst = Some((fault, at, found));
+            worst = Some((fault, at, sector_contents));
         }
     }
     let class = match worst {
@@ -73,16 +73,16 @@ pub(super) fn unit(
         Some((Fault::Ahead, ..)) => Class::Ahead,
         Some((Fault::Unsettled, ..)) => Class::Unsettled,
         Some((Fault::Stale, ..)) if mixed => Class::Torn,
-        Some((Fault::Stale, _, Found::Zeros)) => Class::Zeros,
+        Some((Fault::Stale, _, SectorContents::Zeros)) => Class::Zeros,
         Some((Fault::Stale, ..)) => Class::Stale,
         Some((Fault::Foreign, ..)) => Class::Foreign,
         Some((Fault::Misplaced, ..)) => Class::Misplaced,
         Some((Fault::Corrupt, ..)) => Class::Corrupt,
     };
     match worst {
-        Some((fault, at, found)) if fault >= Fault::Stale => {
-            let severity = severity(bounds, &found);
-            let mut finding = describe(offset, bytes, class, severity, at, &found);
+        Some((fault, at, contents)) if fault >= Fault::Stale => {
+            let severity = severity(bounds, &contents);
+            let mut finding = describe(offset, bytes, class, severity, at, &contents);
             finding.expected_from = Some(bounds.floor.0);
             finding.expected_to = Some(bounds.issued.0);
             report.find(finding);
@@ -92,32 +92,32 @@ pub(super) fn unit(
 }
 
 /// Returns the fault of a sector, if any.
-fn fault(bounds: &Bounds, found: &Found) -> Option<Fault> {
+fn fault(bounds: &Bounds, contents: &SectorContents) -> Option<Fault> {
     let written = bounds.floor != Generation::NONE;
-    match found {
-        Found::Own(stamp) if bounds.issued.is_before(stamp.generation) => {
+    match contents {
+        SectorContents::Own(stamp) if bounds.issued.is_before(stamp.generation) => {
             Some(if bounds.ahead { Fault::Ahead } else { Fault::Foreign })
         }
-        Found::Own(stamp) => stamp.generation.is_before(bounds.floor).then_some(Fault::Stale),
-        Found::Zeros => (written && !bounds.zeros).then_some(Fault::Stale),
-        Found::Foreign | Found::OtherRun(_) if bounds.in_flight && written => Some(Fault::Unsettled),
-        Found::Foreign | Found::OtherRun(_) => written.then_some(Fault::Foreign),
-        Found::Corrupt { .. } if bounds.in_flight => Some(Fault::Unsettled),
-        Found::Corrupt { .. } => Some(Fault::Corrupt),
-        Found::Misplaced(_) => Some(Fault::Misplaced),
+        SectorContents::Own(stamp) => stamp.generation.is_before(bounds.floor).then_some(Fault::Stale),
+        SectorContents::Zeros => (written && !bounds.zeros).then_some(Fault::Stale),
+        SectorContents::Foreign | SectorContents::OtherRun(_) if bounds.in_flight && written => Some(Fault::Unsettled),
+        SectorContents::Foreign | SectorContents::OtherRun(_) => written.then_some(Fault::Foreign),
+        SectorContents::Corrupt { .. } if bounds.in_flight => Some(Fault::Unsettled),
+        SectorContents::Corrupt { .. } => Some(Fault::Corrupt),
+        SectorContents::Misplaced(_) => Some(Fault::Misplaced),
     }
 }
 
 /// Severity of a fault: a volatile cache may lose what no flush has covered.
-fn severity(bounds: &Bounds, found: &Found) -> Severity {
-    let found = match found {
-        Found::Own(stamp) if bounds.issued.is_before(stamp.generation) => return Severity::Damage,
-        Found::Own(stamp) => stamp.generation,
-        Found::Zeros if bounds.zeros_kept => return Severity::Acknowledged,
-        Found::Zeros | Found::Foreign | Found::OtherRun(_) => Generation::NONE,
-        Found::Corrupt { .. } | Found::Misplaced(_) => return Severity::Damage,
+fn severity(bounds: &Bounds, contents: &SectorContents) -> Severity {
+    let generation = match contents {
+        SectorContents::Own(stamp) if bounds.issued.is_before(stamp.generation) => return Severity::Damage,
+        SectorContents::Own(stamp) => stamp.generation,
+        SectorContents::Zeros if bounds.zeros_kept => return Severity::Acknowledged,
+        SectorContents::Zeros | SectorContents::Foreign | SectorContents::OtherRun(_) => Generation::NONE,
+        SectorContents::Corrupt { .. } | SectorContents::Misplaced(_) => return Severity::Damage,
     };
-    if found.is_before(bounds.kept) { Severity::Flushed } else { Severity::Acknowledged }
+    if generation.is_before(bounds.kept) { Severity::Flushed } else { Severity::Acknowledged }
 }
 
 /// Describes the sector at fault as a finding.
@@ -127,14 +127,14 @@ pub(super) fn describe(
     class: Class,
     severity: Severity,
     sector_offset: u64,
-    found: &Found,
+    contents: &SectorContents,
 ) -> Finding {
-    let stamp: Option<&Stamp> = match found {
-        Found::Own(stamp) | Found::Misplaced(stamp) | Found::OtherRun(stamp) => Some(stamp),
-        Found::Corrupt { .. } | Found::Zeros | Found::Foreign => None,
+    let stamp: Option<&Stamp> = match contents {
+        SectorContents::Own(stamp) | SectorContents::Misplaced(stamp) | SectorContents::OtherRun(stamp) => Some(stamp),
+        SectorContents::Corrupt { .. } | SectorContents::Zeros | SectorContents::Foreign => None,
     };
-    let (generation, changed_byte, changed_bits) = match found {
-        Found::Corrupt { generation, first_byte, bits } => (*generation, *first_byte, *bits),
+    let (generation, changed_byte, changed_bits) = match contents {
+        SectorContents::Corrupt { generation, first_byte, bits } => (*generation, *first_byte, *bits),
         _ => (stamp.map(|stamp| stamp.generation), None, None),
     };
     Finding {

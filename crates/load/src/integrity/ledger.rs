@@ -91,7 +91,7 @@ impl Ledger {
         let length = file.metadata().map_err(|source| failed(&name, "stat", source))?.len();
         if length != ledger_bytes(layout) {
             let expected = ledger_bytes(layout);
-            return Err(invalid(&name, &format!("is a ledger of {length} bytes where its header says {expected}")));
+            return Err(invalid(&name, &format!("is a ledger of {length} bytes, but its header states {expected}")));
         }
         let ledger = Ledger::mapped(Some(file), name, layout, run)?;
         let counters = ledger.counters();
@@ -230,7 +230,7 @@ impl Entry {
     }
 
     /// Oldest generation that may be read after a power loss.
-    pub(super) fn kept(&self, flushed: u32) -> Generation {
+    pub(super) fn oldest_durable(&self, flushed: u32) -> Generation {
         let state = self.state.load(Ordering::Acquire);
         let kept = if state >> EPOCH_SHIFT <= flushed { &self.floor } else { &self.durable };
         let durable = Generation(self.durable.load(Ordering::Acquire));

@@ -70,7 +70,7 @@ pub(crate) use ledger::random_run;
 pub(crate) use mapping::Mapping;
 pub use report::{Class, FINDINGS, Finding, IntegrityReport, Severity, Tally};
 pub use scan::{Scanner, recognise};
-pub(crate) use stamp::{Found, Generation, Stamp, examine};
+pub(crate) use stamp::{Generation, SectorContents, Stamp, examine};
 pub use stamper::{Expectation, Stamper, Ticket};
 
 /// Division of a target: units that are written as a whole, made of sectors with a stamp each.

@@ -161,7 +161,7 @@ impl fmt::Display for Finding {
         }
         f.write_str(match self.severity {
             Severity::Permitted => "; permitted",
-            Severity::Unknown => "; a fault or not",
+            Severity::Unknown => "; undecided",
             Severity::Acknowledged => "; acknowledged, not flushed",
             Severity::Flushed | Severity::Damage => "",
         })
@@ -223,7 +223,7 @@ impl IntegrityReport {
     }
 
     /// Returns the report as results print it, for blocks of `block_bytes`.
-    pub fn told(&self, block_bytes: u32) -> Integrity {
+    pub fn to_integrity(&self, block_bytes: u32) -> Integrity {
         Integrity {
             block_bytes,
             checked: self.checked.count,

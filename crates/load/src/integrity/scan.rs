@@ -7,7 +7,7 @@ use super::Layout;
 use super::judge::{self, Bounds, describe};
 use super::ledger::{Ledger, TRIMMED};
 use super::report::{Class, Finding, IntegrityReport, Severity};
-use super::stamp::{Found, Generation, Stamp, examine};
+use super::stamp::{Generation, SectorContents, Stamp, examine};
 use crate::error::LoadError;
 
 /// Number of stretches of one request each that are kept for requests that began before them.
@@ -15,10 +15,10 @@ const STRETCHES: usize = 4096;
 /// Number of requests kept because they reach beyond the data read.
 const REACHING: usize = 256;
 
-const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale data are whole), and whether a unit of \
+const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale data look valid), and whether a unit of \
                          several requests was torn or written by requests that overlapped";
-const LAGGING: &str = "the host of the ledger went down: writes of its last moments are in the ledger or not, and zeros \
-                       may be a trim that it lost";
+const LAGGING: &str = "the ledger's host went down: its last writes may be missing from the ledger, and zeros \
+                       may be a lost trim";
 
 /// Judges the reads of a pass over a target, in order of offset, while nothing else is under way. Each of several
 /// threads takes a scanner and a part of the target; they [merge](IntegrityReport::merge) their reports.
@@ -74,7 +74,7 @@ impl<'a> Scanner<'a> {
         let bytes = u64::from(self.layout.unit_bytes());
         for unit in self.layout.units_of(offset, length)? {
             let at = unit * bytes;
-            self.report.find(describe(at, bytes, Class::Unreadable, Severity::Damage, at, &Found::Foreign));
+            self.report.find(describe(at, bytes, Class::Unreadable, Severity::Damage, at, &SectorContents::Foreign));
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl<'a> Scanner<'a> {
         let bounds = Bounds {
             floor: Generation(entry.floor.load(Ordering::Acquire)),
             issued: Generation(entry.issued.load(Ordering::Acquire)),
-            kept: entry.kept(flushed),
+            kept: entry.oldest_durable(flushed),
             zeros: entry.state.load(Ordering::Acquire) & TRIMMED != 0 || ledger.is_lagging(),
             zeros_kept: entry.may_lose_to_trim(flushed),
             in_flight: false,
@@ -111,32 +111,34 @@ impl<'a> Scanner<'a> {
     fn judge_alone(&mut self, at: u64, sectors: &[u8]) {
         let bytes = sectors.len() as u64;
         let sector_bytes = self.layout.sector_bytes() as usize;
-        let mut verdict = (Class::Unwritten, Severity::Permitted, at, Found::Foreign);
+        let mut verdict = (Class::Unwritten, Severity::Permitted, at, SectorContents::Foreign);
         let mut request = None;
         for (sector, offset) in sectors.chunks_exact(sector_bytes).zip((at..).step_by(sector_bytes)) {
-            let found = examine(sector, offset, self.run);
-            let stamp = if let Found::Own(stamp) = found { Some(stamp) } else { None };
+            let contents = examine(sector, offset, self.run);
+            let stamp = if let SectorContents::Own(stamp) = contents { Some(stamp) } else { None };
             if let Some(stamp) = stamp {
                 self.run.get_or_insert(stamp.run);
                 self.requests.see(&stamp);
             }
             let differs = *request.get_or_insert(stamp.map(|stamp| stamp.request)) != stamp.map(|stamp| stamp.request);
-            let (class, severity) = match found {
-                Found::Corrupt { .. } => (Class::Corrupt, Severity::Damage),
-                Found::Misplaced(_) => (Class::Misplaced, Severity::Damage),
-                Found::OtherRun(_) => (Class::Foreign, Severity::Unknown),
-                Found::Own(_) | Found::Zeros | Found::Foreign if differs => (Class::Torn, Severity::Unknown),
-                Found::Own(_) => (Class::Intact, Severity::Permitted),
-                Found::Zeros | Found::Foreign => (Class::Unwritten, Severity::Permitted),
+            let (class, severity) = match contents {
+                SectorContents::Corrupt { .. } => (Class::Corrupt, Severity::Damage),
+                SectorContents::Misplaced(_) => (Class::Misplaced, Severity::Damage),
+                SectorContents::OtherRun(_) => (Class::Foreign, Severity::Unknown),
+                SectorContents::Own(_) | SectorContents::Zeros | SectorContents::Foreign if differs => {
+                    (Class::Torn, Severity::Unknown)
+                }
+                SectorContents::Own(_) => (Class::Intact, Severity::Permitted),
+                SectorContents::Zeros | SectorContents::Foreign => (Class::Unwritten, Severity::Permitted),
             };
             if severity > verdict.1 || (severity == Severity::Permitted && verdict.1 == severity) {
-                verdict = (class, severity, offset, found);
+                verdict = (class, severity, offset, contents);
             }
         }
         match verdict {
             (class, Severity::Permitted, ..) => self.report.count(class, bytes),
-            (class, severity, offset, found) => {
-                self.report.find(describe(at, bytes, class, severity, offset, &found));
+            (class, severity, offset, contents) => {
+                self.report.find(describe(at, bytes, class, severity, offset, &contents));
             }
         }
         self.report_torn_requests(Severity::Unknown);
@@ -145,8 +147,8 @@ impl<'a> Scanner<'a> {
     fn report_torn_requests(&mut self, severity: Severity) {
         for (stamp, at) in self.requests.torn.drain(..) {
             let whole = u64::from(stamp.request_bytes);
-            let found = Found::Own(stamp);
-            let finding = describe(stamp.request_offset, whole, Class::TornRequest, severity, at, &found);
+            let contents = SectorContents::Own(stamp);
+            let finding = describe(stamp.request_offset, whole, Class::TornRequest, severity, at, &contents);
             self.report.find(Finding { found_offset: None, ..finding });
         }
     }
@@ -157,10 +159,10 @@ impl<'a> Scanner<'a> {
 pub fn recognise(span_bytes: u64, offset: u64, buffer: &[u8]) -> Option<(Layout, u64)> {
     (0..buffer.len()).step_by(512).zip((offset..).step_by(512)).find_map(|(begin, at)| {
         let rest = buffer.get(begin..)?;
-        let Found::Own(stamp) = examine(rest.get(..512)?, at, None) else { return None };
+        let SectorContents::Own(stamp) = examine(rest.get(..512)?, at, None) else { return None };
         let layout = Layout::new(span_bytes, stamp.unit_bytes, stamp.sector_bytes).ok()?;
         let whole = examine(rest.get(..stamp.sector_bytes as usize)?, at, None);
-        matches!(whole, Found::Own(_)).then_some((layout, stamp.run))
+        matches!(whole, SectorContents::Own(_)).then_some((layout, stamp.run))
     })
 }
 
@@ -170,7 +172,7 @@ struct Requests {
     /// The last reads: stretches of one request each, in order.
     stretches: VecDeque<Stretch>,
     /// Requests that reach beyond the data read so far.
-    reaching: Vec<Reaching>,
+    reaching: Vec<OverlappingRequest>,
     /// Requests found torn since the last query, with their offsets.
     torn: Vec<(Stamp, u64)>,
 }
@@ -183,7 +185,7 @@ struct Stretch {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reaching {
+struct OverlappingRequest {
     stamp: Stamp,
     torn: bool,
 }
@@ -223,7 +225,7 @@ impl Requests {
             let torn = self.stretches.iter().rev().take_while(|stretch| stretch.end > begin).find(older);
             self.torn.extend(torn.map(|stretch| (*stamp, stretch.start.max(begin))));
             if self.reaching.len() < REACHING {
-                self.reaching.push(Reaching { stamp: *stamp, torn: torn.is_some() });
+                self.reaching.push(OverlappingRequest { stamp: *stamp, torn: torn.is_some() });
             }
         }
         if self.stretches.len() == STRETCHES {

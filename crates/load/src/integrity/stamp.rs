@@ -69,7 +69,7 @@ pub(crate) struct Stamp {
 
 /// Contents of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum SectorContents {
     /// A whole stamp of this run, in its place.
     Own(Stamp),
     /// A whole stamp of this run that belongs elsewhere.
@@ -144,15 +144,15 @@ impl Stamp {
 }
 
 /// Examines `sector`, read at `offset`, for stamps of the run `run`, or of any run for `None`.
-pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
-    let Some((header, data)) = sector.split_at_checked(HEADER_BYTES) else { return Found::Foreign };
+pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> SectorContents {
+    let Some((header, data)) = sector.split_at_checked(HEADER_BYTES) else { return SectorContents::Foreign };
     let seed = word(header, 7);
     if word(header, 0) != MAGIC || XxHash3_64::oneshot(&header[..HEADER_BYTES - 8]) != seed {
         return without_stamp(sector, offset, run);
     }
     let stamp = Stamp::read(header);
     if run.is_some_and(|run| run != stamp.run) {
-        return Found::OtherRun(stamp);
+        return SectorContents::OtherRun(stamp);
     }
     let mut difference = 0;
     for (index, bytes) in data.chunks_exact(8).enumerate() {
@@ -161,27 +161,27 @@ pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
     if difference != 0 {
         return damage(&stamp, seed, data);
     }
-    if stamp.offset == offset { Found::Own(stamp) } else { Found::Misplaced(stamp) }
+    if stamp.offset == offset { SectorContents::Own(stamp) } else { SectorContents::Misplaced(stamp) }
 }
 
 /// Classifies a sector without a whole stamp: zeros, foreign data, or a stamp with changed fields, which still has its
 /// magic, its run or its place.
 #[cold]
-fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
+fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> SectorContents {
     if sector.iter().all(|&byte| byte == 0) {
-        return Found::Zeros;
+        return SectorContents::Zeros;
     }
     let own_run = run.is_some_and(|run| run == word(sector, 1));
     let own_place = offset != 0 && word(sector, 2) == offset;
     if word(sector, 0) == MAGIC || own_run || own_place {
-        return Found::Corrupt { generation: None, first_byte: None, bits: None };
+        return SectorContents::Corrupt { generation: None, first_byte: None, bits: None };
     }
-    Found::Foreign
+    SectorContents::Foreign
 }
 
 /// Compares the data of a sector with those that follow from its stamp.
 #[cold]
-fn damage(stamp: &Stamp, seed: u64, data: &[u8]) -> Found {
+fn damage(stamp: &Stamp, seed: u64, data: &[u8]) -> SectorContents {
     let mut bits: u32 = 0;
     let mut first_byte = None;
     for (index, bytes) in data.chunks_exact(8).enumerate() {
@@ -191,5 +191,5 @@ fn damage(stamp: &Stamp, seed: u64, data: &[u8]) -> Found {
             first_byte = Some((HEADER_BYTES + index * 8) as u32 + difference.trailing_zeros() / 8);
         }
     }
-    Found::Corrupt { generation: Some(stamp.generation), first_byte, bits: Some(bits) }
+    SectorContents::Corrupt { generation: Some(stamp.generation), first_byte, bits: Some(bits) }
 }

@@ -26,7 +26,7 @@ pub struct Stamper {
 }
 
 /// A write or trim under way, to be returned when it has ended.
-#[must_use = "a request that is never ended stays under way"]
+#[must_use = "a request that never ends stays in flight"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     request: u64,
@@ -82,7 +82,7 @@ impl Stamper {
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<Ticket, LoadError> {
         let layout = self.ledger.layout();
         let request_bytes = u32::try_from(buffer.len())
-            .map_err(|_| invalid(format!("a write of {} bytes: at most 4294967295 carry one stamp", buffer.len())))?;
+            .map_err(|_| invalid(format!("a write of {} bytes; up to 4294967295 can carry one stamp", buffer.len())))?;
         let (ticket, units) = self.begin(offset, u64::from(request_bytes))?;
         let mut stamp = Stamp {
             run: self.ledger.run(),

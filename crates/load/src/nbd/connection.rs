@@ -29,9 +29,9 @@ impl Connection {
     /// The reason in words.
     pub fn open(address: &Address) -> Result<(Connection, Agreed), String> {
         let refused = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => format!("no socket is at {}", address.place),
-            io::ErrorKind::ConnectionRefused => format!("nobody listens at {}", address.place),
-            _ => format!("{} is not reached: {error}", address.place),
+            io::ErrorKind::NotFound => format!("there is no socket at {}", address.place),
+            io::ErrorKind::ConnectionRefused => format!("no server listens at {}", address.place),
+            _ => format!("cannot connect to {}: {error}", address.place),
         };
         let stream = connect(&address.place).map_err(refused)?;
         let set_up = |stream: &UnixStream| {

@@ -36,10 +36,10 @@ pub struct Export {
     is_written: bool,
     /// Whether every write is on stable storage when it completes.
     is_durable: bool,
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleConnections>,
 }
 
-struct Idle {
+struct IdleConnections {
     connections: Vec<Connection>,
     in_use: u32,
 }
@@ -68,14 +68,14 @@ impl Export {
             connections: connections.max(1),
             is_written,
             is_durable,
-            idle: Mutex::new(Idle { connections: vec![connection], in_use: 0 }),
+            idle: Mutex::new(IdleConnections { connections: vec![connection], in_use: 0 }),
         };
         if is_written && export.can(transmission::READ_ONLY) {
-            return Err(refused("is read-only: its server exports it so".to_owned()));
+            return Err(refused("is a read-only export".to_owned()));
         }
         if is_durable && is_written && !export.can(transmission::SEND_FUA) {
             return Err(refused(
-                "its server knows no FUA, by which each write would be on stable storage: flush instead".to_owned(),
+                "its server does not support FUA for writes to stable storage; use flushes".to_owned(),
             ));
         }
         if export.connections > 1 && is_written && !export.can(transmission::CAN_MULTI_CONN) {
@@ -124,12 +124,12 @@ impl Export {
         (carries && request.length_bytes > self.terms.maximum_bytes).then_some(libc::EMSGSIZE)
     }
 
-    /// Whether `given` names the export as one that may be overwritten: by its address as given, or by its own name.
-    pub fn is_named(&self, given: &str) -> bool {
-        let given = given.trim();
-        given == self.name
-            || (!given.is_empty() && given == self.address.export)
-            || Address::parse(given).is_ok_and(|address| address == self.address)
+    /// Whether `name_given` names the export as one that may be overwritten: by its address as given, or by its own name.
+    pub fn is_named(&self, name_given: &str) -> bool {
+        let name_given = name_given.trim();
+        name_given == self.name
+            || (!name_given.is_empty() && name_given == self.address.export)
+            || Address::parse(name_given).is_ok_and(|address| address == self.address)
     }
 
     /// Returns a connection for one thread: an idle one, or a new one.
@@ -137,7 +137,7 @@ impl Export {
     /// # Errors
     /// When no new connection is possible, or it is to another export by now.
     pub fn take(&self) -> Result<Connection, LoadError> {
-        let mut idle = self.idle.lock().expect("nobody panics with it");
+        let mut idle = self.idle.lock().expect("the lock is not poisoned");
         let connection = match idle.connections.pop() {
             Some(connection) => connection,
             None if idle.in_use > 0 && self.is_written && !self.can(transmission::CAN_MULTI_CONN) => {
@@ -152,14 +152,14 @@ impl Export {
     fn connect(&self) -> Result<Connection, LoadError> {
         let (connection, agreed) = Connection::open(&self.address).map_err(|message| self.refused(message))?;
         if agreed.terms != self.terms || agreed.framing != self.framing {
-            return Err(self.refused("is another export than it was when it was opened".to_owned()));
+            return Err(self.refused("is no longer the export that was opened".to_owned()));
         }
         Ok(connection)
     }
 
     /// Returns a connection with nothing under way; `None` if it is unusable.
     pub fn give_back(&self, connection: Option<Connection>) {
-        let mut idle = self.idle.lock().expect("nobody panics with it");
+        let mut idle = self.idle.lock().expect("the lock is not poisoned");
         idle.in_use -= 1;
         idle.connections.extend(connection);
     }
@@ -201,8 +201,8 @@ impl Export {
 
     fn one_connection(&self) -> LoadError {
         self.refused(
-            "its server does not promise that several connections see the same data (no multi-conn), so that it is \
-             written over one alone: one thread, --connections 1"
+            "its server does not support several consistent connections (no multi-conn), so only one may \
+             write: use one thread and --connections 1"
                 .to_owned(),
         )
     }

@@ -23,7 +23,7 @@ pub struct Agreed {
 /// # Errors
 /// The reason in words.
 pub fn hold(stream: &mut (impl Read + Write), export: &str) -> Result<Agreed, String> {
-    let mut talk = Talk { stream };
+    let mut talk = Negotiation { stream };
     talk.greet()?;
     let framing = if talk.agrees(option::EXTENDED_HEADERS)? {
         Framing::Extended
@@ -35,7 +35,7 @@ pub fn hold(stream: &mut (impl Read + Write), export: &str) -> Result<Agreed, St
     Ok(Agreed { terms: talk.go(export)?, framing })
 }
 
-struct Talk<'s, S> {
+struct Negotiation<'s, S> {
     stream: &'s mut S,
 }
 
@@ -58,12 +58,12 @@ impl OptionReply {
     }
 }
 
-fn told(error: io::Error) -> String {
+fn describe_io_error(error: io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            "its server does not answer: it may serve no more clients at a time".to_owned()
+            "its server does not answer; it may have reached its limit of clients".to_owned()
         }
-        io::ErrorKind::UnexpectedEof => "its server hangs up during the handshake".to_owned(),
+        io::ErrorKind::UnexpectedEof => "its server closed the connection during the handshake".to_owned(),
         _ => format!("the handshake fails: {error}"),
     }
 }
@@ -72,33 +72,33 @@ fn word(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[..4].try_into().expect("four bytes"))
 }
 
-impl<S: Read + Write> Talk<'_, S> {
+impl<S: Read + Write> Negotiation<'_, S> {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], String> {
         let mut bytes = [0; N];
-        self.stream.read_exact(&mut bytes).map_err(told)?;
+        self.stream.read_exact(&mut bytes).map_err(describe_io_error)?;
         Ok(bytes)
     }
 
     fn greet(&mut self) -> Result<(), String> {
         let magic: [u8; 8] = self.bytes()?;
         if magic != wire::MAGIC.to_be_bytes() {
-            return Err("what listens there is no NBD server".to_owned());
+            return Err("the peer is not an NBD server".to_owned());
         }
         let style: [u8; 8] = self.bytes()?;
-        let told_flags = u16::from_be_bytes(self.bytes()?);
-        if style != wire::OPTION_MAGIC.to_be_bytes() || told_flags & wire::HANDSHAKE_FIXED_NEWSTYLE == 0 {
-            return Err("its server knows the old handshake alone; fixed newstyle is spoken here".to_owned());
+        let server_flags = u16::from_be_bytes(self.bytes()?);
+        if style != wire::OPTION_MAGIC.to_be_bytes() || server_flags & wire::HANDSHAKE_FIXED_NEWSTYLE == 0 {
+            return Err("its server supports only the old handshake; fixed newstyle is required".to_owned());
         }
-        let flags = u32::from(told_flags & (wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES));
-        self.stream.write_all(&flags.to_be_bytes()).map_err(told)
+        let flags = u32::from(server_flags & (wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES));
+        self.stream.write_all(&flags.to_be_bytes()).map_err(describe_io_error)
     }
 
-    fn ask(&mut self, option: u32, data: &[u8]) -> Result<(), String> {
+    fn send_option(&mut self, option: u32, data: &[u8]) -> Result<(), String> {
         let mut message = wire::OPTION_MAGIC.to_be_bytes().to_vec();
         message.extend_from_slice(&option.to_be_bytes());
         message.extend_from_slice(&(data.len() as u32).to_be_bytes());
         message.extend_from_slice(data);
-        self.stream.write_all(&message).map_err(told)
+        self.stream.write_all(&message).map_err(describe_io_error)
     }
 
     fn answer(&mut self, option: u32) -> Result<OptionReply, String> {
@@ -106,23 +106,23 @@ impl<S: Read + Write> Talk<'_, S> {
         let length = word(&head[16..]) as usize;
         let is_reply = head[..8] == wire::OPTION_REPLY_MAGIC.to_be_bytes() && word(&head[8..]) == option;
         if !is_reply || length > REPLY_BYTES_MAX {
-            return Err("what its server says is no reply to an option".to_owned());
+            return Err("its server sent an invalid reply to an option".to_owned());
         }
         let mut data = vec![0; length];
-        self.stream.read_exact(&mut data).map_err(told)?;
+        self.stream.read_exact(&mut data).map_err(describe_io_error)?;
         let kind = word(&head[12..]);
         let reply = OptionReply { kind, data };
         match kind {
-            reply::ERR_TLS_REQD => Err("its server takes clients under TLS alone, which is not spoken here".to_owned()),
-            reply::ERR_POLICY => Err(format!("its server does not allow that{}", reply.text())),
-            reply::ERR_SHUTDOWN => Err(format!("its server is about to end{}", reply.text())),
+            reply::ERR_TLS_REQD => Err("its server requires TLS, which is not supported".to_owned()),
+            reply::ERR_POLICY => Err(format!("its server's policy forbids that{}", reply.text())),
+            reply::ERR_SHUTDOWN => Err(format!("its server is shutting down{}", reply.text())),
             _ => Ok(reply),
         }
     }
 
     /// Whether the server supports an optional feature.
     fn agrees(&mut self, option: u32) -> Result<bool, String> {
-        self.ask(option, &[])?;
+        self.send_option(option, &[])?;
         loop {
             let reply = self.answer(option)?;
             if reply.is_last() {
@@ -132,18 +132,18 @@ impl<S: Read + Write> Talk<'_, S> {
     }
 
     fn go(&mut self, export: &str) -> Result<Terms, String> {
-        let asked = [1u16.to_be_bytes(), info::BLOCK_SIZE.to_be_bytes()].concat();
-        self.ask(option::GO, &wire::named(export, &asked))?;
+        let request = [1u16.to_be_bytes(), info::BLOCK_SIZE.to_be_bytes()].concat();
+        self.send_option(option::GO, &wire::named(export, &request))?;
         let mut terms = Terms::default();
         loop {
             let reply = self.answer(option::GO)?;
             match reply.kind {
-                reply::INFO => hear(&mut terms, &reply.data)?,
+                reply::INFO => parse_info(&mut terms, &reply.data)?,
                 reply::ACK if terms.flags & transmission::HAS_FLAGS != 0 => return Ok(terms),
-                reply::ACK => return Err("its server does not say what the export is".to_owned()),
+                reply::ACK => return Err("its server does not describe the export".to_owned()),
                 reply::ERR_UNKNOWN => return Err(self.unknown(export)),
                 reply::ERR_UNSUP => {
-                    return Err("its server knows no NBD_OPT_GO, by which exports are chosen here".to_owned());
+                    return Err("its server does not support NBD_OPT_GO, which is required".to_owned());
                 }
                 kind if kind & reply::IS_ERROR != 0 => {
                     let error = kind & !reply::IS_ERROR;
@@ -157,7 +157,7 @@ impl<S: Read + Write> Talk<'_, S> {
     /// The message that there is no such export; lists the existing ones if the server does.
     fn unknown(&mut self, export: &str) -> String {
         let mut names = Vec::new();
-        if self.ask(option::LIST, &[]).is_ok() {
+        if self.send_option(option::LIST, &[]).is_ok() {
             while let Ok(reply) = self.answer(option::LIST)
                 && !reply.is_last()
             {
@@ -173,9 +173,9 @@ impl<S: Read + Write> Talk<'_, S> {
     }
 }
 
-fn hear(terms: &mut Terms, told: &[u8]) -> Result<(), String> {
-    let short = || "what its server tells of the export is cut short".to_owned();
-    let (kind, data) = told.split_at_checked(2).ok_or_else(short)?;
+fn parse_info(terms: &mut Terms, info: &[u8]) -> Result<(), String> {
+    let short = || "its server's description of the export is truncated".to_owned();
+    let (kind, data) = info.split_at_checked(2).ok_or_else(short)?;
     match u16::from_be_bytes([kind[0], kind[1]]) {
         info::EXPORT => {
             let data: [u8; 10] = data.try_into().map_err(|_| short())?;
@@ -189,7 +189,7 @@ fn hear(terms: &mut Terms, told: &[u8]) -> Result<(), String> {
             let is_power = |bytes: u32| bytes.is_power_of_two();
             if !is_power(terms.minimum_bytes) || terms.minimum_bytes > 1 << 16 || !is_power(terms.preferred_bytes) {
                 return Err(format!(
-                    "its server wants requests in multiples of {} bytes, and better of {}: powers of 2 are allowed, the \
+                    "its server requires multiples of {} bytes and prefers {}; powers of 2 are allowed, the \
                      first up to 65536",
                     terms.minimum_bytes, terms.preferred_bytes
                 ));

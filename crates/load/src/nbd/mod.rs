@@ -9,7 +9,7 @@ mod terms;
 
 pub use connection::Connection;
 pub use export::Export;
-pub use replies::{Landing, Pending, Replies};
+pub use replies::{Pending, ReceiveBuffer, Replies};
 pub use terms::Terms;
 
 use headstack_nbd::command;

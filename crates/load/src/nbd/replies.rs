@@ -6,7 +6,7 @@
 use headstack_nbd::{self as wire, Framing, chunk};
 use headstack_workload::{Kind, Request};
 
-use crate::engine::Done;
+use crate::engine::Completion;
 
 /// Size of the staging buffer, in which replies are received together.
 const STAGING_BYTES: usize = 128 << 10;
@@ -60,7 +60,7 @@ impl Pending {
     }
 
     /// Completes the request.
-    fn end(&mut self, slot: u32) -> Done {
+    fn end(&mut self, slot: u32) -> Completion {
         self.cookie = 0;
         let result = match (self.error, self.request.kind) {
             (0, Kind::Read) => self.received as i32,
@@ -68,12 +68,12 @@ impl Pending {
             (0, Kind::Trim | Kind::Flush) => 0,
             (error, _) => -error,
         };
-        Done { slot, result }
+        Completion { slot, result }
     }
 }
 
 /// Memory for the next bytes.
-pub struct Landing {
+pub struct ReceiveBuffer {
     /// Start of the memory.
     pub memory: *mut u8,
     /// Size of the memory in bytes.
@@ -160,7 +160,7 @@ impl Replies {
     }
 
     /// Returns the memory for the next bytes from the server.
-    pub fn landing(&mut self, pending: &mut [Pending]) -> Landing {
+    pub fn landing(&mut self, pending: &mut [Pending]) -> ReceiveBuffer {
         if let Some(data) = self.data
             && (data.left as usize) >= DIRECT_BYTES
         {
@@ -168,9 +168,9 @@ impl Replies {
             let (at, left) = (data.at as usize, data.left as usize);
             if at + left <= one.room {
                 // SAFETY: within the memory, as was just checked.
-                return Landing { memory: unsafe { one.memory.add(at) }, room: left, is_whole: true };
+                return ReceiveBuffer { memory: unsafe { one.memory.add(at) }, room: left, is_whole: true };
             }
-            return Landing { memory: one.memory, room: left.min(one.room), is_whole: true };
+            return ReceiveBuffer { memory: one.memory, room: left.min(one.room), is_whole: true };
         }
         self.staging.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -179,7 +179,7 @@ impl Replies {
             None => self.header_bytes().saturating_sub(self.end).max(SIMPLE_BYTES),
         };
         let room = (self.staging.len() - self.end).min(awaited + self.ahead);
-        Landing { memory: self.staging[self.end..].as_mut_ptr(), room, is_whole: false }
+        ReceiveBuffer { memory: self.staging[self.end..].as_mut_ptr(), room, is_whole: false }
     }
 
     /// Bytes of the header before data; for a chunk, including the offset of the data.
@@ -195,7 +195,7 @@ impl Replies {
     ///
     /// # Errors
     /// When the server breaks the protocol.
-    pub fn took(&mut self, bytes: usize, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<(), Garbled> {
+    pub fn took(&mut self, bytes: usize, pending: &mut [Pending], done: &mut Vec<Completion>) -> Result<(), Garbled> {
         match &mut self.data {
             Some(data) if data.left as usize >= DIRECT_BYTES => {
                 data.at += bytes as u32;
@@ -206,7 +206,7 @@ impl Replies {
         }
         loop {
             if let Some(data) = self.data {
-                if data.left > 0 && !self.put(data, pending) {
+                if data.left > 0 && !self.copy_received(data, pending) {
                     return Ok(());
                 }
                 let Some(Data { slot, is_last, .. }) = self.data.take() else { return Ok(()) };
@@ -220,7 +220,7 @@ impl Replies {
     }
 
     /// Copies received data into place; returns whether these were all.
-    fn put(&mut self, mut data: Data, pending: &mut [Pending]) -> bool {
+    fn copy_received(&mut self, mut data: Data, pending: &mut [Pending]) -> bool {
         let here = (self.end - self.start).min(data.left as usize);
         let one = &mut pending[data.slot as usize];
         if self.keeps && here > 0 {
@@ -240,7 +240,7 @@ impl Replies {
     }
 
     /// Takes the header of a reply and anything except data; returns whether it was complete.
-    fn take_header(&mut self, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
+    fn take_header(&mut self, pending: &mut [Pending], done: &mut Vec<Completion>) -> Result<bool, Garbled> {
         let here = &self.staging[self.start..self.end];
         if here.len() < 4 {
             return Ok(false);
@@ -257,7 +257,7 @@ impl Replies {
         }
     }
 
-    fn take_simple(&mut self, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
+    fn take_simple(&mut self, pending: &mut [Pending], done: &mut Vec<Completion>) -> Result<bool, Garbled> {
         let here = &self.staging[self.start..self.end];
         if here.len() < SIMPLE_BYTES {
             return Ok(false);
@@ -281,7 +281,12 @@ impl Replies {
         self.data = Some(data);
     }
 
-    fn take_chunk(&mut self, chunk: &Chunk, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
+    fn take_chunk(
+        &mut self,
+        chunk: &Chunk,
+        pending: &mut [Pending],
+        done: &mut Vec<Completion>,
+    ) -> Result<bool, Garbled> {
         let slot = find(chunk.cookie, pending)?;
         let one = &mut pending[slot as usize];
         let here = &self.staging[self.start + chunk.header_bytes..self.end];
@@ -312,8 +317,8 @@ impl Replies {
                 one.received += length;
             }
             kind if kind & (1 << 15) != 0 => {
-                let told = if here.len() >= 4 && chunk.length >= 4 { word(here, 0) } else { 0 };
-                one.error = number(told);
+                let code = if here.len() >= 4 && chunk.length >= 4 { word(here, 0) } else { 0 };
+                one.error = number(code);
             }
             _ => return Err(Garbled),
         }
@@ -371,40 +376,40 @@ mod tests {
     /// The server's reply to a read of the slot, in one chunk or two.
     fn reply(framing: Framing, slot: usize, data: &[u8], cut: usize) -> Vec<u8> {
         let (cookie, offset_bytes) = (1 << 32 | slot as u64, (slot as u64) << 32);
-        let mut said = Vec::new();
+        let mut bytes_sent = Vec::new();
         if framing == Framing::Simple {
-            simple(&mut said, cookie, 0);
-            said.extend(data);
-            return said;
+            simple(&mut bytes_sent, cookie, 0);
+            bytes_sent.extend(data);
+            return bytes_sent;
         }
         let to = To { framing, cookie, offset_bytes };
         for (from, part) in [(cut, &data[cut..]), (0, &data[..cut])] {
             if !part.is_empty() {
-                chunk_header(&mut said, to, 0, chunk::OFFSET_DATA, 8 + part.len() as u32);
-                said.extend((offset_bytes + from as u64).to_be_bytes());
-                said.extend(part);
+                chunk_header(&mut bytes_sent, to, 0, chunk::OFFSET_DATA, 8 + part.len() as u32);
+                bytes_sent.extend((offset_bytes + from as u64).to_be_bytes());
+                bytes_sent.extend(part);
             }
         }
-        chunk_header(&mut said, to, chunk::FLAG_DONE, chunk::NONE, 0);
-        said
+        chunk_header(&mut bytes_sent, to, chunk::FLAG_DONE, chunk::NONE, 0);
+        bytes_sent
     }
 
-    /// Feeds the replies with `said`, repeatedly, at most so many bytes at a time.
+    /// Feeds the replies with `bytes_sent`, repeatedly, at most so many bytes at a time.
     fn take(
         replies: &mut Replies,
-        said: &[u8],
+        bytes_sent: &[u8],
         pieces: &[usize],
         pending: &mut [Pending],
-    ) -> Result<Vec<Done>, Garbled> {
+    ) -> Result<Vec<Completion>, Garbled> {
         let (mut at, mut done) = (0, Vec::new());
         for most in pieces.iter().cycle() {
-            if at == said.len() {
+            if at == bytes_sent.len() {
                 break;
             }
             let landing = replies.landing(pending);
-            let bytes = landing.room.min(*most).min(said.len() - at);
+            let bytes = landing.room.min(*most).min(bytes_sent.len() - at);
             // SAFETY: as many bytes as there is room for.
-            unsafe { std::ptr::copy_nonoverlapping(said[at..].as_ptr(), landing.memory, bytes) };
+            unsafe { std::ptr::copy_nonoverlapping(bytes_sent[at..].as_ptr(), landing.memory, bytes) };
             at += bytes;
             replies.took(bytes, pending, &mut done)?;
         }
@@ -413,7 +418,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn replies_are_the_same_in_whatever_pieces_they_come(
+        fn replies_parse_the_same_in_any_pieces(
             framing in prop::sample::select(&FRAMINGS[..]),
             lengths in prop::collection::vec(1usize..60_000, SLOTS),
             order in Just([2usize, 0, 1]),
@@ -426,10 +431,10 @@ mod tests {
             let mut pending: Vec<Pending> =
                 memory.iter_mut().enumerate().map(|(slot, memory)| read(slot, memory.len() as u32, memory)).collect();
             let cut_of = |length: usize| (length as f64 * cut) as usize;
-            let said: Vec<u8> =
+            let bytes_sent: Vec<u8> =
                 order.iter().flat_map(|&slot| reply(framing, slot, &datas[slot], cut_of(lengths[slot]))).collect();
             let mut replies = Replies::new(framing, true);
-            let done = take(&mut replies, &said, &pieces, &mut pending).unwrap();
+            let done = take(&mut replies, &bytes_sent, &pieces, &mut pending).unwrap();
             prop_assert!(replies.is_at_rest());
             let ended: Vec<_> = done.iter().map(|one| (one.slot as usize, one.result as usize)).collect();
             prop_assert_eq!(ended, order.map(|slot| (slot, lengths[slot])).to_vec());
@@ -439,17 +444,17 @@ mod tests {
         #[test]
         fn no_bytes_of_a_server_do_harm(
             framing in prop::sample::select(&FRAMINGS[..]),
-            mut said in prop::collection::vec(any::<u8>(), 1..300),
+            mut bytes_sent in prop::collection::vec(any::<u8>(), 1..300),
             kind in any::<u16>(),
             pieces in prop::collection::vec(1usize..64, 1..4),
         ) {
             // A chunk of the request, so that more than its first word is checked.
             let mut head = Vec::new();
-            chunk_header(&mut head, To { framing, cookie: 1 << 32, offset_bytes: 0 }, 0, kind, said.len() as u32);
-            said.splice(0..0, head);
+            chunk_header(&mut head, To { framing, cookie: 1 << 32, offset_bytes: 0 }, 0, kind, bytes_sent.len() as u32);
+            bytes_sent.splice(0..0, head);
             let mut memory = vec![0; 64];
             let mut pending = vec![read(0, 64, &mut memory)];
-            let _ = take(&mut Replies::new(framing, true), &said, &pieces, &mut pending);
+            let _ = take(&mut Replies::new(framing, true), &bytes_sent, &pieces, &mut pending);
         }
     }
 
@@ -461,7 +466,7 @@ mod tests {
             let whole = reply(framing, 0, &[1; 4096], 0);
             let again = [&whole[..], &whole].concat();
             let twice = take(&mut Replies::new(framing, true), &again, &[1000], &mut pending);
-            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second is to nobody");
+            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second matches no request");
             let mut pending = vec![read(0, 4096, &mut memory)];
             if framing != Framing::Simple {
                 let longer = reply(framing, 0, &[1; 4097], 0);

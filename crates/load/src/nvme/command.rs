@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_says_where_how_much_and_whether_it_is_to_be_durable() {
+    fn a_transfer_encodes_offset_length_and_fua() {
         let (at_bytes, memory) = ((1u64 << 45) + (5 << 12), 0x1234_5678_9000);
         let cases = [
             (request(Kind::Read, 16_384, false), false, READ, 3),

@@ -32,15 +32,15 @@ impl Geometry {
         let entry = &page[128 + 4 * number..][..4];
         let (metadata_bytes, shift) = (u16::from_le_bytes([entry[0], entry[1]]), u32::from(entry[2]));
         if !(9..=24).contains(&shift) {
-            return Err(format!("says that its blocks are of 2^{shift} bytes; 512 and more are known"));
+            return Err(format!("reports blocks of 2^{shift} bytes; 512 bytes or more are supported"));
         }
         if metadata_bytes > 0 {
             return Err(format!(
-                "has {metadata_bytes} bytes of metadata to each block, which would have to be written too: measure its \
-                 block device, or a format without"
+                "has {metadata_bytes} bytes of metadata per block, which is not supported; use its \
+                 block device, or a format without metadata"
             ));
         }
-        let capacity_bytes = blocks.checked_mul(1 << shift).ok_or("says that it has more than 2^64 bytes")?;
+        let capacity_bytes = blocks.checked_mul(1 << shift).ok_or("reports more than 2^64 bytes")?;
         let of_drive = if largest == 0 { u64::MAX } else { PAGE_BYTES.saturating_mul(1 << u32::from(largest).min(40)) };
         let longest = of_drive.min(BLOCKS_MAX << shift).min(u64::from(u32::MAX));
         let longest_bytes = (longest >> shift << shift) as u32;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_what_identify_says() {
+    fn geometry_follows_identify() {
         let of_4k = Geometry::new(3, &page(1000, 2, [0, 0, 12, 0]), 5).unwrap();
         let expected = Geometry { namespace: 3, block_shift: 12, capacity_bytes: 4_096_000, longest_bytes: 131_072 };
         assert_eq!(of_4k, expected);

@@ -34,14 +34,14 @@ impl Namespace {
         // SAFETY: takes no argument.
         let id = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID) };
         let id = u32::try_from(id)
-            .map_err(|_| format!("is a character device and no NVMe namespace ({})", io::Error::last_os_error()))?;
+            .map_err(|_| format!("is a character device but not an NVMe namespace ({})", io::Error::last_os_error()))?;
         let identified = |structure| {
             let mut page = Box::new([0u8; 4096]);
             let namespace = if structure == OF_NAMESPACE { id } else { 0 };
             let mut command = Command::identify(namespace, structure, &mut page);
             match call(&file, NVME_IOCTL_ADMIN_CMD, &mut command) {
                 0 => Ok(page),
-                failed => Err(format!("does not say what it is: {}", words_of(-result_of(failed, 0)))),
+                failed => Err(format!("cannot be identified: {}", words_of(-result_of(failed, 0)))),
             }
         };
         let controller = identified(OF_CONTROLLER)?;
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_device_that_is_no_namespace_is_said_to_be_none() {
-        let said = Namespace::new(File::open("/dev/null").unwrap(), false).unwrap_err();
-        assert!(said.starts_with("is a character device and no NVMe namespace"), "{said}");
+    fn another_character_device_is_refused() {
+        let error = Namespace::new(File::open("/dev/null").unwrap(), false).unwrap_err();
+        assert!(error.starts_with("is a character device but not an NVMe namespace"), "{error}");
     }
 }

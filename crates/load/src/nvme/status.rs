@@ -22,10 +22,10 @@ pub enum StatusScope {
 
 /// Converts the kernel's answer to a command into the result of a request of `bytes`.
 #[inline]
-pub fn result_of(said: i32, bytes: u32) -> i32 {
-    match said {
+pub fn result_of(kernel_result: i32, bytes: u32) -> i32 {
+    match kernel_result {
         0 => bytes as i32,
-        said if said > 0 => -(FIRST + (said & TYPE_AND_CODE)),
+        kernel_result if kernel_result > 0 => -(FIRST + (kernel_result & TYPE_AND_CODE)),
         errno => errno,
     }
 }
@@ -45,7 +45,7 @@ pub fn status_of(errno: i32) -> Option<(String, StatusScope)> {
         3 => path(code),
         _ => None,
     };
-    let words = words.unwrap_or(if kind == 7 { "a status of its vendor's" } else { "a status of no known meaning" });
+    let words = words.unwrap_or(if kind == 7 { "vendor-specific status" } else { "unknown status" });
     let scope = match (kind, code) {
         // Transfers and aborts, a busy drive, ranges reserved by others.
         (0, 0x04 | 0x06..=0x0a | 0x1d | 0x20..=0x22 | 0x82..=0x84) => StatusScope::ThisCommand,
@@ -63,31 +63,31 @@ pub fn words_of(errno: i32) -> String {
 
 fn generic(code: i32) -> Option<&'static str> {
     Some(match code {
-        0x01 => "it knows no such command",
+        0x01 => "unsupported command",
         0x02 => "invalid field in the command",
         0x03 => "the command's identifier is in use",
         0x04 => "the data could not be transferred",
-        0x05 => "aborted, since power is about to fail",
+        0x05 => "aborted due to power loss notification",
         0x06 => "internal error of the drive",
-        0x07 => "aborted as asked",
-        0x08 => "aborted, since its queue was deleted",
-        0x09 | 0x0a => "aborted with the command that it belongs to",
-        0x0b => "no such namespace, or one of an invalid format",
-        0x0c => "the command comes out of order",
-        0x0d..=0x11 => "invalid list of memory",
+        0x07 => "aborted on request",
+        0x08 => "aborted due to deletion of its queue",
+        0x09 | 0x0a => "aborted due to a failed fused command",
+        0x0b => "invalid namespace or format",
+        0x0c => "command sequence error",
+        0x0d..=0x11 => "invalid SGL segment descriptor",
         0x12 => "invalid use of the controller's memory",
         0x13 => "invalid page of memory",
-        0x14 => "more is to be written at once than the drive writes atomically",
+        0x14 => "atomic write unit exceeded",
         0x15 => "denied",
-        0x1c => "a sanitizing of the drive has failed, and nothing else is allowed",
-        0x1d => "the drive is being sanitized",
-        0x20 => "the namespace is protected from writes",
-        0x21 => "interrupted; it may be tried again",
-        0x22 => "the way to the drive failed for a moment",
+        0x1c => "a sanitize operation failed; other commands are not allowed",
+        0x1d => "a sanitize operation is in progress",
+        0x20 => "the namespace is write-protected",
+        0x21 => "interrupted; retry the command",
+        0x22 => "transient transport error",
         0x80 => "LBA out of range",
-        0x81 => "the namespace has no room left behind it",
+        0x81 => "capacity exceeded",
         0x82 => "the namespace is not ready",
-        0x83 => "another host has reserved the namespace",
+        0x83 => "reservation conflict with another host",
         0x84 => "the namespace is being formatted",
         _ => return None,
     })
@@ -95,28 +95,28 @@ fn generic(code: i32) -> Option<&'static str> {
 
 fn specific(code: i32) -> Option<&'static str> {
     Some(match code {
-        0x80 => "attributes that exclude each other",
+        0x80 => "conflicting attributes",
         0x81 => "invalid protection information",
-        0x82 => "the range is for reading alone",
-        0x83 => "the command is larger than the drive takes",
+        0x82 => "the range is read-only",
+        0x83 => "the command exceeds the drive's size limit",
         0xb8 => "the range crosses the end of its zone",
         0xb9 => "the zone is full",
-        0xba => "the zone is for reading alone",
+        0xba => "the zone is read-only",
         0xbb => "the zone is offline",
         0xbc => "the write is not at the write pointer of its zone",
         0xbd => "too many zones are active",
         0xbe => "too many zones are open",
-        0xbf => "the zone cannot be put into that state",
+        0xbf => "invalid zone state transition",
         _ => return None,
     })
 }
 
 fn medium(code: i32) -> Option<&'static str> {
     Some(match code {
-        0x80 => "the medium could not be written",
-        0x81 => "the medium could not be read",
-        0x82..=0x84 | 0x88 => "the data are not what their protection information says",
-        0x85 => "the data differ from those they were compared with",
+        0x80 => "write fault of the medium",
+        0x81 => "unrecovered read error of the medium",
+        0x82..=0x84 | 0x88 => "the data do not match their protection information",
+        0x85 => "compare failure",
         0x86 => "access is denied",
         0x87 => "the block was deallocated, or never written",
         _ => return None,
@@ -125,9 +125,9 @@ fn medium(code: i32) -> Option<&'static str> {
 
 fn path(code: i32) -> Option<&'static str> {
     Some(match code {
-        0x00 => "the way to the namespace failed within the drive",
-        0x01..=0x03 => "the namespace cannot be reached by this way",
-        0x60 => "the controller cannot reach the namespace",
+        0x00 => "internal path error",
+        0x01..=0x03 => "the namespace is not accessible on this path",
+        0x60 => "the controller cannot access the namespace",
         0x70 => "the host cannot reach the controller",
         0x71 => "aborted by the host",
         _ => return None,
@@ -139,19 +139,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_says_is_a_length_an_error_of_its_own_or_a_status_in_words() {
+    fn kernel_results_decode_to_length_errno_or_nvme_status() {
         assert_eq!(result_of(0, 4096), 4096);
         assert_eq!(result_of(-libc::EINVAL, 4096), -libc::EINVAL);
         assert_eq!(status_of(libc::EINVAL), None);
         assert_eq!(status_of(4095), None);
         // With "do not retry", as drives report it.
         let out_of_range = result_of(0x4080, 4096);
-        let told = status_of(-out_of_range).unwrap();
-        assert_eq!(told, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));
+        let decoded = status_of(-out_of_range).unwrap();
+        assert_eq!(decoded, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));
         let unreadable = status_of(-result_of(0x281, 4096)).unwrap();
-        assert_eq!(unreadable, ("the medium could not be read (status 2/81h)".to_owned(), StatusScope::ThisCommand));
+        assert_eq!(
+            unreadable,
+            ("unrecovered read error of the medium (status 2/81h)".to_owned(), StatusScope::ThisCommand)
+        );
         let (unknown, _) = status_of(-result_of(0x7c0, 4096)).unwrap();
-        assert_eq!(unknown, "a status of its vendor's (status 7/c0h)");
+        assert_eq!(unknown, "vendor-specific status (status 7/c0h)");
         assert_eq!(status_of(4096 + 0x800), None);
     }
 }

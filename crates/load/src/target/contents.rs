@@ -75,8 +75,8 @@ impl Sample {
 
     /// Whether one of the confirmations, such as `data:12.5%`, states the share of blocks that are not empty.
     fn is_confirmed(&self, confirmations: &[String]) -> bool {
-        let named = |given: &String| {
-            let percent = given.trim().strip_prefix(CONFIRMED)?.strip_suffix('%')?;
+        let named = |confirmation: &String| {
+            let percent = confirmation.trim().strip_prefix(CONFIRMED)?.strip_suffix('%')?;
             percent.parse::<f64>().ok()
         };
         confirmations.iter().filter_map(named).any(|named| (named - self.filled_percent()).abs() <= TOLERANCE_PERCENT)
@@ -89,8 +89,8 @@ impl Sample {
         }
         let (Sample { blocks, structured, .. }, percent) = (*self, self.filled_percent());
         Some(format!(
-            "holds data of no known format: {structured} of {blocks} sampled blocks are structured, {percent:.2} % are not \
-             empty; allow them to be overwritten by --signature {CONFIRMED}{percent:.2}%"
+            "holds data of an unknown format: {structured} of {blocks} sampled blocks are structured, {percent:.2} % are not \
+             empty; to overwrite them, add --signature {CONFIRMED}{percent:.2}%"
         ))
     }
 
@@ -98,7 +98,7 @@ impl Sample {
     pub(super) fn note(&self) -> Option<String> {
         let Sample { blocks, random, .. } = *self;
         (random > 0).then(|| {
-            format!("{random} of {blocks} sampled blocks held random bytes, as earlier measurements and encrypted data leave them")
+            format!("{random} of {blocks} sampled blocks held random bytes, for example of earlier measurements or encrypted data")
         })
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn data_on_a_twentieth_of_a_device_are_found_wherever_they_are() {
+    fn data_on_5_percent_of_a_device_are_found_at_any_offset() {
         let length_bytes = 1 << 40;
         for from in (0..20).map(|share| length_bytes / 20 * share) {
             let until = from + length_bytes / 20;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_table_is_left_out_and_what_is_beside_it_is_not() {
+    fn a_partition_table_is_ignored_but_not_data_next_to_it() {
         let length_bytes = 4 * MIB;
         let file = image(length_bytes);
         file.write_all_at(b"EFI PART", 512).unwrap();

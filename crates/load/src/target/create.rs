@@ -25,14 +25,14 @@ const ALIGN_BYTES: usize = 4096;
 pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
     let failure = |error| open_failure(path, error, true);
     let place = Path::new(path);
-    let Some(name) = place.file_name() else { return Err(refused(path, "is not a name of a file to create")) };
+    let Some(name) = place.file_name() else { return Err(refused(path, "is not a file name")) };
     if bytes == 0 {
-        return Err(refused(path, "is to be created with 0 bytes: at least 1 is needed"));
+        return Err(refused(path, "cannot be created with 0 bytes; 1 or more is allowed"));
     }
     let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = fs::canonicalize(directory).map_err(failure)?;
     if is_among_devices(&directory) {
-        return Err(refused(path, "does not exist, and no file is created among the devices"));
+        return Err(refused(path, "does not exist; files in /dev are not created"));
     }
     check_space(path, &directory, bytes)?;
     let partial = directory.join(format!(".{}.partial", name.to_string_lossy()));
@@ -40,11 +40,11 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             let rest = partial.display();
-            refused(path, format!("is being created by another process, or one was killed: then remove {rest}"))
+            refused(path, format!("is being created by another process; if that process was killed, remove {rest}"))
         }
         _ => failure(error),
     })?;
-    let half_made = HalfMade(partial);
+    let half_made = UnfinishedFile(partial);
     fill(path, &file, &half_made.0, 0, bytes, progress)?;
     kernel::rename_new(&half_made.0, &directory.join(name)).map_err(failure)?;
     half_made.keep();
@@ -74,7 +74,7 @@ fn check_space(path: &str, place: &Path, bytes: u64) -> Result<(), LoadError> {
     let (_, free_bytes) = kernel::file_system(place).map_err(|error| open_failure(path, error, true))?;
     if bytes > free_bytes || i64::try_from(bytes).is_err() {
         let (wanted, free) = (format_bytes(bytes), format_bytes(free_bytes));
-        return Err(refused(path, format!("{wanted} are to be written where {free} are free")));
+        return Err(refused(path, format!("{wanted} to write, but only {free} are free")));
     }
     Ok(())
 }
@@ -133,15 +133,15 @@ fn seed_of(path: &str) -> u64 {
 }
 
 /// A file that is removed unless it is kept, complete, under another name.
-struct HalfMade(PathBuf);
+struct UnfinishedFile(PathBuf);
 
-impl HalfMade {
+impl UnfinishedFile {
     fn keep(mut self) {
         self.0.clear();
     }
 }
 
-impl Drop for HalfMade {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
             // Nothing can be done about it here, and the original failure is reported.

@@ -17,7 +17,7 @@ use crate::LoadError;
 
 /// Message for machines without libblkid.
 pub(super) const NO_SECOND_OPINION: &str =
-    "libblkid.so.1 is not on this machine: what the device carried was judged by headstack's own table alone";
+    "libblkid.so.1 not found: only headstack's own table checked the device for file systems";
 
 /// Opens the block device `number` under the path `path`.
 pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Permission) -> Result<Opened, LoadError> {
@@ -29,12 +29,11 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
         return finish(path, file, None, number, &machine);
     }
     let unknown =
-        |error| refused(path, format!("sysfs does not tell whether it is in use, so that it is not written: {error}"));
+        |error| refused(path, format!("not written, since sysfs does not show whether it is in use: {error}"));
     let block = machine.block(number).map_err(unknown)?;
     check_named(path, &block, &machine, &permission.destroy)?;
-    let uses = Uses::of(&machine).map_err(|error| {
-        refused(path, format!("what is mounted cannot be read ({error}), so that no device is written"))
-    })?;
+    let uses = Uses::of(&machine)
+        .map_err(|error| refused(path, format!("not written, since the mounts cannot be read: {error}")))?;
     let in_use = |used| refused(path, format!("is in use: {used}; it is not written"));
     if let Some(used) = used_by_others(&uses, &machine, &block) {
         return Err(in_use(used));
@@ -45,7 +44,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
         .raw_os_error()
     {
         Some(libc::EBUSY) => in_use(
-            "somebody holds it exclusively, such as a file system in another namespace, \
+            "another user holds it exclusively, such as a file system in another namespace, \
                                          ZFS, or another run"
                 .into(),
         ),
@@ -58,7 +57,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     let whole = (block.name.as_str(), (0, length_bytes));
     let notes = check_signatures(path, &claim, std::iter::once(whole).chain(inside), &permission.signatures)?;
     if kernel::is_read_only(&claim).map_err(failure)? {
-        return Err(refused(path, "is read-only, set so by blockdev --setro or by the drive's write protection"));
+        return Err(refused(path, "is read-only (by blockdev --setro or the drive's write protection)"));
     }
     let file = access.options(true).open(path).map_err(failure)?;
     check_same(path, &file, number)?;
@@ -107,21 +106,22 @@ fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> 
     if Object::of(&metadata) == Object::Device(number) {
         return Ok(());
     }
-    Err(refused(path, "became another device while it was opened"))
+    Err(refused(path, "was replaced by another device while it was opened"))
 }
 
 /// Fails unless the device is named as one to overwrite: by its kernel name, a path that leads to it, or its serial
 /// number.
 fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String]) -> Result<(), LoadError> {
     let serials = block.serials(machine);
-    let names = |given: &String| {
-        let given = given.trim();
+    let names = |device_name: &String| {
+        let device_name = device_name.trim();
         // A path counts by what it leads to; anything else is a name, even if a file of that name exists.
         let leads_here = || {
-            given.contains('/')
-                && fs::metadata(given).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
+            device_name.contains('/')
+                && fs::metadata(device_name).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
         };
-        !given.is_empty() && (given == block.name || serials.iter().any(|serial| serial == given) || leads_here())
+        !device_name.is_empty()
+            && (device_name == block.name || serials.iter().any(|serial| serial == device_name) || leads_here())
     };
     if destroy.iter().any(names) {
         return Ok(());
@@ -129,12 +129,12 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
     let serial = serials.first().map(|serial| format!(" or by its serial number, {serial}")).unwrap_or_default();
     let mistaken = match destroy {
         [] => String::new(),
-        given => format!("; --destroy {} names something else", given.join(" ")),
+        device_name => format!("; --destroy {} names another target", device_name.join(" ")),
     };
     let name = &block.name;
     Err(refused(
         path,
-        format!("writing destroys what is on this block device: allow it by --destroy {name}{serial}{mistaken}"),
+        format!("writing destroys the data on this block device; to allow it, add --destroy {name}{serial}{mistaken}"),
     ))
 }
 
@@ -149,7 +149,7 @@ pub(super) fn check_signatures<'n>(
     allowed: &[String],
 ) -> Result<Vec<String>, LoadError> {
     let unread = |name: &str, error: io::Error| {
-        refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
+        refused(path, format!("not written, since {name} cannot be searched for file systems: {error}"))
     };
     let parts = with_unread_partitions(device, parts).map_err(|error| unread("its partition table", error))?;
     // Name, offset and part of each signature.
@@ -189,7 +189,7 @@ pub(super) fn check_signatures<'n>(
             names.push(option);
         }
     }
-    Err(refused(path, format!("carries {}: allow that to be overwritten by {}", listed.join(", "), names.join(" "))))
+    Err(refused(path, format!("carries {}; to overwrite it, add {}", listed.join(", "), names.join(" "))))
 }
 
 /// Returns the parts, and the partitions within them that are not listed.

@@ -36,7 +36,7 @@ pub(super) fn open(
     connections: u32,
 ) -> Result<(Export, Vec<String>), LoadError> {
     if permission.create_bytes.is_some() {
-        return Err(refused(name, "is an export of an NBD server, which has the size that it has: leave --create out"));
+        return Err(refused(name, "is an NBD export of fixed size; omit --create"));
     }
     let export = Export::open(name, permission.write, is_durable, connections)?;
     if export.terms().capacity_bytes == 0 {
@@ -47,12 +47,14 @@ pub(super) fn open(
         if !permission.destroy.iter().any(|given| export.is_named(given)) {
             let mistaken = match &permission.destroy[..] {
                 [] => String::new(),
-                given => format!("; --destroy {} names something else", given.join(" ")),
+                given => format!("; --destroy {} names another target", given.join(" ")),
             };
-            let message = format!("writing destroys what is in this export: allow it by --destroy '{name}'{mistaken}");
+            let message =
+                format!("writing destroys the data in this export; to allow it, add --destroy '{name}'{mistaken}");
             return Err(refused(name, message));
         }
-        let unread = |error| refused(name, format!("cannot be searched for file systems ({error}): it is not written"));
+        let unread =
+            |error| refused(name, format!("not written, since it cannot be searched for file systems: {error}"));
         let image = image(&export).map_err(unread)?;
         let whole = ("the export", (0, export.terms().capacity_bytes));
         notes.extend(device::check_signatures(name, &image, std::iter::once(whole), &permission.signatures)?);

@@ -51,26 +51,26 @@ impl Target {
         let error = io::Error::from_raw_os_error(errno);
         let meaning = match errno {
             libc::ENOSPC => self.full(),
-            libc::EDQUOT => "this user's quota is used up".to_owned(),
+            libc::EDQUOT => "this user's quota is exceeded".to_owned(),
             libc::EROFS => "it has become read-only, as file systems do after an error".to_owned(),
             libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM => "the device has vanished".to_owned(),
             libc::ENOTCONN | libc::ECONNABORTED | libc::ECONNRESET | libc::ESHUTDOWN | libc::EPIPE | libc::ESTALE => {
-                "whoever serves it has ended, or was cut off".to_owned()
+                "its server has ended or is disconnected".to_owned()
             }
             libc::EACCES | libc::EPERM | libc::EBADF => "such requests are not allowed".to_owned(),
-            libc::EFBIG => "it lies beyond the largest size that is allowed".to_owned(),
-            libc::EOPNOTSUPP if request.kind == Kind::Write => "the target has no writes with FUA".to_owned(),
-            libc::EOPNOTSUPP => format!("the target has no {}", request.kind.name()),
+            libc::EFBIG => "it is above the largest size allowed".to_owned(),
+            libc::EOPNOTSUPP if request.kind == Kind::Write => "the target does not support writes with FUA".to_owned(),
+            libc::EOPNOTSUPP => format!("the target does not support {}", request.kind.name()),
             libc::EMSGSIZE | libc::EINVAL if self.longest_bytes().is_some_and(|most| request.length_bytes > most) => {
                 let most = self.longest_bytes().unwrap_or_default();
-                format!("it takes requests of up to {}", format_bytes(most.into()))
+                format!("it accepts requests of up to {}", format_bytes(most.into()))
             }
             libc::EINVAL => self.invalid(request),
-            libc::EPROTO if self.export().is_some() => "what its server sends is no reply of NBD".to_owned(),
+            libc::EPROTO if self.export().is_some() => "its server sent an invalid NBD reply".to_owned(),
             // The block layer reports most errors of a drive so, and also a vanished drive.
             _ if self.has_vanished() => "the device has vanished".to_owned(),
             libc::ENODATA | libc::EILSEQ => {
-                return FailureScope::CountOn(format!("{what}: the medium is bad there ({error})"));
+                return FailureScope::CountOn(format!("{what}: medium error ({error})"));
             }
             _ => return FailureScope::CountOn(format!("{what}: {error}")),
         };
@@ -79,10 +79,10 @@ impl Target {
 
     fn full(&self) -> String {
         match self.kind {
-            TargetKind::File => "the file system is full: the file has places that were never written".to_owned(),
+            TargetKind::File => "the file system is full, and the file has unallocated blocks".to_owned(),
             // Thin volumes, and drives with less than their stated capacity.
             TargetKind::BlockDevice | TargetKind::Namespace | TargetKind::Export | TargetKind::Null => {
-                "the device has no room left behind it".to_owned()
+                "the device has run out of backing space".to_owned()
             }
         }
     }
@@ -98,7 +98,7 @@ impl Target {
         }
         if self.memory_align_bytes() as usize > ALIGN_BYTES {
             return format!(
-                "its memory must be of {} bytes, and that of requests is of {ALIGN_BYTES}",
+                "it requires buffers aligned to {} bytes; up to {ALIGN_BYTES} is supported",
                 self.memory_align_bytes()
             );
         }
@@ -108,11 +108,11 @@ impl Target {
         let device = self.opened().and_then(|opened| opened.block.as_ref());
         match device.and_then(|block| block.disk().attribute_u64("queue/logical_block_size")) {
             Some(now_bytes) if self.kind == TargetKind::BlockDevice && now_bytes > block_bytes => {
-                format!("its blocks are of {now_bytes} bytes by now, and were of {block_bytes}")
+                format!("its block size changed from {block_bytes} to {now_bytes} bytes")
             }
             _ => format!(
-                "its driver, or who serves it, calls the request invalid, though offset and length are multiples of \
-                 {block_bytes} bytes: it may be about to end, or to be changed"
+                "its driver or server rejects the request, although offset and length are multiples of \
+                 {block_bytes} bytes; it may be shutting down or changing"
             ),
         }
     }

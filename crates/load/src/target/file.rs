@@ -10,7 +10,7 @@ use super::in_use::Uses;
 use super::machine::{Block, Machine};
 use super::object::{Number, Object};
 use super::refusals::{check_same, open_failure, refused};
-use super::stacked::{self, Behind};
+use super::stacked::{self, FileBacking};
 use super::{Access, Opened, Permission, create, kernel, openers};
 use crate::LoadError;
 
@@ -38,7 +38,7 @@ pub(super) fn open(
         length_bytes = bytes;
     }
     if length_bytes == 0 {
-        return Err(refused(path, "is empty: there is nothing to measure; give it a size to be created with"));
+        return Err(refused(path, "is empty; to fill it, add --create SIZE"));
     }
     let file = access.options(permission.write).open(path).map_err(failure)?;
     check_same(path, &file, &metadata)?;
@@ -66,7 +66,7 @@ fn check_direct(path: &str, place: &Path, access: &Access) -> Result<(), LoadErr
     if access.direct && MEMORY_FILE_SYSTEMS.contains(&kind) {
         return Err(refused(
             path,
-            "lies in memory (tmpfs), which has no direct I/O: measure it buffered, or a file on a disk",
+            "is in memory (tmpfs), which has no direct I/O; use buffered I/O, or a file on a disk",
         ));
     }
     Ok(())
@@ -76,10 +76,10 @@ fn check_overwrite(path: &str, permission: &Permission, length_bytes: u64) -> Re
     if !permission.overwrite {
         let grown = permission.create_bytes.filter(|&bytes| bytes > length_bytes);
         let what = match grown {
-            Some(bytes) => format!("has {} and {} are asked for", format_bytes(length_bytes), format_bytes(bytes)),
+            Some(bytes) => format!("has {}, and {} are requested", format_bytes(length_bytes), format_bytes(bytes)),
             None => format!("has {} that would be overwritten", format_bytes(length_bytes)),
         };
-        return Err(refused(path, format!("exists, and {what}: allow it by --overwrite")));
+        return Err(refused(path, format!("exists and {what}; to allow it, add --overwrite")));
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ fn check_overwrite(path: &str, permission: &Permission, length_bytes: u64) -> Re
 /// must name the kind of file system.
 fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Result<(), LoadError> {
     let machine = Machine::this();
-    let unknown = |error| refused(path, format!("what is in use cannot be read ({error}), so that it is not written"));
+    let unknown = |error| refused(path, format!("not written, since its users cannot be determined: {error}"));
     let uses = Uses::of(&machine).map_err(unknown)?;
     let what = Object::of(metadata);
     let file = File::open(path).map_err(|error| open_failure(path, error, true))?;
@@ -100,8 +100,8 @@ fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Resu
     }
     let canonical = fs::canonicalize(path).map_err(|error| open_failure(path, error, true))?;
     match stacked::behind(&machine, &canonical) {
-        Behind::Itself => Ok(()),
-        Behind::Files(files) => {
+        FileBacking::Itself => Ok(()),
+        FileBacking::Files(files) => {
             for behind in files {
                 let file = File::open(&behind).map_err(unknown)?;
                 let real = Object::of(&file.metadata().map_err(unknown)?);
@@ -112,9 +112,9 @@ fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Resu
             }
             Ok(())
         }
-        Behind::Unknown(kind, _) if allowed.contains(&kind) => Ok(()),
-        Behind::Unknown(kind, why) => {
-            Err(refused(path, format!("may be in use: {why}; it is not written unless --signature {kind} allows it")))
+        FileBacking::Unknown(kind, _) if allowed.contains(&kind) => Ok(()),
+        FileBacking::Unknown(kind, why) => {
+            Err(refused(path, format!("may be in use: {why}; to write it anyway, add --signature {kind}")))
         }
     }
 }
@@ -130,7 +130,7 @@ fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> 
     let failure = |error| open_failure(path, error, false);
     let metadata = file.metadata().map_err(failure)?;
     if !metadata.is_file() {
-        return Err(refused(path, "became something else while it was opened"));
+        return Err(refused(path, "was replaced while it was opened"));
     }
     let machine = Machine::this();
     let block = device_below(&machine, path, metadata.dev());
@@ -141,8 +141,8 @@ fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> 
     if access.direct && alignment.is_some_and(|alignment| alignment.offset_bytes == 0) {
         return Err(refused(
             path,
-            "has no direct I/O on its file system, which would copy through the page cache (journalled or encrypted \
-             data): measure it buffered",
+            "does not support direct I/O on its file system, which would copy through the page cache (journalled or encrypted \
+             data); use buffered I/O",
         ));
     }
     let alignment = alignment.filter(|alignment| alignment.offset_bytes > 0);
@@ -156,7 +156,7 @@ fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> 
     let mut notes = Vec::new();
     if stored_bytes < capacity_bytes {
         let percent = (capacity_bytes - stored_bytes) as f64 / capacity_bytes as f64 * 100.0;
-        notes.push(format!("{percent:.3} % of the file is not allocated: those reads never reach the device"));
+        notes.push(format!("{percent:.3} % of the file is unallocated; reads there never reach the device"));
     }
     Ok(Opened {
         file,

@@ -61,29 +61,29 @@ impl Uses<'_> {
 
     /// Returns a device and everything on it or behind it: writing any of these changes the data of the device.
     pub(super) fn objects_of(&self, block: &Block) -> Vec<Object> {
-        let mut found = Vec::new();
-        self.collect(block, &mut found);
+        let mut backing_objects = Vec::new();
+        self.collect(block, &mut backing_objects);
         for part in block.partitions() {
-            found.push(Object::Device(part.number));
+            backing_objects.push(Object::Device(part.number));
         }
-        found
+        backing_objects
     }
 
-    fn collect(&self, block: &Block, found: &mut Vec<Object>) {
-        if found.contains(&Object::Device(block.number)) {
+    fn collect(&self, block: &Block, backing_objects: &mut Vec<Object>) {
+        if backing_objects.contains(&Object::Device(block.number)) {
             return;
         }
-        found.push(Object::Device(block.number));
-        found.extend(block.generic().map(Object::CharacterDevice));
-        block.slaves().iter().chain(&block.parent()).for_each(|below| self.collect(below, found));
+        backing_objects.push(Object::Device(block.number));
+        backing_objects.extend(block.generic().map(Object::CharacterDevice));
+        block.slaves().iter().chain(&block.parent()).for_each(|below| self.collect(below, backing_objects));
         for backing in self.loops.iter().filter(|one| one.block.number == block.number).map(|one| one.backing) {
             match backing {
                 Object::Device(number) => {
                     if let Ok(below) = self.machine.block(number) {
-                        self.collect(&below, found);
+                        self.collect(&below, backing_objects);
                     }
                 }
-                Object::CharacterDevice(_) | Object::File { .. } => found.push(backing),
+                Object::CharacterDevice(_) | Object::File { .. } => backing_objects.push(backing),
             }
         }
     }
@@ -91,28 +91,30 @@ impl Uses<'_> {
     /// Returns how a file is in use, if it is: as swap, exported, or behind a loop device.
     pub(super) fn of_file(&self, file: Object) -> Option<String> {
         if self.swaps.contains(&file) {
-            return Some("is swapped on".into());
+            return Some("is used as swap".into());
         }
         if self.exported.contains(&file) {
             return Some("is exported over NVMe".into());
         }
-        let found = self.loops.iter().find(|one| one.backing == file)?;
-        let further = self.above(&found.block, &mut BTreeSet::new());
-        Some(format!("is behind {}{}", found.block.name, and(further)))
+        let backing_objects = self.loops.iter().find(|one| one.backing == file)?;
+        let further = self.above(&backing_objects.block, &mut BTreeSet::new());
+        Some(format!("is behind {}{}", backing_objects.block.name, and(further)))
     }
 
     fn around(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
-        let whole = || block.parent().and_then(|disk| self.one(&disk, &mut BTreeSet::from([block.number])));
+        let whole =
+            || block.parent().and_then(|disk| self.uses_without_partitions(&disk, &mut BTreeSet::from([block.number])));
         self.above(block, seen).or_else(whole).or_else(|| self.below(block, seen))
     }
 
     /// Uses of a device, its partitions and everything built on them.
     fn above(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
-        self.one(block, seen).or_else(|| block.partitions().iter().find_map(|partition| self.one(partition, seen)))
+        self.uses_without_partitions(block, seen)
+            .or_else(|| block.partitions().iter().find_map(|partition| self.uses_without_partitions(partition, seen)))
     }
 
     /// Uses of a device without its partitions.
-    fn one(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
+    fn uses_without_partitions(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
         if !seen.insert(block.number) {
             return None;
         }
@@ -144,9 +146,9 @@ impl Uses<'_> {
             Object::Device(number) => self.around(&self.machine.block(number).ok()?, seen),
             file => {
                 let other = self.loops.iter().find(|one| one.backing == file && one.block.number != block.number);
-                let swapped = self.swaps.contains(&file).then(|| "which is swapped on".to_owned());
-                let used = swapped.or_else(|| Some(format!("as is {}", other?.block.name)))?;
-                Some(format!("{} is on a file, {used}", block.name))
+                let swapped = self.swaps.contains(&file).then(|| "that is used as swap".to_owned());
+                let used = swapped.or_else(|| Some(format!("that also backs {}", other?.block.name)))?;
+                Some(format!("{} is on a file {used}", block.name))
             }
         }
     }
@@ -160,7 +162,7 @@ impl Uses<'_> {
             return Some(format!("is mounted at {}", mount.at));
         }
         if self.swaps.contains(&Object::Device(number)) {
-            return Some("is swapped on".into());
+            return Some("is used as swap".into());
         }
         if self.exported.contains(&Object::Device(number)) {
             return Some("is exported over NVMe".into());

@@ -33,7 +33,7 @@ pub(super) struct Libblkid {
 
 /// A signature, by libblkid's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LibblkidSignature {
     pub name: String,
     /// Offset from the start of the searched range.
     pub at_bytes: u64,
@@ -83,7 +83,12 @@ impl Libblkid {
     ///
     /// # Errors
     /// When the device cannot be read.
-    pub(super) fn probe(&self, device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<Found>> {
+    pub(super) fn probe(
+        &self,
+        device: &File,
+        from_bytes: u64,
+        length_bytes: u64,
+    ) -> io::Result<Vec<LibblkidSignature>> {
         let failed = || io::Error::other("libblkid cannot read it");
         let (Ok(from), Ok(length)) = (i64::try_from(from_bytes), i64::try_from(length_bytes)) else {
             return Err(failed());
@@ -102,7 +107,7 @@ impl Libblkid {
         if !is_ready {
             return Err(failed());
         }
-        let mut found = Vec::new();
+        let mut signatures = Vec::new();
         for _ in 0..MOST {
             // SAFETY: a live probe with a device.
             match unsafe { (self.do_probe)(probe.probe) } {
@@ -113,11 +118,11 @@ impl Libblkid {
             for (name, place) in [(c"TYPE", c"SBMAGIC_OFFSET"), (c"PTTYPE", c"PTMAGIC_OFFSET")] {
                 if let Some(name) = probe.value(name) {
                     let at_bytes = probe.value(place).and_then(|text| text.parse().ok()).unwrap_or(0);
-                    found.push(Found { name, at_bytes });
+                    signatures.push(LibblkidSignature { name, at_bytes });
                 }
             }
         }
-        Ok(found)
+        Ok(signatures)
     }
 }
 
@@ -188,7 +193,7 @@ mod tests {
             let file = signatures::image(length_bytes);
             file.write_all_at(magic, at_bytes).unwrap();
             let theirs = library.probe(&file, 0, length_bytes).unwrap();
-            assert_eq!(theirs, [Found { name: name.into(), at_bytes }]);
+            assert_eq!(theirs, [LibblkidSignature { name: name.into(), at_bytes }]);
             let ours = signatures::probe(&file, 0, length_bytes).unwrap();
             assert_eq!(ours.iter().map(|one| (one.name, one.at_bytes)).collect::<Vec<_>>(), [(name, at_bytes)]);
             // Only within the searched range.

@@ -76,8 +76,8 @@ impl Machine {
     /// The backing of a loop device: by the kernel's numbers if this user may query them, else by the path in sysfs.
     pub(super) fn backing(&self, block: &Block) -> Option<Object> {
         let path = block.attribute("loop/backing_file")?;
-        let asked = File::open(self.dev.join(&block.name)).and_then(|device| kernel::loop_backing(&device));
-        match asked {
+        let backing = File::open(self.dev.join(&block.name)).and_then(|device| kernel::loop_backing(&device));
+        match backing {
             Ok((_, _, raw)) if raw != 0 => Some(Object::Device(Number::from_raw(raw))),
             Ok((device, inode, _)) => Some(Object::File { device, inode }),
             Err(_) => fs::metadata(path).ok().map(|metadata| Object::of(&metadata)),
@@ -196,10 +196,11 @@ impl Block {
         let page = page.map(|page| String::from_utf8_lossy(page.get(4..).unwrap_or_default()).trim().to_owned());
         let attributes = ["serial", "device/serial", "wwid", "device/wwid", "device/cid", "dm/name", "dm/uuid"];
         let properties = ["ID_SERIAL_SHORT", "ID_SERIAL", "ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SCSI_SERIAL"];
-        let mut found: Vec<String> = attributes.iter().filter_map(|name| self.attribute(name)).chain(page).collect();
-        found.extend(properties.iter().filter_map(|key| machine.udev_property(self.number, key)));
+        let mut candidates: Vec<String> =
+            attributes.iter().filter_map(|name| self.attribute(name)).chain(page).collect();
+        candidates.extend(properties.iter().filter_map(|key| machine.udev_property(self.number, key)));
         let mut serials: Vec<String> = Vec::new();
-        for serial in found.into_iter().filter(|serial| !serial.is_empty()) {
+        for serial in candidates.into_iter().filter(|serial| !serial.is_empty()) {
             if !serials.contains(&serial) {
                 serials.push(serial);
             }

@@ -47,7 +47,7 @@ use crate::clock::Time;
 use crate::engine::trim;
 use crate::nbd::Export;
 use crate::nvme::words_of;
-use crate::target_map::At;
+use crate::target_map::TargetHandle;
 use crate::zones::{DeviceLimits, Zones};
 use in_use::Uses;
 use machine::{Block, Machine};
@@ -60,7 +60,7 @@ pub use failure_scope::FailureScope;
 const BLOCK_BYTES: u32 = 512;
 
 /// Start of the message on why a target is not written any more.
-pub const WRITING_STOPPED: &str = "is in use by now, and is not written any further";
+pub const WRITING_STOPPED: &str = "is now in use; writing stops";
 
 /// Time between two checks whether others have begun to use a written target.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -151,7 +151,7 @@ struct Opened {
 }
 
 /// Backing of a target.
-enum Behind {
+enum Backing {
     /// A file or device of this machine.
     Kernel(Opened),
     /// An export, and notes that qualify its figures.
@@ -167,7 +167,7 @@ pub struct Target {
     name: String,
     kind: TargetKind,
     time: Time,
-    behind: Behind,
+    behind: Backing,
     capacity_bytes: u64,
     is_writable: bool,
     writes_are_durable: bool,
@@ -216,7 +216,7 @@ impl Target {
             Err(error) => return Err(open_failure(path, error, permission.write)),
         };
         if opened.capacity_bytes == 0 {
-            return Err(refused(path, "has a size of 0: no medium is in it, or nothing is attached to it"));
+            return Err(refused(path, "has a size of 0: no medium, or nothing attached"));
         }
         let is_file = opened.file.metadata().map_err(|error| open_failure(path, error, false))?.is_file();
         let kind = match &opened.namespace {
@@ -230,7 +230,7 @@ impl Target {
             name: path.to_owned(),
             kind,
             time: Time::Wall,
-            behind: Behind::Kernel(opened),
+            behind: Backing::Kernel(opened),
             capacity_bytes,
             is_writable: permission.write,
             writes_are_durable: sync != Sync::No,
@@ -257,7 +257,7 @@ impl Target {
             is_writable: permission.write,
             writes_are_durable: sync != Sync::No,
             description: export::describe(name, &export, sync, permission.write, &notes),
-            behind: Behind::Server(Arc::new(export), notes),
+            behind: Backing::Server(Arc::new(export), notes),
             zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
             created: None,
@@ -276,7 +276,7 @@ impl Target {
             name: "null".to_owned(),
             kind: TargetKind::Null,
             time: Time::Wall,
-            behind: Behind::Nothing,
+            behind: Backing::Nothing,
             capacity_bytes,
             is_writable: true,
             writes_are_durable: false,
@@ -319,37 +319,41 @@ impl Target {
     }
 
     /// Destination of requests to it.
-    pub(crate) fn at(&self) -> At {
+    pub(crate) fn at(&self) -> TargetHandle {
         match &self.behind {
-            Behind::Kernel(Opened { namespace: Some(open), .. }) => At::Namespace(Arc::clone(&open.namespace)),
-            Behind::Kernel(opened) if self.kind == TargetKind::BlockDevice => At::Device(opened.file.as_raw_fd()),
-            Behind::Kernel(opened) => At::File(opened.file.as_raw_fd()),
-            Behind::Server(export, _) => At::Export(Arc::clone(export)),
-            Behind::Nothing => At::Nowhere,
+            Backing::Kernel(Opened { namespace: Some(open), .. }) => {
+                TargetHandle::Namespace(Arc::clone(&open.namespace))
+            }
+            Backing::Kernel(opened) if self.kind == TargetKind::BlockDevice => {
+                TargetHandle::Device(opened.file.as_raw_fd())
+            }
+            Backing::Kernel(opened) => TargetHandle::File(opened.file.as_raw_fd()),
+            Backing::Server(export, _) => TargetHandle::Export(Arc::clone(export)),
+            Backing::Nothing => TargetHandle::Nowhere,
         }
     }
 
     fn opened(&self) -> Option<&Opened> {
         match &self.behind {
-            Behind::Kernel(opened) => Some(opened),
-            Behind::Server(..) | Behind::Nothing => None,
+            Backing::Kernel(opened) => Some(opened),
+            Backing::Server(..) | Backing::Nothing => None,
         }
     }
 
     /// The export, if it is one.
     pub(crate) fn export(&self) -> Option<&Arc<Export>> {
         match &self.behind {
-            Behind::Server(export, _) => Some(export),
-            Behind::Kernel(_) | Behind::Nothing => None,
+            Backing::Server(export, _) => Some(export),
+            Backing::Kernel(_) | Backing::Nothing => None,
         }
     }
 
     /// Longest request that it accepts, if known.
     pub(crate) fn longest_bytes(&self) -> Option<u32> {
         match &self.behind {
-            Behind::Kernel(opened) => Some(opened.namespace.as_ref()?.namespace.geometry().longest_bytes),
-            Behind::Server(export, _) => Some(export.terms().maximum_bytes),
-            Behind::Nothing => None,
+            Backing::Kernel(opened) => Some(opened.namespace.as_ref()?.namespace.geometry().longest_bytes),
+            Backing::Server(export, _) => Some(export.terms().maximum_bytes),
+            Backing::Nothing => None,
         }
     }
 
@@ -398,7 +402,7 @@ impl Target {
         match targets.find(|target| target.time != time) {
             Some(other) => Err(LoadError::Target {
                 target: other.name.clone(),
-                message: "keeps another time than the targets before it: all by the wall, or all in one virtual time, is allowed".into(),
+                message: "uses another clock than the earlier targets; all in real time, or all in one virtual time, is allowed".into(),
             }),
             None => Ok(time),
         }
@@ -409,35 +413,33 @@ impl Target {
     /// # Errors
     /// When zones do not fit the request, or another job's division; for a zoned device that is written through the
     /// page cache; for an export.
-    pub(crate) fn zones(&self, asked: &Zoning) -> Result<Arc<Zones>, LoadError> {
+    pub(crate) fn zones(&self, zoning: &Zoning) -> Result<Arc<Zones>, LoadError> {
         let refuse = |message| refused(&self.name, message);
-        let mut known = self.zones.lock().expect("nobody panics with it");
+        let mut known = self.zones.lock().expect("the lock is not poisoned");
         if let Some(zones) = &*known {
-            zones.check(asked).map_err(refuse)?;
-            zones.open_max(asked).map_err(refuse)?;
+            zones.check(zoning).map_err(refuse)?;
+            zones.open_max(zoning).map_err(refuse)?;
             return Ok(Arc::clone(zones));
         }
         let zones = match (self.opened(), self.zoned_model()) {
             (Some(opened), Some(_)) => {
                 if self.is_writable && self.description["direct"] == false {
-                    return Err(refuse(
-                        "is a zoned device: it is written past the page cache (direct) alone".to_owned(),
-                    ));
+                    return Err(refuse("is a zoned device; it can be written only with direct I/O".to_owned()));
                 }
                 let disk = opened.block.as_ref().map(Block::disk);
                 let limit = |name| disk.as_ref().and_then(|disk| disk.attribute_u64(name)).unwrap_or(0);
                 let limits =
                     DeviceLimits { open: limit("queue/max_open_zones"), active: limit("queue/max_active_zones") };
                 let device = opened.file.try_clone().map_err(|error| open_failure(&self.name, error, false))?;
-                Zones::of_device(device, &limits, asked)
+                Zones::of_device(device, &limits, zoning)
             }
             (Some(_), None) | (None, _) if self.export().is_none() => {
-                Zones::divided(self.capacity_bytes, u64::from(self.block_bytes().max(BLOCK_BYTES)), asked)
+                Zones::divided(self.capacity_bytes, u64::from(self.block_bytes().max(BLOCK_BYTES)), zoning)
             }
-            _ => Err("is an export of an NBD server, whose zones are not known".to_owned()),
+            _ => Err("is an NBD export, whose zones are unknown".to_owned()),
         };
         let zones = Arc::new(zones.map_err(refuse)?);
-        zones.open_max(asked).map_err(refuse)?;
+        zones.open_max(zoning).map_err(refuse)?;
         *known = Some(Arc::clone(&zones));
         Ok(zones)
     }
@@ -450,7 +452,7 @@ impl Target {
         match self.zoned_model().as_deref() {
             Some("host-managed") => Err(refused(
                 &self.name,
-                "is a zoned device, whose zones are written at their write pointers alone: --zoned tends them, or \
+                "is a zoned device, to be written only at write pointers; use --zoned, or \
                  zonemode=zbd in a job file",
             )),
             // A host-aware device accepts writes anywhere.
@@ -478,18 +480,18 @@ impl Target {
     /// Logical block size: alignment of the offsets and lengths of direct requests.
     pub fn block_bytes(&self) -> u32 {
         match &self.behind {
-            Behind::Kernel(opened) => opened.block_bytes,
-            Behind::Server(export, _) => export.terms().minimum_bytes,
-            Behind::Nothing => 1,
+            Backing::Kernel(opened) => opened.block_bytes,
+            Backing::Server(export, _) => export.terms().minimum_bytes,
+            Backing::Nothing => 1,
         }
     }
 
     /// Physical block size: smaller writes make the device read first.
     pub fn physical_block_bytes(&self) -> u32 {
         match &self.behind {
-            Behind::Kernel(opened) => opened.physical_block_bytes,
-            Behind::Server(export, _) => export.terms().preferred_bytes,
-            Behind::Nothing => 1,
+            Backing::Kernel(opened) => opened.physical_block_bytes,
+            Backing::Server(export, _) => export.terms().preferred_bytes,
+            Backing::Nothing => 1,
         }
     }
 
@@ -511,9 +513,9 @@ impl Target {
     /// Notes that qualify its figures, one line each.
     pub fn notes(&self) -> &[String] {
         match &self.behind {
-            Behind::Kernel(opened) => &opened.notes,
-            Behind::Server(_, notes) => notes,
-            Behind::Nothing => &[],
+            Backing::Kernel(opened) => &opened.notes,
+            Backing::Server(_, notes) => notes,
+            Backing::Nothing => &[],
         }
     }
 
@@ -533,7 +535,7 @@ impl Target {
         let mut written = targets.iter().filter_map(|target| Some((target, target.written()?))).peekable();
         let Some((first, _)) = written.peek() else { return Ok(()) };
         let unknown =
-            |error| refused(&first.name, format!("{WRITING_STOPPED}: what is in use cannot be read ({error})"));
+            |error| refused(&first.name, format!("{WRITING_STOPPED}: its users cannot be determined ({error})"));
         let uses = Uses::of(&machine).map_err(unknown)?;
         for (target, opened) in written {
             let used = match (target.kind, &opened.block) {
@@ -574,13 +576,13 @@ impl Target {
     pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
         let at = self.at();
         match &at {
-            At::File(_) | At::Nowhere => {
-                return Err(refused(&self.name, "is not a block device: it has nothing to discard"));
+            TargetHandle::File(_) | TargetHandle::Nowhere => {
+                return Err(refused(&self.name, "is not a block device; only block devices can discard"));
             }
-            At::Device(_) | At::Namespace(_) | At::Export(_) if !self.is_writable => {
-                return Err(refused(&self.name, "is open for reading"));
+            TargetHandle::Device(_) | TargetHandle::Namespace(_) | TargetHandle::Export(_) if !self.is_writable => {
+                return Err(refused(&self.name, "is opened read-only"));
             }
-            At::Device(_) | At::Namespace(_) | At::Export(_) => {}
+            TargetHandle::Device(_) | TargetHandle::Namespace(_) | TargetHandle::Export(_) => {}
         }
         let (mut at_bytes, mut looked) = (0, Instant::now());
         while at_bytes < self.capacity_bytes {
@@ -593,14 +595,14 @@ impl Target {
             }
             let length_bytes = DISCARD_BYTES.min(self.capacity_bytes - at_bytes);
             let result = match &at {
-                At::Export(export) => export.trim(at_bytes, length_bytes as u32),
-                At::Namespace(namespace) => namespace.trim(at_bytes, length_bytes),
-                At::Device(fd) | At::File(fd) => trim(*fd, true, at_bytes, length_bytes as u32),
-                At::Nowhere => 0,
+                TargetHandle::Export(export) => export.trim(at_bytes, length_bytes as u32),
+                TargetHandle::Namespace(namespace) => namespace.trim(at_bytes, length_bytes),
+                TargetHandle::Device(fd) | TargetHandle::File(fd) => trim(*fd, true, at_bytes, length_bytes as u32),
+                TargetHandle::Nowhere => 0,
             };
             match -result {
                 0 => at_bytes += length_bytes,
-                libc::EOPNOTSUPP => return Err(refused(&self.name, "knows no discard")),
+                libc::EOPNOTSUPP => return Err(refused(&self.name, "does not support discard")),
                 errno => return Err(refused(&self.name, format!("discard: {}", words_of(errno)))),
             }
         }
@@ -616,8 +618,7 @@ impl Target {
             Some(end) if end <= self.capacity_bytes => Ok(()),
             _ => {
                 let (length, offset) = (format_bytes(length_bytes), format_bytes(offset_bytes));
-                let message =
-                    format!("has {}, and {length} from {offset} on are asked for", format_bytes(self.capacity_bytes));
+                let message = format!("has {}; {length} from {offset} do not fit", format_bytes(self.capacity_bytes));
                 Err(refused(&self.name, message))
             }
         }
@@ -672,5 +673,5 @@ fn open_existing(
     } else {
         "is a socket"
     };
-    Err(refused(path, format!("{what}: files and block devices are measured")))
+    Err(refused(path, format!("{what}; a file or block device is required")))
 }

@@ -19,13 +19,13 @@ const MEMORY_ALIGN_BYTES: u32 = 4;
 /// An open namespace, and the cleanup when it is closed.
 pub(super) struct OpenNamespace {
     pub namespace: Arc<Namespace>,
-    _past: Option<PastTheCache>,
+    _past: Option<UncachedBlockDevice>,
 }
 
 /// The block device of a namespace that is written past its page cache, which is emptied at the end.
-struct PastTheCache(File);
+struct UncachedBlockDevice(File);
 
-impl Drop for PastTheCache {
+impl Drop for UncachedBlockDevice {
     fn drop(&mut self) {
         // Later reads of the block device then see the new contents; a vanished device has no cache.
         let _ = kernel::forget_device(&self.0);
@@ -37,14 +37,13 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     let machine = Machine::this();
     let failure = |error| open_failure(path, error, permission.write);
     let Some((name, block)) = machine.namespace(number) else {
-        let message = "is a character device: files, block devices and NVMe namespaces (/dev/ng0n1) are measured";
+        let message = "is a character device; a file, block device or NVMe namespace (/dev/ng0n1) is required";
         return Err(refused(path, message));
     };
     let mut opened = match &block {
         Some(block) => Some(beside(path, &name, block, &machine, access, permission)?),
         None if permission.write => {
-            let message =
-                format!("has no block device nvme{}, which would tell who uses it: it is read alone", &name[2..]);
+            let message = format!("has no block device nvme{} to check for users; it can only be read", &name[2..]);
             return Err(refused(path, message));
         }
         None => None,
@@ -60,7 +59,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
         Some(opened) if permission.write => {
             // Dirty cached pages would overwrite the measured data sooner or later.
             kernel::forget_device(&opened.file).map_err(failure)?;
-            Some(PastTheCache(opened.file.try_clone().map_err(failure)?))
+            Some(UncachedBlockDevice(opened.file.try_clone().map_err(failure)?))
         }
         _ => None,
     };
@@ -91,7 +90,7 @@ fn beside(
     permission: &Permission,
 ) -> Result<Opened, LoadError> {
     let mut permission = permission.clone();
-    let named = |given: &String| given.trim() == name || given.trim() == path;
+    let named = |signature_name: &String| signature_name.trim() == name || signature_name.trim() == path;
     if permission.destroy.iter().any(named) {
         permission.destroy.push(block.name.clone());
     }
@@ -108,13 +107,13 @@ fn check_same(path: &str, block: &Block, namespace: &Namespace, block_capacity_b
     let geometry = namespace.geometry();
     let number = block.attribute_u64("nsid");
     if number.is_some_and(|number| number != u64::from(geometry.namespace)) {
-        let message = format!("is namespace {}, and its block device {} another", geometry.namespace, block.name);
+        let message = format!("is namespace {}, but its block device {} is another", geometry.namespace, block.name);
         return Err(refused(path, message));
     }
     if geometry.capacity_bytes != block_capacity_bytes {
         let message = format!(
-            "has {} bytes, and its block device {} has {block_capacity_bytes}: it was changed, and the kernel has not \
-             looked again",
+            "has {} bytes, but its block device {} has {block_capacity_bytes}: rescan the namespace, whose size \
+             changed",
             geometry.capacity_bytes, block.name
         );
         return Err(refused(path, message));

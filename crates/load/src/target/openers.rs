@@ -28,7 +28,7 @@ const KERNEL_RELEASE: Duration = Duration::from_secs(3);
 /// Returns how another process uses a file that is about to be written; `file` is open for reading. `objects` are the
 /// file, and those through which this process may have it open.
 pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Option<String> {
-    found(holders(machine, objects)).or_else(|| {
+    join_uses(holders(machine, objects)).or_else(|| {
         // This process may have it open several times, as jobs over one file do.
         let is_refused =
             || kernel::lease(file, libc::F_RDLCK) == Some(false) && does(&machine.proc.join("self"), objects).is_none();
@@ -38,7 +38,7 @@ pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Opt
             thread::sleep(Duration::from_millis(5));
             is_hidden = is_refused();
         }
-        is_hidden.then(|| "a process that cannot be seen from here has it open for writing".to_owned())
+        is_hidden.then(|| "a process in another namespace has it open for writing".to_owned())
     })
 }
 
@@ -62,10 +62,10 @@ fn lasting(look: impl Fn() -> Vec<String>) -> Option<String> {
         return None;
     }
     thread::sleep(PASSING);
-    found(look().into_iter().filter(|line| before.contains(line)).collect())
+    join_uses(look().into_iter().filter(|line| before.contains(line)).collect())
 }
 
-fn found(lines: Vec<String>) -> Option<String> {
+fn join_uses(lines: Vec<String>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
@@ -73,13 +73,13 @@ fn found(lines: Vec<String>) -> Option<String> {
 fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
     let own = std::process::id().to_string();
     let others = machine.processes().into_iter().filter(|process| !process.ends_with(&own));
-    let told = others.filter_map(|process| {
-        let deed = does(&process, objects)?;
+    let lines = others.filter_map(|process| {
+        let use_of_object = does(&process, objects)?;
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
         let id = process.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Some(format!("{} (process {id}) {deed}", name.trim()))
+        Some(format!("{} (process {id}) {use_of_object}", name.trim()))
     });
-    told.collect()
+    lines.collect()
 }
 
 /// Returns how a process uses one of `objects`, by its descriptors, and by its memory if descriptors were closed.
@@ -99,14 +99,14 @@ fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
     // It mounts what it reads: squashfuse and fuse2fs read an image.
     let serves = links.iter().any(|(_, leads_to)| leads_to == Path::new(FUSE));
     links.iter().find_map(|(link, _)| {
-        let told = fs::read_to_string(process.join("fdinfo").join(link.file_name()?)).ok()?;
-        let (writes, locks) = (writes(&told), told.lines().any(|line| line.starts_with("lock:")));
+        let lines = fs::read_to_string(process.join("fdinfo").join(link.file_name()?)).ok()?;
+        let (writes, locks) = (writes(&lines), lines.lines().any(|line| line.starts_with("lock:")));
         if !writes && !locks && !serves {
             return None;
         }
         let object = kernel::object(link).ok().filter(|object| objects.contains(object))?;
         // udev locks a device for a moment to look at it, together with others that only look.
-        let alone = || told.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "));
+        let alone = || lines.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "));
         match (writes, object) {
             (true, _) => Some("has it open for writing"),
             (false, _) if serves => Some("has it open and serves a FUSE file system"),
@@ -130,15 +130,15 @@ fn by_memory(process: &Path, objects: &[Object]) -> Option<&'static str> {
         let inode = fields.nth(2)?;
         let path = fields.next().filter(|path| path.starts_with('/'))?;
         let is_meant = |object: &Object| matches!(object, Object::File { inode: its, .. } if its.to_string() == inode);
-        let deed = if rights.ends_with('s') && rights.contains('w') {
+        let use_of_object = if rights.ends_with('s') && rights.contains('w') {
             "has it in its memory for writing"
         } else if rights.contains('x') && objects.iter().any(is_meant) {
-            "runs it: it is a program that runs, or a library of one"
+            "executes it as a program or library"
         } else {
             return None;
         };
         let mapped = kernel::object(&process.join("map_files").join(range));
         let named = || kernel::object(&process.join("root").join(path.trim_start_matches('/')));
-        mapped.or_else(|_| named()).is_ok_and(|object| objects.contains(&object)).then_some(deed)
+        mapped.or_else(|_| named()).is_ok_and(|object| objects.contains(&object)).then_some(use_of_object)
     })
 }

@@ -25,16 +25,16 @@ const PROTECTIVE: u8 = 0xee;
 /// # Errors
 /// When the device cannot be read.
 pub(super) fn inside(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<(u64, u64)>> {
-    let mut found = Vec::new();
-    collect(device, (from_bytes, length_bytes), 0, &mut found)?;
-    Ok(found)
+    let mut partitions = Vec::new();
+    collect(device, (from_bytes, length_bytes), 0, &mut partitions)?;
+    Ok(partitions)
 }
 
 fn collect(
     device: &File,
     (from_bytes, length_bytes): (u64, u64),
     depth: u32,
-    found: &mut Vec<(u64, u64)>,
+    partitions: &mut Vec<(u64, u64)>,
 ) -> io::Result<()> {
     if depth >= DEPTH_MAX {
         return Ok(());
@@ -48,9 +48,9 @@ fn collect(
     for (begin, length) in here {
         let is_inside = length > 0 && begin > 0 && begin.checked_add(length).is_some_and(|end| end <= length_bytes);
         let extent = (from_bytes.saturating_add(begin), length);
-        if is_inside && !found.contains(&extent) && (found.len() as u64) < ENTRIES_MAX {
-            found.push(extent);
-            collect(device, extent, depth + 1, found)?;
+        if is_inside && !partitions.contains(&extent) && (partitions.len() as u64) < ENTRIES_MAX {
+            partitions.push(extent);
+            collect(device, extent, depth + 1, partitions)?;
         }
     }
     Ok(())
@@ -65,7 +65,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Adds the partitions of a GPT, by its header or the copy in the last block.
-fn gpt(part: &Part, length_bytes: u64, block_bytes: u64, found: &mut Vec<(u64, u64)>) -> io::Result<()> {
+fn gpt(part: &Part, length_bytes: u64, block_bytes: u64, partitions: &mut Vec<(u64, u64)>) -> io::Result<()> {
     let last = (length_bytes / block_bytes).saturating_sub(1) * block_bytes;
     for at in [block_bytes, last] {
         let Some(header) = part.bytes::<92>(at)? else { continue };
@@ -82,7 +82,7 @@ fn gpt(part: &Part, length_bytes: u64, block_bytes: u64, found: &mut Vec<(u64, u
             let (first, last) = (long(&entry, 32), long(&entry, 40));
             if entry[..16] != [0; 16] && last >= first {
                 let blocks = (last - first).saturating_add(1);
-                found.push((first.saturating_mul(block_bytes), blocks.saturating_mul(block_bytes)));
+                partitions.push((first.saturating_mul(block_bytes), blocks.saturating_mul(block_bytes)));
             }
         }
     }
@@ -90,25 +90,25 @@ fn gpt(part: &Part, length_bytes: u64, block_bytes: u64, found: &mut Vec<(u64, u
 }
 
 /// Adds the partitions of an MBR, including logical ones.
-fn mbr(part: &Part, block_bytes: u64, found: &mut Vec<(u64, u64)>) -> io::Result<()> {
+fn mbr(part: &Part, block_bytes: u64, partitions: &mut Vec<(u64, u64)>) -> io::Result<()> {
     let Some(entries) = entries(part, 0)? else { return Ok(()) };
     for (kind, first, blocks) in entries {
         match kind {
             0 | PROTECTIVE => {}
-            kind if EXTENDED.contains(&kind) => logical(part, first, block_bytes, found)?,
-            _ => found.push((first * block_bytes, blocks * block_bytes)),
+            kind if EXTENDED.contains(&kind) => logical(part, first, block_bytes, partitions)?,
+            _ => partitions.push((first * block_bytes, blocks * block_bytes)),
         }
     }
     Ok(())
 }
 
 /// Follows the chain of logical partitions in an extended one: each link has its own partition and the next link.
-fn logical(part: &Part, extended: u64, block_bytes: u64, found: &mut Vec<(u64, u64)>) -> io::Result<()> {
+fn logical(part: &Part, extended: u64, block_bytes: u64, partitions: &mut Vec<(u64, u64)>) -> io::Result<()> {
     let mut link = extended;
     for _ in 0..LOGICAL_MAX {
         let Some([(kind, first, blocks), (next_kind, next, _), ..]) = entries(part, link * block_bytes)? else { break };
         if kind != 0 {
-            found.push(((link + first) * block_bytes, blocks * block_bytes));
+            partitions.push(((link + first) * block_bytes, blocks * block_bytes));
         }
         if !EXTENDED.contains(&next_kind) || next == 0 {
             break;
@@ -152,9 +152,9 @@ mod tests {
         boot(&file, 0, &[(0x83, 2048, 2048), (0x0f, 8192, 32768)]);
         boot(&file, 8192 * 512, &[(0x83, 63, 100), (0x05, 4096, 4096)]);
         boot(&file, (8192 + 4096) * 512, &[(0x82, 63, 200)]);
-        let found = inside(&file, 0, 64 * MIB).unwrap();
+        let partitions = inside(&file, 0, 64 * MIB).unwrap();
         for extent in [(2048, 2048), (8192 + 63, 100), (8192 + 4096 + 63, 200)] {
-            assert!(found.contains(&(extent.0 * 512, extent.1 * 512)), "{extent:?}: {found:?}");
+            assert!(partitions.contains(&(extent.0 * 512, extent.1 * 512)), "{extent:?}: {partitions:?}");
         }
     }
 

@@ -11,7 +11,7 @@ use crate::LoadError;
 pub(super) fn missing(path: &str) -> LoadError {
     match fs::read_link(path) {
         Ok(leads) => refused(path, format!("is a link to {}, which does not exist", leads.display())),
-        Err(_) => refused(path, "does not exist; a file is created where a size is given"),
+        Err(_) => refused(path, "not found; to create it, add --create SIZE"),
     }
 }
 
@@ -28,16 +28,16 @@ pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadErr
     let verb = if write { "written" } else { "read" };
     let message = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            format!("may not be {verb} by this user ({error}); block devices take root, or the group disk")
+            format!("may not be {verb} by this user ({error}); block devices require root or the group disk")
         }
-        Some(libc::ENXIO | libc::ENODEV) => format!("has no device behind it, or one that was removed ({error})"),
-        Some(libc::ENOMEDIUM) => "has no medium in it".to_owned(),
+        Some(libc::ENXIO | libc::ENODEV) => format!("has no device, or its device was removed ({error})"),
+        Some(libc::ENOMEDIUM) => "has no medium".to_owned(),
         Some(libc::EROFS) => "is read-only: the device, or the file system it is on".to_owned(),
-        Some(libc::ENOSPC) => "has no room: the file system is full".to_owned(),
-        Some(libc::EDQUOT) => "has no room: this user's quota is used up".to_owned(),
-        Some(libc::EFBIG) => "is larger than its file system or this user's limit allows".to_owned(),
-        Some(libc::ETXTBSY) => "is a program that runs, or is swapped on".to_owned(),
-        Some(libc::EINVAL) => "cannot be opened for direct I/O on this file system: measure it buffered".to_owned(),
+        Some(libc::ENOSPC) => "no space left: the file system is full".to_owned(),
+        Some(libc::EDQUOT) => "no space left: this user's quota is exceeded".to_owned(),
+        Some(libc::EFBIG) => "is larger than the limit of its file system or this user".to_owned(),
+        Some(libc::ETXTBSY) => "is a running program, or used as swap".to_owned(),
+        Some(libc::EINVAL) => "cannot be opened for direct I/O on this file system; use buffered I/O".to_owned(),
         _ => return LoadError::Io { target: path.to_owned(), action: "open", source: error },
     };
     refused(path, message)
@@ -45,9 +45,9 @@ pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadErr
 
 /// Fails unless `file` is the one that `metadata` describes: the path may name another by now.
 pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
-    let found = file.metadata().map_err(|error| open_failure(path, error, false))?;
-    if Object::of(&found) == Object::of(metadata) {
+    let opened_metadata = file.metadata().map_err(|error| open_failure(path, error, false))?;
+    if Object::of(&opened_metadata) == Object::of(metadata) {
         return Ok(());
     }
-    Err(refused(path, "became another file while it was opened"))
+    Err(refused(path, "was replaced by another file while it was opened"))
 }

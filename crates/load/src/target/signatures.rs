@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn every_magic_number_is_found_at_every_place_where_it_is_kept() {
+    fn every_magic_number_is_found_at_each_of_its_offsets() {
         let length_bytes = (257u64 << 30) + 3 * 512;
         for &(name, places, magic) in MAGICS {
             for place in places {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn one_uberblock_in_any_label_says_zfs() {
+    fn one_uberblock_in_any_label_identifies_zfs() {
         // The labels at the end are aligned like those at the start.
         let length_bytes = (64 << 20) + 512;
         let labels = [0, 256 * KIB, (64 << 20) - 512 * KIB, (64 << 20) - 256 * KIB];
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_carries_nothing() {
+    fn noise_has_no_signature() {
         use headstack_workload::{Purpose, Random};
         let mut random = Random::new(7, Purpose::Contents);
         let length_bytes = 4 << 20;

@@ -52,7 +52,7 @@ pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
 
 /// Backing of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Behind {
+pub(super) enum FileBacking {
     /// Only the file itself.
     Itself,
     /// Files of layers, any of which may be in use.
@@ -62,51 +62,55 @@ pub(super) enum Behind {
 }
 
 /// Returns the files behind and above the file at `path`, a path without links.
-pub(super) fn behind(machine: &Machine, path: &Path) -> Behind {
-    let Some(mount) = mount_of(machine, path) else { return Behind::Itself };
+pub(super) fn behind(machine: &Machine, path: &Path) -> FileBacking {
+    let Some(mount) = mount_of(machine, path) else { return FileBacking::Itself };
     if let Some(at) = overlay_above(machine, path, &mount) {
-        let why = format!("it is in a layer of the overlay mounted at {at}, which may be used there");
-        return Behind::Unknown("overlay".to_owned(), why);
+        let why = format!("it is in a layer of the overlay mounted at {at}, which may use it");
+        return FileBacking::Unknown("overlay".to_owned(), why);
     }
     let is_fuse = mount.kind == "fuse" || mount.kind.starts_with("fuse.");
     if mount.kind == OWN {
-        Behind::Itself
+        FileBacking::Itself
     } else if is_fuse || OPAQUE.contains(&mount.kind.as_str()) {
-        let why = format!("it is on {} mounted at {}, and what is behind it is not known", mount.kind, mount.at);
-        Behind::Unknown(mount.kind, why)
+        let why = format!("it is on {} mounted at {}, whose backing is unknown", mount.kind, mount.at);
+        FileBacking::Unknown(mount.kind, why)
     } else if mount.kind == "overlay" {
         in_layers(machine, path, &mount)
     } else {
-        Behind::Itself
+        FileBacking::Itself
     }
 }
 
 /// Returns the files of an overlay's layers that a file of it may be: that of the upper layer, else those of all lower
 /// ones.
-fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
+fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> FileBacking {
     let process = machine.proc.join("self");
     let unknown = |what: &str| {
         let why = format!("it is on the overlay mounted at {}, {what}", mount.at);
-        Behind::Unknown("overlay".to_owned(), why)
+        FileBacking::Unknown("overlay".to_owned(), why)
     };
-    let Ok(below) = path.strip_prefix(&mount.at) else { return Behind::Itself };
+    let Ok(below) = path.strip_prefix(&mount.at) else { return FileBacking::Itself };
     let inside = Path::new(&mount.root).join(below);
     let inside = inside.strip_prefix("/").unwrap_or(&inside);
-    let mut found = Vec::new();
+    let mut backing_files = Vec::new();
     for (option, folder) in layers(&mount.options) {
-        let Some(folder) = seen_from(&process, &folder).filter(|folder| folder.is_dir()) else {
-            return unknown("whose layers cannot be seen from here");
+        let Some(folder) = path_in_view_of(&process, &folder).filter(|folder| folder.is_dir()) else {
+            return unknown("whose layers are in another namespace");
         };
         let file = folder.join(inside);
         // The working folder holds no data of its own.
         if option != Layer::Work && fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
-            found.push(file);
+            backing_files.push(file);
             if option == Layer::Upper {
                 break;
             }
         }
     }
-    if found.is_empty() { unknown("in none of whose layers it has this name") } else { Behind::Files(found) }
+    if backing_files.is_empty() {
+        unknown("and has another name in its layers")
+    } else {
+        FileBacking::Files(backing_files)
+    }
 }
 
 /// Mount point of an overlay with the file in one of its layers.
@@ -116,7 +120,7 @@ fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<Stri
     for (process, text) in &tables {
         for overlay in text.lines().filter_map(Mounted::parse).filter(|mount| mount.kind == "overlay") {
             for (_, layer) in layers(&overlay.options) {
-                let is_above = match seen_from(process, &layer).and_then(|folder| fs::metadata(folder).ok()) {
+                let is_above = match path_in_view_of(process, &layer).and_then(|folder| fs::metadata(folder).ok()) {
                     Some(metadata) => folders.iter().any(|(_, is)| *is == Object::of(&metadata)),
                     // As typed in an unknown folder: the end of the path has to suffice.
                     None => !layer.starts_with('/') && folders.iter().any(|(folder, _)| folder.ends_with(&layer)),
@@ -154,7 +158,7 @@ fn folders_above(tables: &[(PathBuf, String)], path: &Path, mount: &Mounted) -> 
 }
 
 /// A path in another process's view; `None` for one relative to an unknown folder.
-fn seen_from(process: &Path, path: &str) -> Option<PathBuf> {
+fn path_in_view_of(process: &Path, path: &str) -> Option<PathBuf> {
     Some(process.join("root").join(path.strip_prefix('/')?))
 }
 
@@ -167,20 +171,20 @@ enum Layer {
 
 /// The layers in an overlay's options, the upper one first. Kernels from 6.5 on print each separately.
 fn layers(options: &str) -> Vec<(Layer, String)> {
-    let mut found = Vec::new();
+    let mut backing_files = Vec::new();
     for option in options.split(',') {
         let Some((key, value)) = option.split_once('=') else { continue };
         let value = unescape(value);
         match key {
-            "upperdir" => found.push((Layer::Upper, value.replace("\\:", ":"))),
-            "workdir" => found.push((Layer::Work, value.replace("\\:", ":"))),
-            "lowerdir+" | "datadir+" => found.push((Layer::Lower, value.replace("\\:", ":"))),
-            "lowerdir" => found.extend(parted(&value).into_iter().map(|folder| (Layer::Lower, folder))),
+            "upperdir" => backing_files.push((Layer::Upper, value.replace("\\:", ":"))),
+            "workdir" => backing_files.push((Layer::Work, value.replace("\\:", ":"))),
+            "lowerdir+" | "datadir+" => backing_files.push((Layer::Lower, value.replace("\\:", ":"))),
+            "lowerdir" => backing_files.extend(parted(&value).into_iter().map(|folder| (Layer::Lower, folder))),
             _ => {}
         }
     }
-    found.sort_by_key(|(layer, _)| *layer != Layer::Upper);
-    found
+    backing_files.sort_by_key(|(layer, _)| *layer != Layer::Upper);
+    backing_files
 }
 
 /// Splits at colons, except `\:`; two colons precede layers that only hold data.
@@ -251,9 +255,9 @@ mod tests {
             ("xfs", true),
         ] {
             write(kind);
-            let found = behind(&machine, Path::new("/srv/file"));
-            assert_eq!(found == Behind::Itself, is_known, "{kind}: {found:?}");
-            assert_eq!(behind(&machine, Path::new("/other")), Behind::Itself);
+            let backing_files = behind(&machine, Path::new("/srv/file"));
+            assert_eq!(backing_files == FileBacking::Itself, is_known, "{kind}: {backing_files:?}");
+            assert_eq!(behind(&machine, Path::new("/other")), FileBacking::Itself);
         }
         fs::remove_dir_all(folder).unwrap();
     }

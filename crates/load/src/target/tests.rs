@@ -102,7 +102,7 @@ fn server() -> Laboratory {
 }
 
 #[test]
-fn holders_are_followed_up_to_what_is_mounted() {
+fn holders_are_followed_up_to_a_mount() {
     let server = server();
     server.assert("sda", Some("sda1 is mounted at /boot/a b"));
     server.assert("sda1", Some("sda1 is mounted at /boot/a b"));
@@ -140,7 +140,7 @@ fn mounts_of_other_namespaces_count_once_each() {
         ("self", "mnt:[1]", None),
         // Skipped, since this process shows the same namespace.
         ("10", "mnt:[1]", Some("30 1 8:18 / /same rw - ext4 /dev/x rw\n")),
-        ("11", "mnt:[2]", Some("30 1 8:32 / /srv rw - xfs /dev/disk/by-id/whatever rw\nnonsense\n1 2 - \n")),
+        ("11", "mnt:[2]", Some("30 1 8:32 / /srv rw - xfs /dev/disk/by-id/any rw\nnonsense\n1 2 - \n")),
         ("tty", "mnt:[3]", Some("30 1 8:18 / /none rw - ext4 /dev/x rw\n")),
     ] {
         let directory = server.machine.proc.join(process);
@@ -193,15 +193,15 @@ fn what_is_exported_is_in_use() {
 }
 
 #[test]
-fn swaps_are_found_by_what_their_path_leads_to() {
+fn swap_files_are_found_through_links() {
     let server = server();
     server.write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/sdc   partition\t100\t0\t-2\n");
-    server.assert("sdc", Some("sdc is swapped on"));
+    server.assert("sdc", Some("sdc is used as swap"));
     server.assert("sdb2", None);
 }
 
 #[test]
-fn nothing_is_free_on_a_machine_that_tells_nothing() {
+fn no_device_is_free_without_sysfs() {
     for missing in ["proc/self/mountinfo", "sys/dev/block", "proc/self/root"] {
         let server = server();
         let path = server.directory.join(missing);
@@ -211,7 +211,7 @@ fn nothing_is_free_on_a_machine_that_tells_nothing() {
 }
 
 #[test]
-fn a_namespace_lies_beside_the_block_device_of_the_same_contents() {
+fn a_namespace_maps_to_its_block_device() {
     let server = server();
     let sys = &server.machine.sys;
     fs::create_dir_all(sys.join("dev/char")).unwrap();

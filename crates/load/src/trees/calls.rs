@@ -19,7 +19,7 @@ fn name(path: &str) -> io::Result<CString> {
     CString::new(path).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-fn done(returned: libc::c_int) -> io::Result<()> {
+fn check(returned: libc::c_int) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -46,7 +46,7 @@ pub fn open(folder: BorrowedFd, path: &str, flags: libc::c_int) -> io::Result<Ow
 pub fn mkdir(folder: BorrowedFd, path: &str) -> io::Result<()> {
     let path = name(path)?;
     // SAFETY: a NUL-terminated string, alive during the call; so in all calls below.
-    done(unsafe { libc::mkdirat(folder.as_raw_fd(), path.as_ptr(), 0o755) })
+    check(unsafe { libc::mkdirat(folder.as_raw_fd(), path.as_ptr(), 0o755) })
 }
 
 /// Removes a file, or an empty folder.
@@ -54,7 +54,7 @@ pub fn remove(folder: BorrowedFd, path: &str, is_folder: bool) -> io::Result<()>
     let path = name(path)?;
     let flags = if is_folder { libc::AT_REMOVEDIR } else { 0 };
     // SAFETY: as above.
-    done(unsafe { libc::unlinkat(folder.as_raw_fd(), path.as_ptr(), flags) })
+    check(unsafe { libc::unlinkat(folder.as_raw_fd(), path.as_ptr(), flags) })
 }
 
 /// Returns whether it is a regular file, and its length.
@@ -63,7 +63,7 @@ pub fn status(folder: BorrowedFd, path: &str) -> io::Result<(bool, u64)> {
     let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: as above; the kernel fills the structure, and zeros are a valid one.
     let status = unsafe {
-        done(libc::fstatat(folder.as_raw_fd(), path.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW))?;
+        check(libc::fstatat(folder.as_raw_fd(), path.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW))?;
         status.assume_init()
     };
     Ok((status.st_mode & libc::S_IFMT == libc::S_IFREG, status.st_size as u64))
@@ -73,14 +73,14 @@ pub fn status(folder: BorrowedFd, path: &str) -> io::Result<(bool, u64)> {
 pub fn access(folder: BorrowedFd, path: &str) -> io::Result<()> {
     let path = name(path)?;
     // SAFETY: as above.
-    done(unsafe { libc::faccessat(folder.as_raw_fd(), path.as_ptr(), libc::R_OK, 0) })
+    check(unsafe { libc::faccessat(folder.as_raw_fd(), path.as_ptr(), libc::R_OK, 0) })
 }
 
 /// Sets both times of a file to now.
 pub fn touch(folder: BorrowedFd, path: &str) -> io::Result<()> {
     let path = name(path)?;
     // SAFETY: as above; no times mean now.
-    done(unsafe { libc::utimensat(folder.as_raw_fd(), path.as_ptr(), std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW) })
+    check(unsafe { libc::utimensat(folder.as_raw_fd(), path.as_ptr(), std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW) })
 }
 
 /// Moves a file to a name that does not exist.
@@ -88,7 +88,7 @@ pub fn rename(from: BorrowedFd, path: &str, to: BorrowedFd, new: &str) -> io::Re
     const RENAME_NOREPLACE: libc::c_uint = 1;
     let (path, new) = (name(path)?, name(new)?);
     // SAFETY: as above.
-    done(unsafe {
+    check(unsafe {
         crate::newer_calls::renameat2(from.as_raw_fd(), path.as_ptr(), to.as_raw_fd(), new.as_ptr(), RENAME_NOREPLACE)
     })
 }
@@ -96,5 +96,5 @@ pub fn rename(from: BorrowedFd, path: &str, to: BorrowedFd, new: &str) -> io::Re
 /// Closes a file, and returns the error of its file system.
 pub fn close(file: OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor is owned by this value, which gives it up.
-    done(unsafe { libc::close(std::os::fd::IntoRawFd::into_raw_fd(file)) })
+    check(unsafe { libc::close(std::os::fd::IntoRawFd::into_raw_fd(file)) })
 }

@@ -8,7 +8,7 @@ use headstack_workload::{Purpose, Random};
 
 use super::shape::SECTOR_BYTES;
 use super::states::Expected;
-use crate::integrity::{Found, Generation, Stamp, examine};
+use crate::integrity::{Generation, SectorContents, Stamp, examine};
 
 /// Alignment of transfers in bytes: a page, which suits every device.
 const ALIGN_BYTES: usize = 4096;
@@ -49,14 +49,14 @@ impl Buffer {
 
 /// Identity of a file: its tree and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Belongs {
+pub struct FileIdentity {
     /// The tree's random number.
     pub tree: u64,
     /// The file's number.
     pub file: u64,
 }
 
-impl Belongs {
+impl FileIdentity {
     /// Stamps each sector of what is written at `offset`.
     pub fn stamp(self, bytes: &mut [u8], offset: u64, generation: u32) {
         let request_bytes = bytes.len() as u32;
@@ -79,36 +79,36 @@ impl Belongs {
     pub fn check(self, bytes: &[u8], offset: u64, expected: Expected, path: &str, judged: &mut Judged) {
         let Expected { state, is_sure, .. } = expected;
         for (sector, place) in bytes.chunks_exact(SECTOR).zip((offset..).step_by(SECTOR)) {
-            judged.told.checked += 1;
+            judged.report.checked += 1;
             let expected = || format!("expected generation {} to {}", state.whole, state.latest);
             match examine(sector, place, Some(self.tree)) {
-                Found::Own(stamp) if stamp.request != self.file => {
-                    judged.told.misplaced += 1;
-                    judged.damaged(path, place, &format!("holds what was written to file number {}", stamp.request));
+                SectorContents::Own(stamp) if stamp.request != self.file => {
+                    judged.report.misplaced += 1;
+                    judged.damaged(path, place, &format!("has the data of file number {}", stamp.request));
                 }
-                Found::Own(stamp) if stamp.generation.0 < state.whole => {
-                    judged.told.stale += 1;
+                SectorContents::Own(stamp) if stamp.generation.0 < state.whole => {
+                    judged.report.stale += 1;
                     judged.lost(path, place, &format!("holds generation {}, {}", stamp.generation.0, expected()));
                 }
-                Found::Own(stamp) if stamp.generation.0 > state.latest => judged.told.ahead += 1,
-                Found::Own(_) => judged.told.intact += 1,
-                Found::Misplaced(stamp) => {
-                    judged.told.misplaced += 1;
-                    judged.damaged(path, place, &format!("holds what was written at byte {}", stamp.offset));
+                SectorContents::Own(stamp) if stamp.generation.0 > state.latest => judged.report.ahead += 1,
+                SectorContents::Own(_) => judged.report.intact += 1,
+                SectorContents::Misplaced(stamp) => {
+                    judged.report.misplaced += 1;
+                    judged.damaged(path, place, &format!("has the data of byte {}", stamp.offset));
                 }
-                Found::Corrupt { bits, .. } => {
-                    judged.told.corrupt += 1;
-                    let bits = bits.map_or("its stamp is broken".to_owned(), |bits| format!("{bits} bits differ"));
+                SectorContents::Corrupt { bits, .. } => {
+                    judged.report.corrupt += 1;
+                    let bits = bits.map_or("its stamp is damaged".to_owned(), |bits| format!("{bits} bits differ"));
                     judged.damaged(path, place, &bits);
                 }
-                Found::Zeros if !is_sure => judged.told.unwritten += 1,
-                Found::Zeros => {
-                    judged.told.zeros += 1;
+                SectorContents::Zeros if !is_sure => judged.report.unwritten += 1,
+                SectorContents::Zeros => {
+                    judged.report.zeros += 1;
                     judged.lost(path, place, &format!("holds zeros, {}", expected()));
                 }
-                Found::OtherRun(_) | Found::Foreign => {
-                    judged.told.foreign += 1;
-                    judged.damaged(path, place, "holds what headstack did not write there");
+                SectorContents::OtherRun(_) | SectorContents::Foreign => {
+                    judged.report.foreign += 1;
+                    judged.damaged(path, place, "has data that headstack did not write");
                 }
             }
         }
@@ -119,65 +119,65 @@ impl Belongs {
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The result in the form of results.
-    pub told: Integrity,
+    pub report: Integrity,
 }
 
 impl Default for Judged {
     fn default() -> Judged {
-        Judged { told: Integrity { block_bytes: SECTOR as u32, ..Integrity::default() } }
+        Judged { report: Integrity { block_bytes: SECTOR as u32, ..Integrity::default() } }
     }
 }
 
 impl Judged {
     fn find(&mut self, path: &str, place: u64, what: &str) {
-        if self.told.findings.len() < TOLD {
-            self.told.findings.push(format!("{path}, byte {place}: {what}"));
+        if self.report.findings.len() < TOLD {
+            self.report.findings.push(format!("{path}, byte {place}: {what}"));
         }
     }
 
     fn damaged(&mut self, path: &str, place: u64, what: &str) {
-        self.told.damaged += 1;
+        self.report.damaged += 1;
         self.find(path, place, what);
     }
 
     fn lost(&mut self, path: &str, place: u64, what: &str) {
-        self.told.lost += 1;
+        self.report.lost += 1;
         self.find(path, place, what);
     }
 
     /// Adds a file that is missing or too short: the missing part counts as lost.
     pub fn lost_file(&mut self, path: &str, missing_bytes: u64, what: &str) {
         let sectors = (missing_bytes / SECTOR_BYTES).max(1);
-        self.told.checked += sectors;
-        self.told.zeros += sectors;
-        self.told.lost += sectors;
-        if self.told.findings.len() < TOLD {
-            self.told.findings.push(format!("{path}: {what}"));
+        self.report.checked += sectors;
+        self.report.zeros += sectors;
+        self.report.lost += sectors;
+        if self.report.findings.len() < TOLD {
+            self.report.findings.push(format!("{path}: {what}"));
         }
     }
 
     /// Adds a file that should not exist: never created, or removed and there again.
     pub fn returned_file(&mut self, path: &str) {
-        self.told.checked += 1;
-        self.told.stale += 1;
-        self.told.lost += 1;
-        if self.told.findings.len() < TOLD {
-            self.told.findings.push(format!("{path}: is there, though it was removed or never made"));
+        self.report.checked += 1;
+        self.report.stale += 1;
+        self.report.lost += 1;
+        if self.report.findings.len() < TOLD {
+            self.report.findings.push(format!("{path}: exists, though it was removed or never created"));
         }
     }
 
     /// Adds a range that could not be read.
     pub fn unreadable(&mut self, path: &str, place: u64, bytes: u64, error: &std::io::Error) {
         let sectors = (bytes / SECTOR_BYTES).max(1);
-        self.told.checked += sectors;
-        self.told.unreadable += sectors;
-        self.told.damaged += sectors - 1;
+        self.report.checked += sectors;
+        self.report.unreadable += sectors;
+        self.report.damaged += sectors - 1;
         self.damaged(path, place, &format!("cannot be read: {error}"));
     }
 
     /// Adds the findings of another thread.
     pub fn merge(&mut self, other: Judged) {
-        let (own, other) = (&mut self.told, other.told);
+        let (own, other) = (&mut self.report, other.report);
         own.checked += other.checked;
         own.intact += other.intact;
         own.ahead += other.ahead;
@@ -202,7 +202,7 @@ mod tests {
     use super::super::states::FileState;
     use super::*;
 
-    const OWN: Belongs = Belongs { tree: 77, file: 5 };
+    const OWN: FileIdentity = FileIdentity { tree: 77, file: 5 };
     const STATE: FileState = FileState { exists: true, is_full: true, is_unknown: false, whole: 3, latest: 4 };
     const SURE: Expected = Expected { state: STATE, is_sure: true, is_unknown: false };
 
@@ -213,7 +213,7 @@ mod tests {
         change(&mut bytes);
         let mut judged = Judged::default();
         OWN.check(&bytes, 8_192, SURE, "f", &mut judged);
-        judged.told
+        judged.report
     }
 
     #[test]
@@ -229,9 +229,9 @@ mod tests {
         assert_eq!((old.stale, old.lost), (1, 1));
         let elsewhere = judged(|bytes| OWN.stamp(&mut bytes[..SECTOR], 0, 3));
         assert_eq!((elsewhere.misplaced, elsewhere.damaged), (1, 1));
-        let other = judged(|bytes| Belongs { file: 6, ..OWN }.stamp(&mut bytes[..SECTOR], 8_192, 3));
+        let other = judged(|bytes| FileIdentity { file: 6, ..OWN }.stamp(&mut bytes[..SECTOR], 8_192, 3));
         assert_eq!((other.misplaced, other.damaged), (1, 1));
-        let foreign = judged(|bytes| Belongs { tree: 78, ..OWN }.stamp(&mut bytes[..SECTOR], 8_192, 3));
+        let foreign = judged(|bytes| FileIdentity { tree: 78, ..OWN }.stamp(&mut bytes[..SECTOR], 8_192, 3));
         assert_eq!((foreign.foreign, foreign.damaged), (1, 1));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use headstack_workload::{Purpose, Random};
 
 use super::calls;
-use super::contents::{Belongs, Buffer, Judged};
+use super::contents::{Buffer, FileIdentity, Judged};
 use super::names::parent;
 use super::place::{Place, Removed};
 use super::shape::Shape;
@@ -26,12 +26,12 @@ const CHUNK_BYTES: usize = 128 << 10;
 const BATCH: u64 = 64;
 
 /// Progress callback: receives the completed share; returns false to stop.
-pub type Goes<'a> = &'a (dyn Fn(f64) -> bool + Sync);
+pub type ProgressCallback<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
 /// Calls `work` for each of `count` members in several threads, until one fails or `goes` returns false.
 fn each(
     count: u64,
-    goes: Goes,
+    goes: ProgressCallback,
     work: &(dyn Fn(u64, &mut String, &mut Buffer) -> Result<(), LoadError> + Sync),
 ) -> Result<(), LoadError> {
     let (next, stop, failed) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
@@ -48,25 +48,25 @@ fn each(
                     let outcome =
                         (first..(first + BATCH).min(count)).try_for_each(|member| work(member, &mut path, &mut buffer));
                     if let Err(error) = outcome {
-                        failed.lock().expect("nobody panics with it").get_or_insert(error);
+                        failed.lock().expect("the lock is not poisoned").get_or_insert(error);
                         stop.store(true, Ordering::Relaxed);
                     }
                     if !goes(first as f64 / count as f64) {
                         stop.store(true, Ordering::Relaxed);
-                        failed.lock().expect("nobody panics with it").get_or_insert(LoadError::Stopped);
+                        failed.lock().expect("the lock is not poisoned").get_or_insert(LoadError::Stopped);
                     }
                 }
             });
         }
     });
-    failed.into_inner().expect("nobody panics with it").map_or(Ok(()), Err)
+    failed.into_inner().expect("the lock is not poisoned").map_or(Ok(()), Err)
 }
 
 /// Removes everything that the marker of a place lists, and nothing else.
 ///
 /// # Errors
 /// When something cannot be removed, such as a folder with contents that headstack did not create.
-pub fn remove(place: &Place, shape: &Shape, goes: Goes) -> Result<Removed, LoadError> {
+pub fn remove(place: &Place, shape: &Shape, goes: ProgressCallback) -> Result<Removed, LoadError> {
     let (files, folders) = (AtomicU64::new(0), AtomicU64::new(0));
     each(shape.files(), goes, &|file, path, _| {
         shape.file_path(file, path);
@@ -97,7 +97,7 @@ fn remove_one(place: &Place, path: &str, is_folder: bool, count: &AtomicU64) -> 
             let target = format!("{}/{path}", place.name());
             Err(LoadError::Target {
                 target,
-                message: "holds what headstack did not make, and is left as it is".to_owned(),
+                message: "has files that headstack did not create; it is left unchanged".to_owned(),
             })
         }
         Err(source) => Err(LoadError::Io { target: format!("{}/{path}", place.name()), action: "remove", source }),
@@ -109,7 +109,7 @@ fn remove_one(place: &Place, path: &str, is_folder: bool, count: &AtomicU64) -> 
 ///
 /// # Errors
 /// When the user stops it, or a name is no regular file.
-pub fn look(tree: &Grown, goes: Goes) -> Result<(), LoadError> {
+pub fn look(tree: &Grown, goes: ProgressCallback) -> Result<(), LoadError> {
     let Grown { place, shape, states } = tree;
     let mut path = String::new();
     for folder in 0..shape.folders() {
@@ -136,7 +136,7 @@ pub fn look(tree: &Grown, goes: Goes) -> Result<(), LoadError> {
             }
             Ok((false, _)) => {
                 let target = format!("{}/{path}", place.name());
-                return Err(LoadError::Target { target, message: "is no plain file".to_owned() });
+                return Err(LoadError::Target { target, message: "is not a regular file".to_owned() });
             }
             Err(_) => states.leave(folder),
         }
@@ -148,7 +148,7 @@ pub fn look(tree: &Grown, goes: Goes) -> Result<(), LoadError> {
 ///
 /// # Errors
 /// When something cannot be created, or the file system is full.
-pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: Goes) -> Result<(), LoadError> {
+pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: ProgressCallback) -> Result<(), LoadError> {
     let Grown { place, shape, states } = tree;
     let mut path = String::new();
     for folder in 0..shape.folders() {
@@ -157,8 +157,8 @@ pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: Goes) -> Result
         }
         shape.folder_path(folder, &mut path);
         let made = parent(tree, &path).and_then(|(parent, name)| calls::mkdir(parent.as_fd(), name));
-        made.map_err(|source| failed(tree, &path, "make the folder", source))?;
-        assert!(states.join(shape.parent(folder)), "folders are made from the top");
+        made.map_err(|source| failed(tree, &path, "create the directory", source))?;
+        assert!(states.join(shape.parent(folder)), "directories are created from the top");
         states.give_folder(folder, Some(true));
     }
     if !with_files {
@@ -171,11 +171,11 @@ pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: Goes) -> Result
         }
         shape.file_path(file, path);
         let generation = state.next();
-        let belongs = Belongs { tree: place.id(), file };
+        let belongs = FileIdentity { tree: place.id(), file };
         fill(tree, path, shape.size_bytes(file), stamped.then_some((belongs, generation)), buffer)
-            .map_err(|source| failed(tree, path, "make the file", source))?;
+            .map_err(|source| failed(tree, path, "create the file", source))?;
         if !state.exists {
-            assert!(states.join(shape.folder_of(file)), "the folder was made before");
+            assert!(states.join(shape.folder_of(file)), "the parent directory exists");
         }
         states.give_file(
             file,
@@ -193,7 +193,7 @@ fn fill(
     tree: &Grown,
     path: &str,
     size_bytes: u64,
-    stamp: Option<(Belongs, u32)>,
+    stamp: Option<(FileIdentity, u32)>,
     buffer: &mut Buffer,
 ) -> io::Result<()> {
     let file = File::from(calls::open(tree.place.folder(), path, libc::O_WRONLY | libc::O_CREAT)?);
@@ -216,7 +216,7 @@ fn fill(
 ///
 /// # Errors
 /// When the user stops it.
-pub fn check(tree: &Grown, power_was_lost: bool, goes: Goes) -> Result<Judged, LoadError> {
+pub fn check(tree: &Grown, power_was_lost: bool, goes: ProgressCallback) -> Result<Judged, LoadError> {
     let Grown { place, shape, states } = tree;
     let all = Mutex::new(Judged::default());
     let unknown = AtomicU64::new(0);
@@ -229,35 +229,35 @@ pub fn check(tree: &Grown, power_was_lost: bool, goes: Goes) -> Result<Judged, L
         }
         shape.file_path(file, path);
         let mut judged = Judged::default();
-        let told = format!("{}/{path}", place.name());
+        let full_path = format!("{}/{path}", place.name());
         match (calls::status(place.folder(), path), state.exists) {
             (Ok((_, bytes)), _) if !is_sure => {
-                let belongs = Belongs { tree: place.id(), file };
-                check_contents(tree, path, &told, bytes, (belongs, expected), buffer, &mut judged);
+                let belongs = FileIdentity { tree: place.id(), file };
+                check_contents(tree, path, &full_path, bytes, (belongs, expected), buffer, &mut judged);
             }
             (Err(_), _) if !is_sure => {}
-            (Ok(_), false) => judged.returned_file(&told),
-            (Err(_), true) => judged.lost_file(&told, shape.size_bytes(file), "is not there any more"),
+            (Ok(_), false) => judged.returned_file(&full_path),
+            (Err(_), true) => judged.lost_file(&full_path, shape.size_bytes(file), "is missing"),
             (Ok((_, bytes)), true) if state.is_full && bytes != shape.size_bytes(file) => {
-                let known = shape.size_bytes(file);
-                let what = format!("has {bytes} bytes, and {known} were written");
-                judged.lost_file(&told, known.saturating_sub(bytes), &what);
+                let expected_bytes = shape.size_bytes(file);
+                let what = format!("has {bytes} bytes, but {expected_bytes} were written");
+                judged.lost_file(&full_path, expected_bytes.saturating_sub(bytes), &what);
             }
             (Ok((_, bytes)), true) if state.is_full => {
-                let belongs = Belongs { tree: place.id(), file };
-                check_contents(tree, path, &told, bytes, (belongs, expected), buffer, &mut judged);
+                let belongs = FileIdentity { tree: place.id(), file };
+                check_contents(tree, path, &full_path, bytes, (belongs, expected), buffer, &mut judged);
             }
             _ => {}
         }
-        if judged.told.checked > 0 {
-            all.lock().expect("nobody panics with it").merge(judged);
+        if judged.report.checked > 0 {
+            all.lock().expect("the lock is not poisoned").merge(judged);
         }
         Ok(())
     })?;
-    let mut all = all.into_inner().expect("nobody panics with it");
+    let mut all = all.into_inner().expect("the lock is not poisoned");
     let unknown = unknown.into_inner();
     if unknown > 0 {
-        all.told.cannot_tell.push(format!("{unknown} files of {}: an operation on them failed", place.name()));
+        all.report.cannot_tell.push(format!("{unknown} files of {}: an operation on them failed", place.name()));
     }
     Ok(all)
 }
@@ -265,9 +265,9 @@ pub fn check(tree: &Grown, power_was_lost: bool, goes: Goes) -> Result<Judged, L
 fn check_contents(
     tree: &Grown,
     path: &str,
-    told: &str,
+    full_path: &str,
     bytes: u64,
-    (belongs, expected): (Belongs, Expected),
+    (belongs, expected): (FileIdentity, Expected),
     buffer: &mut Buffer,
     judged: &mut Judged,
 ) {
@@ -275,7 +275,7 @@ fn check_contents(
     let opened = calls::open(tree.place.folder(), path, libc::O_RDONLY).map(File::from);
     let mut read = |offset: u64, length: usize| {
         opened.as_ref().map_err(|error| io::Error::from(error.kind()))?.read_exact_at(buffer.of(length), offset)?;
-        belongs.check(buffer.of(length), offset, expected, told, judged);
+        belongs.check(buffer.of(length), offset, expected, full_path, judged);
         Ok::<(), io::Error>(())
     };
     let mut failed = None;
@@ -285,6 +285,6 @@ fn check_contents(
         offset += if failed.is_none() { length } else { 0 };
     }
     if let Some(error) = failed {
-        judged.unreadable(told, offset, bytes - offset, &error);
+        judged.unreadable(full_path, offset, bytes - offset, &error);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Words`]: the state words of a tree's members, in memory or in a file that outlives the process.
+//! [`StateWords`]: the state words of a tree's members, in memory or in a file that outlives the process.
 //!
 //! A ledger is a file of 64-bit words behind a header of one page: one per file, one per folder, and one per file for
 //! its state on stable storage. A word is stored before an operation begins (marking the member as in use) and after it
@@ -24,7 +24,7 @@ const WORD_BYTES: u64 = 8;
 
 /// State words of files, of folders, and of the stable state of files.
 #[derive(Debug)]
-pub struct Words {
+pub struct StateWords {
     mapping: Mapping,
     at: usize,
     files: usize,
@@ -49,15 +49,15 @@ fn header(place: &Place, shape: &Shape) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-impl Words {
+impl StateWords {
     /// Creates words in memory, all 0.
     ///
     /// # Errors
     /// When the system does not have that much memory.
-    pub fn in_memory(shape: &Shape) -> io::Result<Words> {
+    pub fn in_memory(shape: &Shape) -> io::Result<StateWords> {
         let (files, folders) = (shape.files() as usize, shape.folders() as usize);
         let bytes = (2 * shape.files() + shape.folders()).max(1) * WORD_BYTES;
-        Ok(Words { mapping: Mapping::new(None, bytes)?, at: 0, files, folders, _file: None })
+        Ok(StateWords { mapping: Mapping::new(None, bytes)?, at: 0, files, folders, _file: None })
     }
 
     /// Opens words in a file: a new one, all 0, or the one that an earlier run left of the same tree. Also returns
@@ -65,7 +65,7 @@ impl Words {
     ///
     /// # Errors
     /// When the file is no ledger, or that of another tree, or in use by another process; when the file system is full.
-    pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(Words, bool), LoadError> {
+    pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(StateWords, bool), LoadError> {
         let mut options = OpenOptions::new();
         let (file, is_old) = match options.read(true).write(true).create_new(true).open(path) {
             Ok(file) => (file, false),
@@ -75,7 +75,7 @@ impl Words {
             Err(error) => return Err(failed(path, "create")(error)),
         };
         if file.try_lock().is_err() {
-            return Err(refused(path, "is used by another headstack at the moment"));
+            return Err(refused(path, "is in use by another headstack process"));
         }
         let (files, folders) = (shape.files() as usize, shape.folders() as usize);
         let bytes = HEADER_BYTES + (2 * shape.files() + shape.folders()) * WORD_BYTES;
@@ -84,22 +84,22 @@ impl Words {
             let mut found = vec![0; expected.len()];
             let is_read = file.read_exact_at(&mut found, 0).is_ok();
             if !is_read || found[..8] != expected[..8] {
-                return Err(refused(path, "is no ledger of a tree of files"));
+                return Err(refused(path, "is not a ledger of a tree of files"));
             }
             if found != expected || file.metadata().map_err(failed(path, "stat"))?.len() != bytes {
-                return Err(refused(path, "is the ledger of another tree: remove it, or name another"));
+                return Err(refused(path, "is the ledger of another tree; remove it, or name another"));
             }
         } else {
             // Allocates all of it, so that a full file system causes an error now and no SIGBUS later. SAFETY: the
             // descriptor is open.
             let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
             if code != 0 {
-                return Err(failed(path, "give it room")(io::Error::from_raw_os_error(code)));
+                return Err(failed(path, "reserve space for it")(io::Error::from_raw_os_error(code)));
             }
             file.write_all_at(&expected, 0).map_err(failed(path, "write"))?;
         }
         let mapping = Mapping::new(Some(&file), bytes).map_err(failed(path, "map"))?;
-        Ok((Words { mapping, at: HEADER_BYTES as usize, files, folders, _file: Some(file) }, is_old))
+        Ok((StateWords { mapping, at: HEADER_BYTES as usize, files, folders, _file: Some(file) }, is_old))
     }
 
     /// The word of a file.

@@ -10,6 +10,7 @@ mod format;
 mod ledger;
 mod names;
 mod pace;
+mod phase_result;
 mod pick;
 mod place;
 mod play;
@@ -17,7 +18,6 @@ mod shape;
 mod spec;
 mod states;
 mod steps;
-mod tell;
 mod visits;
 mod worker;
 

@@ -101,7 +101,7 @@ impl Worker<'_> {
     }
 
     /// Queries attributes or access, or sets times: one call that leaves the file's contents as they are.
-    pub(super) fn ask(&mut self, file: u64, state: FileState) {
+    pub(super) fn query_attributes(&mut self, file: u64, state: FileState) {
         let tree = self.tree();
         let Some(due_ns) = self.due() else { return tree.states.give_file(file, state) };
         self.name_file(file);

@@ -82,7 +82,7 @@ impl Paces {
             return None;
         }
         if let Some(arrivals) = &pace.arrivals {
-            let due_ns = self.start_ns() + arrivals.lock().expect("nobody panics with it").next_ns();
+            let due_ns = self.start_ns() + arrivals.lock().expect("the lock is not poisoned").next_ns();
             if due_ns >= self.end_ns() {
                 pace.is_over.store(true, Ordering::Relaxed);
                 return None;
@@ -127,7 +127,7 @@ impl Paces {
         let until_ns = now_ns.min(self.end_ns());
         let left = |pace: &Pace| match &pace.arrivals {
             Some(arrivals) if !pace.is_over.load(Ordering::Relaxed) => {
-                let mut arrivals = arrivals.lock().expect("nobody panics with it");
+                let mut arrivals = arrivals.lock().expect("the lock is not poisoned");
                 (0..).take_while(|_| self.start_ns() + arrivals.next_ns() < until_ns).count() as u64
             }
             _ => 0,

@@ -68,7 +68,7 @@ impl Place {
         let path = Path::new(&tree.anchor);
         let refused = |message: String| LoadError::Target { target: tree.anchor.clone(), message };
         let failed = |action| move |source| LoadError::Io { target: tree.anchor.clone(), action, source };
-        let among_devices = || refused("lies among the devices, where no tree of files grows".to_owned());
+        let among_devices = || refused("is in /dev, where no tree of files is created".to_owned());
         let mut is_made = false;
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -83,7 +83,7 @@ impl Place {
             Err(error) => return Err(failed("open")(error)),
             Ok(found) if found.is_dir() => {}
             Ok(_) => {
-                return Err(refused("is no folder; the folder is needed that a tree of files grows in".to_owned()));
+                return Err(refused("is not a directory; a tree of files needs one".to_owned()));
             }
         }
         let whole = fs::canonicalize(path).map_err(failed("open"))?;
@@ -100,14 +100,14 @@ impl Place {
         let is_ours = others.iter().any(|name| name == MARKER);
         if let Some(other) = others.iter().find(|name| !is_ours && *name != LOST_AND_FOUND) {
             return Err(refused(format!(
-                "holds {other:?}, which headstack did not make: a tree grows in a folder of its own, empty or not there yet"
+                "has {other:?}, which headstack did not create; a tree needs an empty or new directory"
             )));
         }
         let flags = libc::O_RDWR | if is_ours { 0 } else { libc::O_CREAT | libc::O_EXCL };
         let marker = File::from(calls::open(folder.as_fd(), MARKER, flags).map_err(failed("open its marker"))?);
         if let Err(error) = marker.try_lock() {
             return Err(match error {
-                fs::TryLockError::WouldBlock => refused("is used by another headstack at the moment".to_owned()),
+                fs::TryLockError::WouldBlock => refused("is in use by another headstack process".to_owned()),
                 fs::TryLockError::Error(source) => failed("lock")(source),
             });
         }
@@ -133,10 +133,10 @@ impl Place {
         let folder = OpenOptions::new().read(true).custom_flags(flags).open(anchor).map_err(failed("open"))?;
         let marker = match calls::open(folder.as_fd(), MARKER, libc::O_RDONLY) {
             Ok(marker) => File::from(marker),
-            Err(_) => return Err(refused(format!("holds no tree of headstack's: there is no {MARKER} in it"))),
+            Err(_) => return Err(refused(format!("has no tree of headstack: {MARKER} is missing"))),
         };
         if marker.try_lock().is_err() {
-            return Err(refused("is used by another headstack at the moment".to_owned()));
+            return Err(refused("is in use by another headstack process".to_owned()));
         }
         let marked = read_marker(&marker, anchor)?;
         Ok(Place { name: anchor.to_owned(), folder, marker, marked, is_new: false, is_made: false })
@@ -177,10 +177,10 @@ impl Place {
 
     /// Whether it contains a tree of this kind, or none yet.
     pub fn is_of(&self, tree: &Tree, seed: u64, stamped: bool) -> bool {
-        let Marked { seed: known_seed, stamped: known_stamped, tree: known, .. } = &self.marked;
+        let Marked { seed: known_seed, stamped: known_stamped, tree: expected_marked, .. } = &self.marked;
         let as_known =
             |tree: &Tree| Tree { anchor: String::new(), name: String::new(), used_bytes: None, ..tree.clone() };
-        *known_seed == seed && *known_stamped == stamped && as_known(known) == as_known(tree)
+        *known_seed == seed && *known_stamped == stamped && as_known(expected_marked) == as_known(tree)
     }
 
     /// Whether this process created it.
@@ -195,8 +195,8 @@ impl Place {
 
     /// A hash that is specific to the place with this tree.
     pub fn hash(&self) -> u64 {
-        let known = Marked { runs: 0, ..self.marked.clone() };
-        XxHash3_64::oneshot(serde_json::to_string(&known).expect("a marker is plain data").as_bytes())
+        let expected_marked = Marked { runs: 0, ..self.marked.clone() };
+        XxHash3_64::oneshot(serde_json::to_string(&expected_marked).expect("a marker is plain data").as_bytes())
     }
 
     /// Last generation before those of this run.
@@ -239,6 +239,6 @@ fn read_marker(mut marker: &File, anchor: &str) -> Result<Marked, LoadError> {
     })?;
     serde_json::from_str(&text).map_err(|error| LoadError::Target {
         target: anchor.to_owned(),
-        message: format!("{MARKER} in it is damaged ({error}): look at the folder, and remove it if it is not needed"),
+        message: format!("its {MARKER} is damaged ({error}); remove the directory if it is not needed"),
     })
 }

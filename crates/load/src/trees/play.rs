@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use headstack_jobfiles::trees::{Format, Operation, Tree, TreePhase};
 use headstack_result::RunResult;
 
-use super::format::{self, Goes};
+use super::format::{self, ProgressCallback};
 use super::pace::Paces;
+use super::phase_result::{judged_alone, phase_result};
 use super::pick::Picker;
 use super::place::Place;
 use super::shape::{SECTOR_BYTES, Shape};
 use super::spec::TreeSpec;
 use super::states::States;
-use super::tell::{judged_alone, told};
-use super::worker::{Common, Done, Grown, Worker};
+use super::worker::{Common, Grown, ThreadResults, Worker};
 use crate::clock::Time;
+use crate::synchronized_start::Start;
 use crate::threads::{WorkerContext, run_workers};
-use crate::together::Start;
 use crate::{LoadError, Progress};
 
 /// Creates or inspects the trees, runs the loads on them, and checks their data if requested; `progress` receives the
@@ -38,11 +38,11 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
     })?;
     if phase.format != Format::No {
         let files: u64 = trees.iter().map(|tree| tree.shape.files()).sum();
-        notes.push(format!("the trees, {files} files, were made ready in {:.2} s", began.elapsed().as_secs_f64()));
+        notes.push(format!("the trees, {files} files, were prepared in {:.2} s", began.elapsed().as_secs_f64()));
     }
     let paces = Paces::new(phase, *seed)?;
     let (dones, ran) = load(spec, &trees, &paces, progress)?;
-    let mut result = told(spec, &paces, dones, &ran, notes);
+    let mut result = phase_result(spec, &paces, dones, &ran, notes);
     if phase.verify && !phase.loads.is_empty() {
         let checked = with_progress(progress, |goes| {
             trees.iter().map(|tree| format::check(tree, false, goes)).collect::<Result<Vec<_>, _>>()
@@ -50,9 +50,9 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
         let integrity = result.integrity.get_or_insert_default();
         match checked {
             Ok(all) => {
-                let mut judged = super::contents::Judged { told: std::mem::take(integrity) };
+                let mut judged = super::contents::Judged { report: std::mem::take(integrity) };
                 all.into_iter().for_each(|one| judged.merge(one));
-                *integrity = judged.told;
+                *integrity = judged.report;
             }
             Err(LoadError::Stopped) => integrity.cannot_tell.push("the check at the end was stopped".to_owned()),
             Err(error) => return Err(error),
@@ -64,7 +64,7 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
 /// Lets `work` call `progress`, which must run on the calling thread.
 fn with_progress<T: Send>(
     progress: &mut dyn FnMut(&Progress) -> bool,
-    work: impl FnOnce(Goes) -> Result<T, LoadError> + Send,
+    work: impl FnOnce(ProgressCallback) -> Result<T, LoadError> + Send,
 ) -> Result<T, LoadError> {
     let state = Mutex::new((0.0, true));
     let began = std::time::Instant::now();
@@ -72,17 +72,17 @@ fn with_progress<T: Send>(
         let seen = &state;
         let worker = scope.spawn(move || {
             work(&|share| {
-                let mut seen = seen.lock().expect("nobody panics with it");
+                let mut seen = seen.lock().expect("the lock is not poisoned");
                 seen.0 = share;
                 seen.1
             })
         });
         while !worker.is_finished() {
             std::thread::park_timeout(std::time::Duration::from_millis(20));
-            let share = state.lock().expect("nobody panics with it").0;
+            let share = state.lock().expect("the lock is not poisoned").0;
             let now = Progress { elapsed_ns: began.elapsed().as_nanos() as u64, share, ..Progress::default() };
             let goes_on = progress(&now);
-            state.lock().expect("nobody panics with it").1 &= goes_on;
+            state.lock().expect("the lock is not poisoned").1 &= goes_on;
         }
         worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -99,14 +99,14 @@ pub fn verify_tree(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<RunResult, LoadError> {
     let place = Place::of(anchor)?;
-    let shape = place.shape().ok_or_else(|| place.refused("has more files than can be counted"))?;
+    let shape = place.shape().ok_or_else(|| place.refused("has more than 2^64 files"))?;
     if !place.is_stamped() {
-        return Err(place.refused("holds files without stamps: validate=yes has them written"));
+        return Err(place.refused("has files without stamps; use validate=yes to write them"));
     }
     if !ledger.exists() {
         return Err(LoadError::Target {
             target: ledger.display().to_string(),
-            message: "is not there; the ledger is needed that the run has kept (--ledger)".to_owned(),
+            message: "not found; name the ledger of the run (--ledger)".to_owned(),
         });
     }
     let (states, _) = States::in_file(ledger, &place, &shape)?;
@@ -134,7 +134,8 @@ fn accepted(spec: &TreeSpec) -> Result<Vec<Place>, LoadError> {
                 if fits {
                     continue;
                 }
-                let message = "holds a tree of another shape, seed or stamp: format=yes makes it anew".to_owned();
+                let message =
+                    "has a tree of another shape, seed or stamp; use format=yes to create it again".to_owned();
                 LoadError::Target { target: tree.anchor.clone(), message }
             }
             Err(error) => error,
@@ -151,18 +152,18 @@ fn grown(
     tree: &Tree,
     mut place: Place,
     notes: &mut Vec<String>,
-    goes: Goes,
+    goes: ProgressCallback,
 ) -> Result<Grown, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let (seed, stamped) = (*seed, phase.verify);
     let uncounted =
-        || LoadError::Target { target: tree.anchor.clone(), message: "has more files than can be counted".to_owned() };
+        || LoadError::Target { target: tree.anchor.clone(), message: "has more than 2^64 files".to_owned() };
     let removes = removes(phase);
     if removes && !place.is_new() {
         let old = place.shape().ok_or_else(uncounted)?;
         let removed = format::remove(&place, &old, goes)?;
         if removed.files + removed.folders > 0 {
-            notes.push(format!("{}: removed {} files, {} folders", place.name(), removed.files, removed.folders));
+            notes.push(format!("{}: removed {} files, {} directories", place.name(), removed.files, removed.folders));
         }
         place.become_of(tree, seed, stamped)?;
     }
@@ -174,7 +175,7 @@ fn grown(
         Some(path) => States::in_file(&path, &place, &shape)?,
         None => {
             let states = States::in_memory(&shape, place.generation());
-            (states.map_err(|source| place.failed("keep in mind its members", source))?, false)
+            (states.map_err(|source| place.failed("reserve memory for its members", source))?, false)
         }
     };
     let grown = Grown { place, shape, states };
@@ -196,7 +197,7 @@ fn load(
     trees: &[Grown],
     paces: &Paces,
     progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<(Vec<(usize, Done)>, crate::measured::Ran), LoadError> {
+) -> Result<(Vec<(usize, ThreadResults)>, crate::measured::Ran), LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let pickers: Vec<Picker> = phase
         .loads
@@ -210,7 +211,7 @@ fn load(
     let threads = phase.loads.iter().enumerate().flat_map(|(number, load)| (0..load.threads).map(move |_| number));
     let works = threads.enumerate().map(|(thread, number)| {
         let picker = &pickers[number];
-        move |context: &WorkerContext| -> Result<(usize, Done), LoadError> {
+        move |context: &WorkerContext| -> Result<(usize, ThreadResults), LoadError> {
             let clock = context.ready();
             paces.begin(clock.now_ns(), phase.warm_up_ns.saturating_add(phase.time_ns));
             let common = Common {

@@ -202,7 +202,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn numbers_stand_for_all_members_and_no_others(
+        fn member_numbers_are_a_bijection(
             depth in 0u32..4, width in 1u32..4, files in 0u32..4, everywhere: bool
         ) {
             let tree = tree(depth, width, files, everywhere);
@@ -210,18 +210,18 @@ mod tests {
             let (mut folders, mut names) = (Vec::new(), Vec::new());
             walked("", 0, &tree, &mut folders, &mut names);
             let mut path = String::new();
-            let mut told = HashSet::new();
+            let mut paths = HashSet::new();
             for folder in 0..shape.folders() {
                 shape.folder_path(folder, &mut path);
-                told.insert(path.clone());
+                paths.insert(path.clone());
             }
-            prop_assert_eq!((told.len(), told), (folders.len(), folders.iter().cloned().collect()));
-            let mut told = HashSet::new();
+            prop_assert_eq!((paths.len(), paths), (folders.len(), folders.iter().cloned().collect()));
+            let mut paths = HashSet::new();
             for file in 0..shape.files() {
                 shape.file_path(file, &mut path);
-                told.insert(path.clone());
+                paths.insert(path.clone());
             }
-            prop_assert_eq!((told.len(), told), (names.len(), names.iter().cloned().collect()));
+            prop_assert_eq!((paths.len(), paths), (names.len(), names.iter().cloned().collect()));
             // Parents and children agree.
             for folder in 0..shape.folders() {
                 let (inner, own) = shape.children(folder);
@@ -236,16 +236,16 @@ mod tests {
 
     #[test]
     fn sizes_have_their_shares_and_end_at_a_total() {
-        let mut asked = tree(1, 10, 1_000, false);
-        let shape = Shape::new(&asked, 7, false).unwrap();
+        let mut spec = tree(1, 10, 1_000, false);
+        let shape = Shape::new(&spec, 7, false).unwrap();
         let small = (0..shape.files()).filter(|file| shape.size_bytes(*file) == 1_000).count() as f64;
         assert!((small / shape.files() as f64 - 0.3).abs() < 0.02, "{small}");
         assert_eq!(shape.bytes(), (0..shape.files()).map(|file| shape.size_bytes(file)).sum::<u64>());
-        asked.total_bytes = Some(1_000_000);
-        let cut = Shape::new(&asked, 7, false).unwrap();
+        spec.total_bytes = Some(1_000_000);
+        let cut = Shape::new(&spec, 7, false).unwrap();
         assert!((1_000_000..1_005_000).contains(&cut.bytes()), "{}", cut.bytes());
-        asked.used_bytes = Some(100_000);
-        assert!(Shape::new(&asked, 7, false).unwrap().used() < cut.files());
-        assert!((0..50).all(|file| Shape::new(&asked, 7, true).unwrap().size_bytes(file).is_multiple_of(SECTOR_BYTES)));
+        spec.used_bytes = Some(100_000);
+        assert!(Shape::new(&spec, 7, false).unwrap().used() < cut.files());
+        assert!((0..50).all(|file| Shape::new(&spec, 7, true).unwrap().size_bytes(file).is_multiple_of(SECTOR_BYTES)));
     }
 }

@@ -40,32 +40,30 @@ impl TreeSpec {
             load.check().map_err(|message| LoadError::Job { job: load.name.clone(), message })?;
             let moves_data = matches!(load.operation, Operation::Read | Operation::Write | Operation::Copy);
             if moves_data && tree.sizes.is_empty() {
-                return refused(format!("the files of {} have no size; sizes=... is needed", tree.name));
+                return refused(format!("the files of {} have no size; add sizes=...", tree.name));
             }
             let is_whole = |bytes: u64| bytes.is_multiple_of(SECTOR_BYTES);
             let all_whole = tree.sizes.iter().all(|(bytes, _)| is_whole(*bytes));
             if load.direct && moves_data && !all_whole {
-                return refused("goes past the page cache: files of a multiple of 512 bytes are needed".to_owned());
+                return refused("uses direct I/O; file sizes must be multiples of 512 bytes".to_owned());
             }
             if phase.verify && !load.sizes.iter().all(|(bytes, _)| is_whole(u64::from(*bytes))) {
-                return refused("is verified: requests of a multiple of 512 bytes are needed".to_owned());
+                return refused("is verified; request sizes must be multiples of 512 bytes".to_owned());
             }
             if phase.verify && load.operation == Operation::Move {
-                return refused(
-                    "files that are moved keep the stamps of their tree: they cannot be verified".to_owned(),
-                );
+                return refused("moved files keep the stamps of their tree and cannot be verified".to_owned());
             }
             if let Some(other) = load.to_tree.map(|other| &phase.trees[other]) {
                 let shape = |tree| Shape::new(tree, self.seed, phase.verify);
                 if shape(tree) != shape(other) {
                     return refused(format!(
-                        "{} and {} differ: a copy needs trees of one shape",
+                        "{} and {} differ in shape; a copy needs equal trees",
                         tree.name, other.name
                     ));
                 }
             }
             if tree.files == 0 && !matches!(load.operation, Operation::Mkdir | Operation::Rmdir) {
-                return refused(format!("the tree {} has no files; files=... is needed", tree.name));
+                return refused(format!("the tree {} has no files; add files=...", tree.name));
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::ledger::Words;
+use super::ledger::StateWords;
 use super::place::Place;
 use super::shape::Shape;
 use crate::LoadError;
@@ -84,7 +84,7 @@ pub struct Expected {
 /// States of all members of a tree.
 #[derive(Debug)]
 pub struct States {
-    words: Words,
+    words: StateWords,
 }
 
 impl States {
@@ -93,7 +93,7 @@ impl States {
     /// # Errors
     /// When the system does not have that much memory.
     pub fn in_memory(shape: &Shape, generation: u32) -> io::Result<States> {
-        let states = States { words: Words::in_memory(shape)? };
+        let states = States { words: StateWords::in_memory(shape)? };
         states.forget(shape, generation);
         Ok(states)
     }
@@ -102,9 +102,9 @@ impl States {
     /// unknown. Also returns whether there was a ledger.
     ///
     /// # Errors
-    /// Those of [`Words::in_file`].
+    /// Those of [`StateWords::in_file`].
     pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(States, bool), LoadError> {
-        let (words, is_old) = Words::in_file(path, place, shape)?;
+        let (words, is_old) = StateWords::in_file(path, place, shape)?;
         let states = States { words };
         if !is_old {
             states.forget(shape, place.generation());
@@ -243,7 +243,7 @@ mod tests {
 
     /// Guarantees for a file, step by step, after the process ended or power was lost.
     #[test]
-    fn what_may_be_found_follows_from_what_was_flushed() {
+    fn possible_states_follow_from_flushes() {
         let shape = Shape::new(&Tree { files: 1, ..empty() }, 1, true).unwrap();
         let states = States::in_memory(&shape, 10).unwrap();
         let sure = |power_was_lost| states.expected(0, power_was_lost).is_sure;
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_worked_on_by_one_alone_and_holds_its_folder() {
+    fn a_member_is_used_by_one_thread_and_pins_its_directory() {
         let tree = Tree { depth: 1, width: 1, files: 2, ..empty() };
         let states = States::in_memory(&Shape::new(&tree, 1, true).unwrap(), 7).unwrap();
         assert!(!states.join(Some(0)), "not there yet");

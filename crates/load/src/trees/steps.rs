@@ -106,7 +106,7 @@ impl Steps {
     }
 
     /// Results of all steps that occurred.
-    pub fn told(&self) -> Vec<OperationResult> {
+    pub fn operation_results(&self) -> Vec<OperationResult> {
         let done = Step::ALL.iter().zip(&self.0).filter(|(_, kind)| kind.count > 0 || kind.errors > 0);
         done.map(|(step, kind)| OperationResult {
             name: step.name().to_owned(),
@@ -129,8 +129,8 @@ mod tests {
         for (index, step) in Step::ALL.into_iter().enumerate() {
             steps.of(step).count = index as u64 + 1;
         }
-        let told: Vec<_> = steps.told().into_iter().map(|one| (one.name, one.count)).collect();
+        let counts: Vec<_> = steps.operation_results().into_iter().map(|one| (one.name, one.count)).collect();
         let expected: Vec<_> = Step::ALL.iter().zip(1..).map(|(step, count)| (step.name().to_owned(), count)).collect();
-        assert_eq!(told, expected);
+        assert_eq!(counts, expected);
     }
 }

@@ -9,7 +9,7 @@ use headstack_jobfiles::Sync;
 use headstack_jobfiles::trees::{Operation, Order};
 
 use super::calls;
-use super::contents::Belongs;
+use super::contents::FileIdentity;
 use super::states::{Expected, FileState};
 use super::steps::Step;
 use super::worker::{Grown, Worker};
@@ -17,7 +17,7 @@ use super::worker::{Grown, Worker};
 /// An open file with its state.
 pub(super) struct Visit {
     pub(super) file: File,
-    pub(super) belongs: Belongs,
+    pub(super) belongs: FileIdentity,
     /// State at the start of the visit; after a write, with this visit's generation as the latest.
     pub(super) state: FileState,
     pub(super) size_bytes: u64,
@@ -46,7 +46,7 @@ impl Worker<'_> {
         let Ok(opened) = self.step(Step::Open, None, 0, |worker| worker.open_for(tree, writes)) else {
             return tree.states.give_file(file, state);
         };
-        let belongs = Belongs { tree: tree.place.id(), file };
+        let belongs = FileIdentity { tree: tree.place.id(), file };
         let size_bytes = tree.shape.size_bytes(file);
         let mut visit = Visit { file: opened, belongs, state, size_bytes, has_written: false };
         let ended = if size_bytes == 0 { Ended::AtEnd } else { self.requests_of(&mut visit, due_ns) };
@@ -166,7 +166,7 @@ impl Worker<'_> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
         let to = self.step(Step::Create, None, 0, |worker| calls::open(other.place.folder(), &worker.path, flags))?;
         let size_bytes = tree.shape.size_bytes(file);
-        let of = |file_of: &Grown| Belongs { tree: file_of.place.id(), file };
+        let of = |file_of: &Grown| FileIdentity { tree: file_of.place.id(), file };
         let source = Visit { file: from, belongs: of(tree), state, size_bytes, has_written: false };
         let mut target = Visit { file: File::from(to), belongs: of(other), state: new, size_bytes, has_written: false };
         let mut offset = 0;

@@ -10,7 +10,7 @@ use headstack_workload::{Purpose, Random};
 
 use super::contents::{Buffer, Judged};
 use super::pace::Paces;
-use super::pick::{Picked, Picker};
+use super::pick::{PickOutcome, Picker};
 use super::place::Place;
 use super::shape::Shape;
 use super::states::{FileState, States};
@@ -65,13 +65,13 @@ pub struct Worker<'a> {
     pub(super) random: Random,
     pub(super) buffer: Buffer,
     pub(super) path: String,
-    pub(super) done: Done,
+    pub(super) done: ThreadResults,
     live: &'a WorkerProgress,
 }
 
 /// Results of a thread.
 #[derive(Default)]
-pub struct Done {
+pub struct ThreadResults {
     /// Results by kind of step.
     pub steps: Steps,
     /// Time series from the start of counting.
@@ -110,19 +110,19 @@ impl<'a> Worker<'a> {
     ) -> Worker<'a> {
         let longest = load.sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0) as usize;
         let random = Random::new(seed, Purpose::Choices);
-        let (path, done) = (String::new(), Done::default());
+        let (path, done) = (String::new(), ThreadResults::default());
         Worker { common, number, load, picker, random, buffer: Buffer::new(longest, seed), path, done, live }
     }
 
     /// Works until the phase is over or nothing is left to do.
-    pub fn work(mut self) -> Done {
+    pub fn work(mut self) -> ThreadResults {
         let before = Usage::of_this_thread();
         let mut nothing_since = None;
         while !self.is_over() && self.done.fatal.is_none() {
             match self.one_member() {
-                Picked::Member(..) => nothing_since = None,
-                Picked::Done => break,
-                Picked::None => {
+                PickOutcome::Member(..) => nothing_since = None,
+                PickOutcome::Done => break,
+                PickOutcome::None => {
                     let now_ns = self.now_ns();
                     let since_ns = *nothing_since.get_or_insert(now_ns);
                     if now_ns - since_ns > PATIENCE_NS {
@@ -145,7 +145,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes a member that qualifies for the operation, and executes it.
-    fn one_member(&mut self) -> Picked<()> {
+    fn one_member(&mut self) -> PickOutcome<()> {
         let (picker, states, shape) = (self.picker, &self.tree().states, &self.tree().shape);
         let file = |wanted: fn(FileState) -> bool| move |member: u64| states.take_file(member, wanted);
         let is_there = |state: FileState| state.exists;
@@ -181,7 +181,7 @@ impl<'a> Worker<'a> {
             }
             Operation::Getattr | Operation::Setattr | Operation::Access => {
                 let picked = picker.pick(&mut self.random, file(is_there));
-                self.with(picked, Worker::ask)
+                self.with(picked, Worker::query_attributes)
             }
             Operation::Delete => {
                 let picked = picker.pick(&mut self.random, file(is_there));
@@ -196,7 +196,7 @@ impl<'a> Worker<'a> {
                 self.with(picked, Worker::visit)
             }
             Operation::Copy | Operation::Move => {
-                let Some(other) = self.load.to_tree else { return Picked::Done };
+                let Some(other) = self.load.to_tree else { return PickOutcome::Done };
                 let other = &self.common.trees[other];
                 let take = |member: u64| {
                     let state = states.take_file(member, is_full)?;
@@ -214,14 +214,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn with<T>(&mut self, picked: Picked<T>, work: impl FnOnce(&mut Self, u64, T)) -> Picked<()> {
+    fn with<T>(&mut self, picked: PickOutcome<T>, work: impl FnOnce(&mut Self, u64, T)) -> PickOutcome<()> {
         match picked {
-            Picked::Member(member, taken) => {
+            PickOutcome::Member(member, taken) => {
                 work(self, member, taken);
-                Picked::Member(member, ())
+                PickOutcome::Member(member, ())
             }
-            Picked::None => Picked::None,
-            Picked::Done => Picked::Done,
+            PickOutcome::None => PickOutcome::None,
+            PickOutcome::Done => PickOutcome::Done,
         }
     }
 
@@ -270,8 +270,8 @@ impl<'a> Worker<'a> {
         if let Some(error) = failed {
             self.done.failures.1 += 1;
             if self.done.failures.0.len() < TOLD {
-                let told = format!("{} of {}/{}: {error}", step.name(), self.tree().place.name(), self.path);
-                self.done.failures.0.push(told);
+                let failure = format!("{} of {}/{}: {error}", step.name(), self.tree().place.name(), self.path);
+                self.done.failures.0.push(failure);
             }
             self.done.steps.of(step).errors += 1;
             // Errors that every later operation would meet.
@@ -291,10 +291,10 @@ impl<'a> Worker<'a> {
             self.done.bytes += bytes;
             self.done.response_ns += response_ns;
         }
-        let Done { completed, bytes, response_ns, .. } = self.done;
-        self.live.tell(completed, bytes, response_ns, self.done.failures.1, 1);
+        let ThreadResults { completed, bytes, response_ns, .. } = self.done;
+        self.live.store_counts(completed, bytes, response_ns, self.done.failures.1, 1);
         let length_ns = self.common.paces.end_ns() - self.common.paces.start_ns();
-        self.live.tell_share((at_ns - self.common.paces.start_ns()) as f64 / length_ns as f64);
+        self.live.store_share((at_ns - self.common.paces.start_ns()) as f64 / length_ns as f64);
     }
 
     fn book_interval(&mut self, index: usize, bytes: u64, response_ns: u64) {

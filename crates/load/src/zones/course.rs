@@ -6,7 +6,7 @@ use headstack_workload::Kind;
 
 /// A drawn request on its way to a zone.
 #[derive(Clone, Copy, Debug)]
-pub struct Want {
+pub struct ZoneRequest {
     pub kind: Kind,
     /// Number of requests drawn before it.
     pub number: u64,
@@ -38,12 +38,12 @@ pub struct Course {
     pub range: Range<usize>,
     pub stride: usize,
     pub zone_bytes: u64,
-    pub passed: Passed,
+    pub passed: SkippedBytes,
 }
 
 /// Bytes that a sequential job has passed over because they were unusable: its offset is that much ahead of its draws.
 #[derive(Clone, Debug, Default)]
-pub struct Passed {
+pub struct SkippedBytes {
     /// Bytes of all draws that are not placed yet.
     bytes: u64,
     /// The last of it: by draw, the amount. It applies to that draw and later ones, not to an earlier one that waits
@@ -64,23 +64,23 @@ impl Course {
     }
 
     /// Draws a request at an offset from the start of its part; `oldest` is the first waiting request.
-    pub fn draw(&mut self, kind: Kind, drawn_bytes: u64, length_bytes: u32, oldest: Option<u64>) -> Want {
+    pub fn draw(&mut self, kind: Kind, drawn_bytes: u64, length_bytes: u32, oldest: Option<u64>) -> ZoneRequest {
         let number = self.passed.draws;
         self.passed.draws += 1;
-        let Passed { bytes, by, .. } = &mut self.passed;
+        let SkippedBytes { bytes, by, .. } = &mut self.passed;
         by.retain(|(passer, passed_bytes)| {
             let holds_for_all = *passer <= oldest.unwrap_or(number);
             *bytes += if holds_for_all { *passed_bytes } else { 0 };
             !holds_for_all
         });
-        let mut want = Want { kind, number, drawn_bytes, position_bytes: 0, length_bytes, resets: false };
+        let mut want = ZoneRequest { kind, number, drawn_bytes, position_bytes: 0, length_bytes, resets: false };
         want.position_bytes = self.position_bytes(&want);
         want
     }
 
     /// Current offset of a request.
-    pub fn position_bytes(&self, want: &Want) -> u64 {
-        let Passed { bytes, by, .. } = &self.passed;
+    pub fn position_bytes(&self, want: &ZoneRequest) -> u64 {
+        let SkippedBytes { bytes, by, .. } = &self.passed;
         let own: u64 = by.iter().filter(|(passer, _)| *passer <= want.number).map(|(_, bytes)| bytes).sum();
         (want.drawn_bytes + bytes + own) % self.part_bytes()
     }
@@ -96,12 +96,12 @@ impl Course {
     }
 
     /// Relative position in the part, from 0 to 1.
-    pub fn share(&self, want: &Want) -> f64 {
+    pub fn share(&self, want: &ZoneRequest) -> f64 {
         want.position_bytes as f64 / self.part_bytes() as f64
     }
 
     /// Moves a request to the next zone: to its start for sequential jobs, else to the same offset.
-    pub fn move_to_next_zone(&mut self, want: &mut Want) {
+    pub fn move_to_next_zone(&mut self, want: &mut ZoneRequest) {
         let step_bytes = match self.is_sequential {
             true => self.zone_bytes - want.position_bytes % self.zone_bytes,
             false => self.zone_bytes,
@@ -110,7 +110,7 @@ impl Course {
     }
 
     /// Moves a request, and all later ones, further.
-    pub fn jump(&mut self, want: &mut Want, bytes: u64) {
+    pub fn jump(&mut self, want: &mut ZoneRequest, bytes: u64) {
         want.position_bytes = (want.position_bytes + bytes) % self.part_bytes();
         if self.is_sequential {
             self.passed.by.push((want.number, bytes));

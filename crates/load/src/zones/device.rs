@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::board::{Zone, ZoneKind};
+use super::zone_table::{Zone, ZoneKind};
 
 /// `linux/blkzoned.h`: `_IOWR(0x12, 130, 16)`, `_IOW(0x12, 131, 16)`, `_IOW(0x12, 136, 16)`.
 const BLKREPORTZONE: libc::c_ulong = 0xc010_1282;
@@ -53,11 +53,11 @@ pub(super) fn report(device: &File) -> io::Result<Vec<Zone>> {
     let mut zones = Vec::new();
     let mut from = 0;
     loop {
-        let (found, next) = report_from(device, from, ZONES_AT_ONCE)?;
-        if found.is_empty() {
+        let (reported, next) = report_from(device, from, ZONES_AT_ONCE)?;
+        if reported.is_empty() {
             return Ok(zones);
         }
-        zones.extend(found);
+        zones.extend(reported);
         from = next;
     }
 }
@@ -75,10 +75,10 @@ fn report_from(device: &File, sector: u64, count: usize) -> io::Result<(Vec<Zone
     if unsafe { libc::ioctl(device.as_raw_fd(), BLKREPORTZONE as _, &raw mut *report) } == -1 {
         return Err(io::Error::last_os_error());
     }
-    let found = &report.zones[..(report.count as usize).min(count)];
-    let next = found.last().map_or(sector, |zone| zone.start + zone.length);
+    let reported = &report.zones[..(report.count as usize).min(count)];
+    let next = reported.last().map_or(sector, |zone| zone.start + zone.length);
     let has_capacity = report.flags & HAS_CAPACITY != 0;
-    Ok((found.iter().map(|zone| read(zone, has_capacity)).collect(), next))
+    Ok((reported.iter().map(|zone| read(zone, has_capacity)).collect(), next))
 }
 
 fn read(raw: &RawZone, has_capacity: bool) -> Zone {

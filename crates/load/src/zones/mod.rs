@@ -2,14 +2,14 @@
 //!
 //! [`Zones`] belong to a target and are shared by its jobs: a device's own, or those that a file, a plain device or the
 //! null target is divided into, all of them empty at first. [`Tending`] is the part of one thread: it directs requests,
-//! resets and finishes zones on the way, and tracks completions. The rules are in [`board`], which does no I/O.
+//! resets and finishes zones on the way, and tracks completions. The rules are in [`zone_table`], which does no I/O.
 
-mod board;
 mod course;
 mod device;
 mod tending;
 #[cfg(test)]
 mod tests;
+mod zone_table;
 
 use std::fs::File;
 use std::io;
@@ -18,15 +18,15 @@ use std::sync::{Mutex, MutexGuard};
 use headstack_jobfiles::Zoning;
 use headstack_workload::quantity::format_bytes;
 
-use board::{Board, Zone, ZoneKind};
 pub use tending::{Advance, Tending};
+use zone_table::{Zone, ZoneKind, ZoneTable};
 
 /// Larger numbers of zones indicate a wrong zone size.
 const ZONES_MAX: u64 = 1 << 22;
 
 /// The zones of a target.
 pub struct Zones {
-    board: Mutex<Board>,
+    zone_table: Mutex<ZoneTable>,
     /// The zoned device; for other targets only write pointers are tracked.
     device: Option<File>,
     /// Limit of the device; 0 for none.
@@ -46,7 +46,7 @@ impl Zones {
     ///
     /// # Errors
     /// When the kernel refuses, or zones do not fit the request; in words.
-    pub fn of_device(device: File, limits: &DeviceLimits, asked: &Zoning) -> Result<Zones, String> {
+    pub fn of_device(device: File, limits: &DeviceLimits, zoning: &Zoning) -> Result<Zones, String> {
         let zones = device::report(&device).map_err(|error| format!("its zones cannot be read ({error})"))?;
         let [first, second, ..] = &zones[..] else { return Err("has fewer than two zones".to_owned()) };
         let zone_bytes = second.start_bytes - first.start_bytes;
@@ -54,28 +54,28 @@ impl Zones {
         if zones.windows(2).any(|pair| pair[1].start_bytes - pair[0].start_bytes != zone_bytes) {
             return Err("has zones of unequal sizes".to_owned());
         }
-        if let Some(stated) = asked.size_bytes.filter(|stated| *stated != zone_bytes) {
+        if let Some(stated) = zoning.size_bytes.filter(|stated| *stated != zone_bytes) {
             let [stated, own] = [stated, zone_bytes].map(format_bytes);
-            return Err(format!("has zones of {own}; {stated} are asked for"));
+            return Err(format!("has zones of {own}; {stated} are requested"));
         }
         let open_max = [limits.open, limits.active].into_iter().filter(|limit| *limit > 0).min().unwrap_or(0) as usize;
-        Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: Some(device), open_max })
+        Ok(Zones { zone_table: Mutex::new(ZoneTable::new(zones, zone_bytes)), device: Some(device), open_max })
     }
 
     /// Divides a target without zones into empty ones.
     ///
     /// # Errors
     /// When no zone size is given, or it does not fit; in words.
-    pub fn divided(capacity_bytes: u64, block_bytes: u64, asked: &Zoning) -> Result<Zones, String> {
-        let Some(zone_bytes) = asked.size_bytes.filter(|bytes| *bytes > 0) else {
-            return Err("has no zones of its own: a zone size (zonesize) divides it into some".to_owned());
+    pub fn divided(capacity_bytes: u64, block_bytes: u64, zoning: &Zoning) -> Result<Zones, String> {
+        let Some(zone_bytes) = zoning.size_bytes.filter(|bytes| *bytes > 0) else {
+            return Err("has no zones; set a zone size (zonesize) to divide it".to_owned());
         };
-        let zone_capacity_bytes = asked.capacity_bytes.unwrap_or(zone_bytes);
+        let zone_capacity_bytes = zoning.capacity_bytes.unwrap_or(zone_bytes);
         let is_whole = zone_bytes.is_multiple_of(block_bytes) && zone_capacity_bytes.is_multiple_of(block_bytes);
         if !is_whole || zone_capacity_bytes == 0 || zone_capacity_bytes > zone_bytes {
             let [size, capacity] = [zone_bytes, zone_capacity_bytes].map(format_bytes);
             return Err(format!(
-                "zones of {size} that hold {capacity}: multiples of its {block_bytes} bytes are allowed, and no more than \
+                "zones of {size} with a capacity of {capacity}; multiples of its {block_bytes} bytes are allowed, up to \
                  the size is held"
             ));
         }
@@ -97,17 +97,17 @@ impl Zones {
             }
         };
         let zones = (0..count).map(zone).collect();
-        Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: None, open_max: 0 })
+        Ok(Zones { zone_table: Mutex::new(ZoneTable::new(zones, zone_bytes)), device: None, open_max: 0 })
     }
 
     /// Fails if another division of the target is requested than the present one.
-    pub fn check(&self, asked: &Zoning) -> Result<(), String> {
-        let board = self.board();
-        let zone = board.zones()[0];
-        let own = (board.zone_bytes(), zone.capacity_end_bytes - zone.start_bytes);
-        let wanted_bytes = asked.size_bytes.unwrap_or(own.0);
+    pub fn check(&self, zoning: &Zoning) -> Result<(), String> {
+        let zone_table = self.zone_table();
+        let zone = zone_table.zones()[0];
+        let own = (zone_table.zone_bytes(), zone.capacity_end_bytes - zone.start_bytes);
+        let wanted_bytes = zoning.size_bytes.unwrap_or(own.0);
         let is_same =
-            wanted_bytes == own.0 && (self.device.is_some() || asked.capacity_bytes.unwrap_or(wanted_bytes) == own.1);
+            wanted_bytes == own.0 && (self.device.is_some() || zoning.capacity_bytes.unwrap_or(wanted_bytes) == own.1);
         match is_same {
             true => Ok(()),
             false => Err(format!("is divided into zones of {} by another job", format_bytes(own.0))),
@@ -118,13 +118,13 @@ impl Zones {
     ///
     /// # Errors
     /// When more are requested than the device allows; in words.
-    pub fn open_max(&self, asked: &Zoning) -> Result<usize, String> {
+    pub fn open_max(&self, zoning: &Zoning) -> Result<usize, String> {
         let or_any = |limit: usize| if limit == 0 { usize::MAX } else { limit };
-        let stated = asked.open_max as usize;
-        let own = if asked.ignores_limits { 0 } else { self.open_max };
+        let stated = zoning.open_max as usize;
+        let own = if zoning.ignores_limits { 0 } else { self.open_max };
         if own > 0 && stated > own {
             return Err(format!(
-                "allows {own} open zones; {stated} are asked for (max_open_zones), and ignore_zone_limits is not set"
+                "allows {own} open zones; {stated} are requested (max_open_zones); set ignore_zone_limits to allow more"
             ));
         }
         Ok(or_any(if stated > 0 { stated } else { own }))
@@ -135,8 +135,8 @@ impl Zones {
         self.device.is_some()
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().expect("nobody panics with the zones")
+    fn zone_table(&self) -> MutexGuard<'_, ZoneTable> {
+        self.zone_table.lock().expect("the lock is not poisoned")
     }
 
     /// Resets a zone that is marked busy for that.
@@ -144,7 +144,7 @@ impl Zones {
         let (start_bytes, length_bytes) = self.extent(index);
         let done = self.device.as_ref().map_or(Ok(()), |device| device::reset(device, start_bytes, length_bytes));
         match &done {
-            Ok(()) => self.board().was_reset(index),
+            Ok(()) => self.zone_table().was_reset(index),
             Err(_) => self.look_again(index),
         }
         done
@@ -155,7 +155,7 @@ impl Zones {
         let (start_bytes, length_bytes) = self.extent(index);
         let done = self.device.as_ref().map_or(Ok(()), |device| device::finish(device, start_bytes, length_bytes));
         match &done {
-            Ok(()) => self.board().was_finished(index),
+            Ok(()) => self.zone_table().was_finished(index),
             Err(_) => self.look_again(index),
         }
         done
@@ -164,13 +164,13 @@ impl Zones {
     /// Reads the write pointer from the device after an error. Other targets keep it, since it is unknown what was
     /// written.
     fn look_again(&self, index: usize) {
-        let known = self.board().zones()[index];
+        let known = self.zone_table().zones()[index];
         let found = self.device.as_ref().and_then(|device| device::report_one(device, known.start_bytes).ok());
-        self.board().set_pointer(index, found.map_or(known.pointer_bytes, |zone| zone.pointer_bytes));
+        self.zone_table().set_pointer(index, found.map_or(known.pointer_bytes, |zone| zone.pointer_bytes));
     }
 
     fn extent(&self, index: usize) -> (u64, u64) {
-        let board = self.board();
-        (board.zones()[index].start_bytes, board.zone_bytes())
+        let zone_table = self.zone_table();
+        (zone_table.zones()[index].start_bytes, zone_table.zone_bytes())
     }
 }

@@ -8,8 +8,8 @@ use headstack_result::{Counter, LatencyHistogram};
 use headstack_workload::{Kind, Request};
 
 use super::Zones;
-use super::board::{Step, ZoneKind};
-use super::course::{Course, Passed, Want};
+use super::course::{Course, SkippedBytes, ZoneRequest};
+use super::zone_table::{Step, ZoneKind};
 use crate::LoadError;
 use crate::clock::now_ns;
 use crate::job::Job;
@@ -52,7 +52,7 @@ struct Piece {
 #[derive(Clone, Copy)]
 struct Slot {
     piece: usize,
-    want: Want,
+    want: ZoneRequest,
     /// The zone that it keeps busy.
     written: Option<usize>,
 }
@@ -81,10 +81,16 @@ impl Tending {
             pieces.push(Piece { zones, course });
         }
         for Piece { zones, course } in &mut pieces {
-            course.job = zones.board().begin();
+            course.job = zones.zone_table().begin();
         }
-        let want =
-            Want { kind: Kind::Flush, number: 0, drawn_bytes: 0, position_bytes: 0, length_bytes: 0, resets: false };
+        let want = ZoneRequest {
+            kind: Kind::Flush,
+            number: 0,
+            drawn_bytes: 0,
+            position_bytes: 0,
+            length_bytes: 0,
+            resets: false,
+        };
         let writes_a_reset = match zoning.reset_frequency > 0.0 {
             true => (1.0 / zoning.reset_frequency) as u64,
             false => 0,
@@ -118,7 +124,7 @@ impl Tending {
         let mut want = course.draw(request.kind, drawn_bytes, request.length_bytes, oldest);
         if request.kind == Kind::Write && self.writes_a_reset > 0 {
             let part_bytes = course.range.len() as f64 * course.zone_bytes as f64;
-            if zones.board().valid_bytes() as f64 >= self.reset_threshold * part_bytes {
+            if zones.zone_table().valid_bytes() as f64 >= self.reset_threshold * part_bytes {
                 self.writes_to_reset = self.writes_to_reset.checked_sub(1).unwrap_or(self.writes_a_reset - 1);
                 want.resets = self.writes_to_reset == 0;
             }
@@ -139,12 +145,12 @@ impl Tending {
         let Piece { zones, course } = &mut self.pieces[piece];
         let whole_start_bytes = self.map.pieces().get(piece).map_or(0, |piece| piece.start_bytes);
         loop {
-            let step = zones.board().step(course, want);
+            let step = zones.zone_table().step(course, want);
             let (zone, is_trim) = match step {
                 Step::Wait => return Advance::Wait,
                 Step::Nothing => return Advance::Nothing,
                 Step::Go { zone, offset_bytes, length_bytes } => {
-                    let is_pointed = zones.board().zones()[zone].kind == ZoneKind::Sequential;
+                    let is_pointed = zones.zone_table().zones()[zone].kind == ZoneKind::Sequential;
                     here.written = (want.kind == Kind::Write && is_pointed).then_some(zone);
                     let offset_bytes = whole_start_bytes + offset_bytes;
                     return Advance::Submit(Request { kind: want.kind, offset_bytes, length_bytes, ..*request });
@@ -193,7 +199,7 @@ impl Tending {
         let zones = &self.pieces[*piece].zones;
         match failed {
             true => zones.look_again(zone),
-            false => zones.board().came_back(zone, request.length_bytes.into()),
+            false => zones.zone_table().came_back(zone, request.length_bytes.into()),
         }
     }
 
@@ -225,7 +231,7 @@ impl Tending {
 impl Drop for Tending {
     fn drop(&mut self) {
         for Piece { zones, course } in &self.pieces {
-            zones.board().end(course.job);
+            zones.zone_table().end(course.job);
         }
     }
 }
@@ -237,9 +243,9 @@ impl Piece {
         if course.stride > 1 {
             return course.range.len() as u64 * course.zone_bytes;
         }
-        let board = zones.board();
-        let visited = board.zones()[course.range.clone()].iter();
-        let of_zone = |zone: &super::board::Zone| match (course.is_sequential, course.writes) {
+        let zone_table = zones.zone_table();
+        let visited = zone_table.zones()[course.range.clone()].iter();
+        let of_zone = |zone: &super::zone_table::Zone| match (course.is_sequential, course.writes) {
             (false, _) => course.zone_bytes,
             (true, false) if course.reads_beyond_pointer => course.zone_bytes,
             (true, false) => zone.readable_bytes(),
@@ -254,17 +260,17 @@ impl Piece {
 /// Returns the course of a job through the whole zones of its part of a target.
 fn course(job: &Job, zoning: &Zoning, zones: &Zones, part: std::ops::Range<u64>) -> Result<Course, String> {
     let lines = &job.workload.specification.lines;
-    let zone_bytes = zones.board().zone_bytes();
-    let count = zones.board().zones().len();
+    let zone_bytes = zones.zone_table().zone_bytes();
+    let count = zones.zone_table().zones().len();
     let first = part.start.div_ceil(zone_bytes) as usize;
     let end = ((part.end / zone_bytes) as usize).min(count);
     if first >= end {
         let size = headstack_workload::quantity::format_bytes(zone_bytes);
-        return Err(format!("the part of job {} holds no whole zone of {size}", job.name));
+        return Err(format!("the part of job {} has no whole zone of {size}", job.name));
     }
     let longest_bytes = u64::from(job.longest_bytes());
     if longest_bytes > zone_bytes {
-        return Err(format!("requests of {longest_bytes} bytes are longer than its zones, of {zone_bytes}"));
+        return Err(format!("requests of {longest_bytes} bytes; up to the zone size, {zone_bytes}, is allowed"));
     }
     if !zoning.skip_bytes.is_multiple_of(zone_bytes) {
         return Err(format!("zoneskip of {} bytes; whole zones of {zone_bytes} are allowed", zoning.skip_bytes));
@@ -285,6 +291,6 @@ fn course(job: &Job, zoning: &Zoning, zones: &Zones, part: std::ops::Range<u64>)
         range: first..end,
         stride: if is_sequential { 1 + (zoning.skip_bytes / zone_bytes) as usize } else { 1 },
         zone_bytes,
-        passed: Passed::default(),
+        passed: SkippedBytes::default(),
     })
 }

@@ -74,7 +74,7 @@ fn a_file_that_is_cut_is_read_short_and_the_rest_counts() {
 }
 
 #[test]
-fn failed_requests_count_among_those_asked_for() {
+fn failed_requests_count_towards_the_requested_number() {
     let file = TestFile::holes(4 * MIB);
     let target = file.open(true);
     File::options().write(true).open(&file.0).unwrap().set_len(MIB).unwrap();
@@ -191,7 +191,7 @@ fn requests_smaller_than_a_block_are_refused() {
 }
 
 #[test]
-fn one_job_that_cannot_go_on_ends_all_and_all_keep_what_they_measured() {
+fn one_failed_job_ends_all_and_measurements_are_kept() {
     let file = TestFile::holes(MIB);
     let target = open(file.path(), false, true);
     let mut writer = job(&[target], EngineKind::Ring, workload(4096, 0.0, &closed(1)), time(3_600_000 * MS));
@@ -221,7 +221,7 @@ fn forbid(system_call: libc::c_long) -> bool {
 }
 
 #[test]
-fn where_io_uring_is_forbidden_system_calls_do_and_it_is_said() {
+fn without_io_uring_psync_is_used_with_a_note() {
     let file = TestFile::holes(MIB);
     let target = file.open(true);
     let outcome = std::thread::spawn(move || {
@@ -245,6 +245,6 @@ fn where_io_uring_is_forbidden_system_calls_do_and_it_is_said() {
     // Here, it is not forbidden.
     let result =
         measure(vec![job(&[file.open(true)], EngineKind::Auto, workload(4096, 50.0, &closed(4)), requests(10))]);
-    assert_eq!(result.notes[0], "requests were handed over by io_uring");
+    assert_eq!(result.notes[0], "requests were submitted by io_uring");
     assert!(fs::metadata(&file.0).is_ok());
 }

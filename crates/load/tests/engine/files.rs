@@ -141,7 +141,7 @@ fn all_kinds_of_requests_pass_at_depth() {
 }
 
 #[test]
-fn trims_make_holes_where_they_are_and_nowhere_else() {
+fn trims_punch_holes_only_in_their_range() {
     let form = json!({"line": {"trim_percent": 100}});
     for engine in ENGINES {
         let file = TestFile::holes(4 * MIB);
@@ -183,7 +183,7 @@ fn a_device_is_read_written_trimmed_and_flushed() {
 }
 
 #[test]
-fn files_are_one_address_space_whatever_their_sizes() {
+fn files_of_any_size_form_one_address_space() {
     for engine in ENGINES {
         // A size that is not a multiple of the block shifts none of those behind it.
         let files = [TestFile::holes(MIB), TestFile::holes(700_000), TestFile::holes(3 * MIB)];
@@ -213,7 +213,7 @@ fn a_request_that_no_file_has_room_for_is_refused() {
     let targets: Vec<_> = files.iter().map(|file| file.open(true)).collect();
     let one = job(&targets, EngineKind::Ring, workload(128 * KIB, 100.0, &json!({})), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.starts_with(files[1].path()) && line.contains("131072 bytes have no room in its 65536"), "{line}");
+    assert!(line.starts_with(files[1].path()) && line.contains("131072 bytes do not fit in its 65536"), "{line}");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn several_jobs_work_on_one_file() {
 }
 
 #[test]
-fn an_open_loop_on_a_file_issues_what_arrives() {
+fn an_open_loop_on_a_file_issues_every_arrival() {
     let file = TestFile::holes(16 * MIB);
     file.fill(1);
     let target = file.open(false);
@@ -262,7 +262,7 @@ fn an_open_loop_on_a_file_issues_what_arrives() {
 }
 
 #[test]
-fn queues_are_as_deep_as_asked() {
+fn the_queue_depth_is_as_requested() {
     let file = TestFile::holes(16 * MIB);
     file.fill(1);
     let target = file.open(true);
@@ -281,7 +281,7 @@ fn queues_are_as_deep_as_asked() {
     deep(EngineKind::Psync, 256, 4 * KIB, 1_000);
     let one = job(&[target], EngineKind::Psync, workload(4096, 100.0, &closed(5_000)), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.contains("psync needs a thread for each of 5000 requests; 4096 are allowed"), "{line}");
+    assert!(line.contains("psync needs a thread for each of 5000 requests; up to 4096 are allowed"), "{line}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn hung(depth: u32) -> (Spec, Arc<Target>) {
 }
 
 #[test]
-fn what_is_given_up_is_named() {
+fn abandoned_requests_are_named() {
     let (spec, target) = hung(20);
     let mut told: Vec<Progress> = Vec::new();
     let result = run(&spec, &mut |now| {
@@ -34,8 +34,11 @@ fn what_is_given_up_is_named() {
     assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
     assert!(told.iter().any(|now| now.is_ending && now.under_way == 20), "{told:?}");
     assert_eq!(result.checks[0].detail, "20 in, 0 out, 20 given up");
-    let note = result.notes.iter().find(|note| note.contains("had not come back")).expect("they are named");
-    assert!(note.starts_with("20 requests had not come back when they were given up, as asked (20 reads): "), "{note}");
+    let note = result.notes.iter().find(|note| note.contains("had not completed")).expect("they are named");
+    assert!(
+        note.starts_with("20 requests had not completed when they were abandoned, as requested (20 reads): "),
+        "{note}"
+    );
     assert_eq!(note.matches("read of 4KiB at byte ").count(), 16, "{note}");
     assert_eq!(note.matches(" of null, ").count(), 16, "{note}");
     assert_eq!(note.matches(" s under way").count(), 16, "{note}");
@@ -51,7 +54,7 @@ fn a_counted_warm_up_takes_no_slow_targets_time_unseen() {
     assert_eq!(result.count(), 1);
     assert_eq!(result.start_ns, 1000 * MS);
     let note = result.notes.iter().find(|note| note.starts_with("warm-up: ")).expect("a note");
-    assert!(note.starts_with("warm-up: ended after 1.00 s with 10 of 500 requests, which are left out"), "{note}");
+    assert!(note.starts_with("warm-up: ended after 1.00 s with 10 of 500 requests, which are excluded"), "{note}");
 }
 
 #[test]
@@ -60,8 +63,8 @@ fn a_warm_up_is_reported() {
     form.warm_up = serde_json::from_value(json!({"requests": 7})).unwrap();
     let two = vec![virtual_job(MS, form.clone(), requests(1)), virtual_job(MS, form, requests(1))];
     let result = run(&spec(two), &mut |_| true).unwrap();
-    let note = result.notes.iter().find(|note| note.starts_with("warm-up, left out: ")).expect("a note");
-    assert!(note.starts_with("warm-up, left out: 14 requests in ") && note.ends_with(" s"), "{note}");
+    let note = result.notes.iter().find(|note| note.starts_with("warm-up, excluded: ")).expect("a note");
+    assert!(note.starts_with("warm-up, excluded: 14 requests in ") && note.ends_with(" s"), "{note}");
     let none = run(&spec(vec![virtual_job(MS, workload(4 * KIB, 100.0, &closed(1)), requests(1))]), &mut |_| true);
     assert!(!none.unwrap().notes.iter().any(|note| note.starts_with("warm-up")));
 }

@@ -19,7 +19,7 @@ fn response(result: &RunResult) -> &headstack_result::LatencyHistogram {
 }
 
 #[test]
-fn a_run_of_so_many_requests_makes_exactly_these() {
+fn a_request_limit_is_exact() {
     for (outstanding, wanted) in [(1, 1), (1, 10_000), (7, 10_001), (32, 5), (64, 100_000), (4096, 4097)] {
         for service_ns in [0, 1_000] {
             let result =
@@ -32,7 +32,7 @@ fn a_run_of_so_many_requests_makes_exactly_these() {
 }
 
 #[test]
-fn a_run_of_so_many_bytes_ends_with_the_request_that_reaches_them() {
+fn a_byte_limit_ends_with_the_reaching_request() {
     let limits = Limits { bytes: Some(1_000_000), ..Limits::default() };
     for outstanding in [1, 32] {
         let result = measure(vec![null_job(0, workload(4096, 100.0, &closed(outstanding)), limits)]);
@@ -44,7 +44,7 @@ fn a_run_of_so_many_bytes_ends_with_the_request_that_reaches_them() {
 }
 
 #[test]
-fn a_run_of_so_much_time_lasts_exactly_so_long() {
+fn a_time_limit_is_exact() {
     let result = measure(vec![virtual_job(MS, workload(4096, 100.0, &closed(4)), time(300 * MS))]);
     assert_eq!((result.duration_ns, count(&result)), (300 * MS, 4 * 299), "what is complete at the end is not counted");
     let one = virtual_job(MS, workload(4096, 100.0, &open(2_000.0, "poisson")), time(300 * MS));
@@ -59,7 +59,7 @@ fn a_run_of_so_much_time_lasts_exactly_so_long() {
 }
 
 #[test]
-fn the_run_length_of_the_workload_holds_where_nothing_else_is_said() {
+fn the_workloads_run_length_is_the_default() {
     let length = json!({"run_length": {"requests": 1_234}});
     assert_eq!(count(&measure(vec![null_job(0, workload(512, 100.0, &length), Limits::default())])), 1_234);
 }
@@ -156,7 +156,7 @@ fn clients_think() {
 }
 
 #[test]
-fn clients_that_think_make_exactly_so_many_requests_and_do_not_spin_for_the_last() {
+fn thinking_clients_make_the_exact_number_of_requests_without_spinning() {
     let form = json!({"arrivals": {"closed": {"outstanding": 64, "think": {"fixed": "1us"}}}});
     let result = measure(vec![null_job(400 * MS, workload(4096, 100.0, &form), requests(2))]);
     assert_eq!(count(&result), 2);
@@ -166,7 +166,7 @@ fn clients_that_think_make_exactly_so_many_requests_and_do_not_spin_for_the_last
 
 /// Mean wait of M/D/1: rho / 2 (1 - rho) service times.
 #[test]
-fn poisson_arrivals_at_one_server_wait_as_queueing_theory_says() {
+fn poisson_arrivals_wait_as_in_m_d_1() {
     let (rho, wanted) = (0.6, 4_000);
     let theory_ns = MS as f64 * (1.0 + rho / (2.0 * (1.0 - rho)));
     let one = Job { slots: 1, ..virtual_job(MS, workload(4096, 100.0, &open(600.0, "poisson")), requests(wanted)) };
@@ -185,7 +185,7 @@ fn poisson_arrivals_at_one_server_wait_as_queueing_theory_says() {
 }
 
 #[test]
-fn fixed_arrivals_below_capacity_wait_for_nobody() {
+fn fixed_arrivals_below_capacity_do_not_wait() {
     let one = Job { slots: 1, ..virtual_job(MS, workload(4096, 100.0, &open(500.0, "fixed")), requests(500)) };
     let result = measure(vec![one]);
     assert_eq!((response(&result).min_ns(), response(&result).max_ns()), (MS, MS));
@@ -204,7 +204,7 @@ fn lateness_of_this_program_counts_and_is_reported() {
     assert_eq!((response.min_ns(), response.max_ns()), (2 * late_ns + MS, 2 * late_ns + MS));
     assert_eq!((service.min_ns(), service.max_ns()), (late_ns + MS, late_ns + MS));
     assert!(counter(&result, "issue_lateness_p50_ns").abs_diff(late_ns) < late_ns / 20);
-    assert!(result.notes.iter().any(|note| note.contains("ms late by this program")), "{:?}", result.notes);
+    assert!(result.notes.iter().any(|note| note.contains("ms late by headstack")), "{:?}", result.notes);
     // What one is late by does not make the next one late.
     assert_eq!(result.duration_ns, 50 * 100 * MS + 2 * late_ns + MS);
     assert_eq!(result.late_arrivals, 0);
@@ -219,7 +219,7 @@ fn what_arrives_after_the_end_is_nobodys_backlog() {
 }
 
 #[test]
-fn an_overload_is_said_in_seconds_and_words() {
+fn an_overload_is_reported_with_its_lateness() {
     let load = workload(4096, 100.0, &open(1_000.0, "poisson"));
     let one = Job { slots: 1, ..virtual_job(2 * MS, load, time(3_000 * MS)) };
     let arrived = arrivals(&one).take_while(|&at_ns| at_ns < 3_000 * MS).count() as u64;
@@ -297,7 +297,7 @@ fn targets_of_one_run_keep_one_time() {
     let targets = [in_time(Time::Wall), in_time(Time::Virtual { late_ns: 0 })];
     let one = job(&targets, EngineKind::Null { service_ns: 0 }, workload(4096, 100.0, &closed(1)), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.contains("keeps another time"), "{line}");
+    assert!(line.contains("uses another clock"), "{line}");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_run_is_stopped_while_a_request_hangs() {
 }
 
 #[test]
-fn a_run_of_so_much_time_ends_while_a_request_hangs_and_gives_it_up() {
+fn a_timed_run_abandons_a_hung_request() {
     let one = virtual_job(3_600_000 * MS, workload(4096, 100.0, &closed(3)), time(100 * MS));
     let mut elapsed_ns = 0;
     let result = run(&spec(vec![one]), &mut |progress| {
@@ -363,8 +363,8 @@ fn a_run_of_so_much_time_ends_while_a_request_hangs_and_gives_it_up() {
     assert_eq!((count(&result), result.backlog, result.duration_ns), (0, 3, 100 * MS));
     assert!(result.checks.iter().all(|check| check.passed), "{:?}", result.checks);
     assert_eq!(result.checks[0].detail, "3 in, 0 out, 3 given up");
-    assert_eq!(result.ended_early.as_deref(), Some("requests never came back"));
-    assert!(result.notes.iter().any(|note| note.starts_with("3 requests had not come back 10 s after")));
+    assert_eq!(result.ended_early.as_deref(), Some("requests never completed"));
+    assert!(result.notes.iter().any(|note| note.starts_with("3 requests had not completed 10 s after")));
 }
 
 #[test]
@@ -453,11 +453,11 @@ fn what_cannot_be_run_is_refused_before_anything_starts() {
             one.workload = workload(4096, 100.0, &open(10.0, "fixed"));
             one.slots = 0;
         }),
-        "0 requests at a time; 1 to 65536 are allowed",
+        "queue depth 0; 1 to 65536 is allowed",
     );
     has(refusal(&|one| one.workload = workload(4096, 100.0, &open(-1.0, "fixed"))), "-1 is out of range");
     has(refusal(&|one| one.engine = EngineKind::Ring), "the engine null or auto is allowed");
-    has(refusal(&|one| one.workload = workload(1 << 31, 100.0, &closed(1))), "have no room");
+    has(refusal(&|one| one.workload = workload(1 << 31, 100.0, &closed(1))), "do not fit");
     let outside = headstack_workload::Span { start_bytes: 1 << 29, length_bytes: 1 << 30 };
     has(refusal(&|one| one.span = Some(outside)), "it has 1073741824 bytes");
 }

@@ -121,7 +121,7 @@ fn a_disk_is_not_written_while_a_partition_is_in_use_nor_the_other_way_round() {
     assert_refused(&path, &disk, &format!("{name}p1 is mounted at"));
     // Another partition is another's matter, and the disk's name does not name it.
     open(&second, &destroying(&second_name)).unwrap();
-    assert_refused(&second, &destroying(&name), "names something else");
+    assert_refused(&second, &destroying(&name), "names another target");
     device.undo_last();
     // A disk that is used as a whole has no free partitions; the kernel mounts it only without partitions in use.
     let held = attach(&path).unwrap();
@@ -143,7 +143,7 @@ fn what_is_swapped_on_is_not_written() {
     if !device.during(&["swapon", &path], &["swapoff", &path]) {
         return lacks(Need::Root, "no swap can be added");
     }
-    assert_refused(&path, &all, &format!("{} is swapped on", device.name()));
+    assert_refused(&path, &all, &format!("{} is used as swap", device.name()));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_device_is_written_by_one_only() {
 }
 
 #[test]
-fn devices_that_cannot_be_measured_say_why() {
+fn unmeasurable_devices_are_refused_with_a_reason() {
     let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
     let path = device.path.clone();
     assert!(device.during(&["blockdev", "--setro", &path], &["blockdev", "--setrw", &path]));
@@ -218,7 +218,7 @@ fn devices_that_cannot_be_measured_say_why() {
     let scratch = Scratch::new();
     let node = scratch.path("none");
     assert!(run(&["mknod", &node, "b", "240", "0"]));
-    assert_refused(&node, &Permission::default(), "has no device behind it");
+    assert_refused(&node, &Permission::default(), "has no device, or");
     let blocks = fs::read_dir("/sys/class/block").unwrap().map(|entry| entry.unwrap());
     let empty = |entry: &fs::DirEntry| fs::read_to_string(entry.path().join("size")).is_ok_and(|size| size == "0\n");
     for entry in blocks.filter(empty) {

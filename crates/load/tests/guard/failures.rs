@@ -31,7 +31,7 @@ fn attempt(target: &Target, kind: Kind, offset_bytes: u64, length_bytes: u32) ->
 }
 
 #[test]
-fn failures_in_mid_run_say_whether_it_goes_on() {
+fn failures_during_a_run_end_it_or_count() {
     let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
     let target = open(&device.path, &destroying(device.name())).unwrap();
     let classify = |target: &Target, (request, errno): (Request, i32)| target.classify(&request, errno);
@@ -76,13 +76,13 @@ fn failures_in_mid_run_say_whether_it_goes_on() {
     let target = open(&sparse, &Permission { write: true, overwrite: true, ..Permission::default() }).unwrap();
     ends(classify(&target, attempt(&target, Kind::Write, 0, 1 << 20)), "the file system is full");
     let trim = Request { kind: Kind::Trim, ..gone };
-    ends(target.classify(&trim, libc::EOPNOTSUPP), "the target has no trim");
+    ends(target.classify(&trim, libc::EOPNOTSUPP), "the target does not support trim");
     let read_only = open(&sparse, &Permission::default()).unwrap();
     ends(classify(&read_only, attempt(&read_only, Kind::Write, 0, 4096)), "such requests are not allowed");
 }
 
 #[test]
-fn advice_on_alignment_is_given_where_alignment_is_the_cause() {
+fn alignment_is_blamed_only_if_it_is_the_cause() {
     let path = std::env::temp_dir().join(format!("headstack-failures-{}", std::process::id()));
     fs::write(&path, vec![1; 1 << 16]).unwrap();
     let target = open(path.to_str().unwrap(), &Permission::default()).unwrap();
@@ -96,11 +96,11 @@ fn advice_on_alignment_is_given_where_alignment_is_the_cause() {
     assert!(said(1, libc::EINVAL).contains("offsets and lengths must be multiples of "), "{}", said(1, libc::EINVAL));
     // What is aligned was refused for another reason, as by a server that is about to end.
     let aligned = said(4096, libc::EINVAL);
-    assert!(aligned.contains("its driver, or who serves it, calls the request invalid"), "{aligned}");
+    assert!(aligned.contains("its driver or server rejects the request"), "{aligned}");
     assert!(!aligned.contains("must be"), "{aligned}");
     for errno in [libc::ENOTCONN, libc::ECONNABORTED, libc::ESHUTDOWN, libc::ESTALE] {
         let line = said(4096, errno);
-        assert!(line.contains("whoever serves it has ended, or was cut off") && !line.contains("must be"), "{line}");
+        assert!(line.contains("its server has ended or is disconnected") && !line.contains("must be"), "{line}");
     }
     assert!(!said(4096, libc::EIO).contains("must be"));
     fs::remove_file(&path).unwrap();

@@ -29,7 +29,7 @@ fn a_swap_file_is_not_written() {
         return lacks(Need::Root, "no swap can be added");
     }
     let overwrite = Permission { write: true, overwrite: true, ..Permission::default() };
-    assert_refused(&file, &overwrite, "is swapped on");
+    assert_refused(&file, &overwrite, "is used as swap");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn other_things_than_files_and_devices_are_refused() {
     assert_refused(&scratch.path("none"), &Permission::default(), "does not exist");
     // A device that was mistyped must not become a file in memory.
     let buffered = Target::open("/dev/headstack-none", false, Sync::No, &create, &|_| true);
-    assert!(buffered.err().unwrap().to_string().contains("among the devices"));
+    assert!(buffered.err().unwrap().to_string().contains("files in /dev are not created"));
     assert!(!fs::exists("/dev/headstack-none").unwrap());
 }
 
@@ -115,7 +115,7 @@ fn a_file_is_created_written_and_never_changed_unasked() {
     assert_refused(&path, &create, "--overwrite");
     assert_refused(&path, &Permission { write: true, ..Permission::default() }, "--overwrite");
     let larger = Permission { create_bytes: Some(4 * MIB), ..Permission::default() };
-    assert_refused(&path, &larger, "and 4MiB are asked for");
+    assert_refused(&path, &larger, "and 4MiB are requested");
     assert_eq!(fs::read(&path).unwrap(), contents);
     // Smaller than it is, and read.
     let smaller = Permission { create_bytes: Some(MIB), ..Permission::default() };
@@ -127,7 +127,7 @@ fn a_file_is_created_written_and_never_changed_unasked() {
 }
 
 #[test]
-fn a_creation_that_is_stopped_leaves_nothing() {
+fn a_stopped_creation_leaves_no_file() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     let create = Permission { create_bytes: Some(8 * MIB), ..Permission::default() };
@@ -146,7 +146,7 @@ fn a_creation_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing() {
+fn a_full_disk_leaves_no_file() {
     let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
     let mount = device.directory("mount");
     let path = device.path.clone();
@@ -155,7 +155,7 @@ fn a_full_disk_leaves_nothing() {
     }
     let create = |bytes| Permission { create_bytes: Some(bytes), ..Permission::default() };
     let file = format!("{mount}/file");
-    assert_refused(&file, &create(1 << 40), "1TiB are to be written where");
+    assert_refused(&file, &create(1 << 40), "1TiB to write, but only");
     assert_refused(&file, &create(u64::MAX), "are free");
     // Filled by another while it is written, where nothing was reserved: tmpfs has no fallocate past its size.
     let full = device.directory("full");
@@ -172,7 +172,7 @@ fn a_full_disk_leaves_nothing() {
             true
         };
         let error = Target::open(&file, false, Sync::No, &create(4 * MIB), &fill).err().unwrap().to_string();
-        assert!(error.contains("has no room: the file system is full"), "{error}");
+        assert!(error.contains("no space left: the file system is full"), "{error}");
         let names: Vec<_> = fs::read_dir(&full).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["other"]);
         device.undo_last();
@@ -201,7 +201,7 @@ fn what_is_not_allocated_is_noted() {
         quarter(file);
         file.set_len(4 * MIB).unwrap();
     });
-    assert_eq!(sparse, "75.000 % of the file is not allocated: those reads never reach the device");
+    assert_eq!(sparse, "75.000 % of the file is unallocated; reads there never reach the device");
     let reserved = note("reserved", &|file| {
         // SAFETY: takes numbers only.
         assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 4 << 20) }, 0);
@@ -226,17 +226,17 @@ fn memory_has_no_direct_io() {
         if fs::exists("/dev/shm").unwrap() { "/dev/shm" } else { return lacks(Need::Kernel, "there is no /dev/shm") };
     let path = format!("{scratch}/headstack-guard-{}", std::process::id());
     let create = Permission { create_bytes: Some(MIB), ..Permission::default() };
-    assert_refused(&path, &create, "lies in memory (tmpfs)");
+    assert_refused(&path, &create, "is in memory (tmpfs)");
     assert!(!fs::exists(&path).unwrap());
     let target = Target::open(&path, false, Sync::No, &create, &|_| true).map(|target| target.capacity_bytes());
     let line = open(&path, &Permission::default()).err().map(|error| error.to_string());
     fs::remove_file(&path).unwrap();
     assert_eq!(target.unwrap(), MIB);
-    assert!(line.unwrap().contains("lies in memory"));
+    assert!(line.unwrap().contains("is in memory"));
 }
 
 #[test]
-fn links_are_named_with_what_they_lead_to() {
+fn links_are_named_with_their_destination() {
     let scratch = Scratch::new();
     let (path, link) = (scratch.path("file"), scratch.path("link"));
     fs::write(&path, vec![1; 8192]).unwrap();

@@ -86,7 +86,7 @@ const LUKS2: &[&str] = &[
 ];
 
 #[test]
-fn what_has_lost_its_start_is_found_by_its_copies() {
+fn a_file_system_without_its_start_is_found_by_backup_superblocks() {
     let cases: &[(&str, &[&str], u64, u64)] = &[
         ("ext4", &["mkfs.ext4", "-q", "-b", "1024"], MIB, 8193 * 1024 + 56),
         ("ext4", &["mkfs.ext4", "-q", "-b", "4096"], MIB, 32_768 * 4096 + 56),

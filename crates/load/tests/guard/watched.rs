@@ -80,7 +80,7 @@ fn assert_stopped(ended: Option<&str>, path: &str, why: &str) {
 }
 
 #[test]
-fn a_run_is_stopped_when_a_loop_device_is_made_of_what_it_writes() {
+fn a_run_stops_when_its_target_becomes_a_loop_device() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     let target = target(&path, true);

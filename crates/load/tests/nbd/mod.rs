@@ -46,7 +46,7 @@ fn told(result: &RunResult) -> &str {
 }
 
 #[test]
-fn what_is_written_over_nbd_is_read_whatever_replies_look_like() {
+fn nbd_writes_are_read_back_with_any_reply_format() {
     for framing in FRAMINGS {
         for engine in ENGINES {
             for (size, depth) in [(4 * KIB, 16), (64 * KIB, 3), (1024 * KIB, 2)] {
@@ -61,15 +61,15 @@ fn what_is_written_over_nbd_is_read_whatever_replies_look_like() {
                 let found = result.integrity.as_ref().expect("it was verified");
                 assert_eq!((found.faults(), errors(&result)), (0, 0), "{framing:?} {engine:?}: {found:?}");
                 assert!(found.intact > 0 && result.ended_early.is_none(), "{:?}", result.ended_early);
-                assert!(size > 64 * KIB || server.seen().flushes.load(Ordering::Relaxed) > 0);
-                assert!(size > 64 * KIB || server.seen().trims.load(Ordering::Relaxed) > 0);
+                assert!(size > 64 * KIB || server.counters().flushes.load(Ordering::Relaxed) > 0);
+                assert!(size > 64 * KIB || server.counters().trims.load(Ordering::Relaxed) > 0);
             }
         }
     }
 }
 
 #[test]
-fn a_server_that_corrupts_a_block_is_found_out() {
+fn corruption_by_a_server_is_detected() {
     for engine in ENGINES {
         let server = with(Quirk::Corrupts { at_bytes: 5 * 4096 + 100 });
         // The corrupt byte is in one of the blocks that are sampled before the export is overwritten.
@@ -100,10 +100,10 @@ fn requests_over_nbd_are_those_that_simulation_would_issue() {
         assert_eq!(bytes(&result), expected.iter().map(|request| u64::from(request.length_bytes)).sum::<u64>());
         let writes = expected.iter().filter(|request| request.kind == Kind::Write).count() as u64;
         assert_eq!(result.kinds.write.count, writes);
-        assert_eq!(server.seen().flushes.load(Ordering::Relaxed), 1, "the flush at its end");
+        assert_eq!(server.counters().flushes.load(Ordering::Relaxed), 1, "the flush at its end");
         // Looking for signatures comes before.
-        assert!(server.seen().requests.load(Ordering::Relaxed) > 501);
-        assert_eq!(server.seen().connections.load(Ordering::Relaxed), 1, "what was opened is used");
+        assert!(server.counters().requests.load(Ordering::Relaxed) > 501);
+        assert_eq!(server.counters().connections.load(Ordering::Relaxed), 1, "what was opened is used");
     }
 }
 
@@ -123,9 +123,9 @@ fn failures_are_reported_with_the_request() {
         for engine in ENGINES {
             for (command, errno, expected, ends) in [
                 (command::READ, 5, "read of 4KiB at byte ", false),
-                (command::READ, 22, "its driver, or who serves it, calls the request invalid", true),
-                (command::READ, 108, "whoever serves it has ended, or was cut off", true),
-                (command::WRITE, 28, "the device has no room left behind it", true),
+                (command::READ, 22, "its driver or server rejects the request", true),
+                (command::READ, 108, "its server has ended or is disconnected", true),
+                (command::WRITE, 28, "the device has run out of backing space", true),
                 (command::WRITE, 1, "such requests are not allowed", true),
             ] {
                 let quirk = Quirk::None;
@@ -160,11 +160,11 @@ fn reads_that_end_early_are_counted_as_failed() {
 }
 
 #[test]
-fn a_server_that_goes_ends_the_run_and_what_was_measured_is_kept() {
+fn a_lost_server_ends_the_run_and_keeps_measurements() {
     for engine in ENGINES {
         for (quirk, why) in [
-            (Quirk::HangsUp { after: 200 }, "whoever serves it has ended, or was cut off"),
-            (Quirk::Babbles { after: 200 }, "what its server sends is no reply of NBD"),
+            (Quirk::HangsUp { after: 200 }, "its server has ended or is disconnected"),
+            (Quirk::Babbles { after: 200 }, "its server sent an invalid NBD reply"),
         ] {
             for load in [closed(8), at_a_rate(10_000.0, "poisson")] {
                 let server = with(quirk);
@@ -193,9 +193,9 @@ fn what_a_silent_server_never_answers_is_named() {
         })
         .unwrap();
         assert_eq!(count(&result), 100);
-        let note = result.notes.iter().find(|note| note.contains("had not come back")).expect("they are named");
+        let note = result.notes.iter().find(|note| note.contains("had not completed")).expect("they are named");
         assert!(
-            note.starts_with("6 requests had not come back when they were given up, as asked (6 reads): "),
+            note.starts_with("6 requests had not completed when they were abandoned, as requested (6 reads): "),
             "{note}"
         );
         assert!(note.contains("read of 4KiB at byte ") && note.contains(&server.uri()), "{note}");
@@ -203,7 +203,7 @@ fn what_a_silent_server_never_answers_is_named() {
 }
 
 #[test]
-fn each_thread_has_as_many_connections_as_are_asked_for() {
+fn each_thread_has_the_requested_connections() {
     let server = Server::new(Settings::default());
     let target = Target::open_export(&server.uri(), Sync::No, &destroying(&server), 3).map(Arc::new).unwrap();
     let jobs = [1, 2].map(|seed| {
@@ -211,19 +211,19 @@ fn each_thread_has_as_many_connections_as_are_asked_for() {
         Job { seed, ..job(&[Arc::clone(&target)], EngineKind::Auto, load, requests(500)) }
     });
     assert_eq!(count(&measure(jobs.clone().into())), 1000);
-    assert_eq!(server.seen().connections.load(Ordering::Relaxed), 6);
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 6);
     // The next run has those of the first.
     assert_eq!(count(&measure(jobs.into())), 1000);
-    assert_eq!(server.seen().connections.load(Ordering::Relaxed), 6);
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 6);
     drop(target);
-    while server.seen().at_once.load(Ordering::Relaxed) > 0 {
+    while server.counters().at_once.load(Ordering::Relaxed) > 0 {
         std::thread::yield_now();
     }
-    assert_eq!(server.seen().leaves.load(Ordering::Relaxed), 6);
+    assert_eq!(server.counters().leaves.load(Ordering::Relaxed), 6);
 }
 
 #[test]
-fn several_connections_write_only_where_the_server_promises_that_they_agree() {
+fn several_connections_write_only_with_multi_conn() {
     let flags = FLAGS & !transmission::CAN_MULTI_CONN;
     let server = Server::new(Settings { flags, ..Settings::default() });
     let expected = "(no multi-conn)";
@@ -251,11 +251,11 @@ fn an_export_is_read_unless_it_is_named_to_be_destroyed() {
     let error = writing(&[]).err().unwrap();
     let uri = server.uri();
     assert!(
-        error.ends_with(&format!("writing destroys what is in this export: allow it by --destroy '{uri}'")),
+        error.ends_with(&format!("writing destroys the data in this export; to allow it, add --destroy '{uri}'")),
         "{error}"
     );
     let error = writing(&["sda", ""]).err().unwrap();
-    assert!(error.ends_with("; --destroy sda  names something else"), "{error}");
+    assert!(error.ends_with("; --destroy sda  names another target"), "{error}");
     assert!(writing(&["disk"]).is_ok() && writing(&[&uri]).is_ok());
     let other = uri.replace("nbd+unix", "NBD+UNIX");
     assert!(writing(&[&other]).is_ok(), "the same address in other letters");
@@ -295,19 +295,19 @@ fn what_cannot_be_measured_is_refused_in_words() {
     let reads: fn(&Server) -> Permission = |_| Permission::default();
     let quirk = |quirk| Settings { quirk, ..Settings::default() };
     refusal(Settings::default(), reads, "other", "its server has no export \"other\"; it has \"disk\"");
-    refusal(quirk(Quirk::WantsTls), reads, "disk", "its server takes clients under TLS alone");
-    refusal(quirk(Quirk::IsAnother), reads, "disk", "what listens there is no NBD server");
+    refusal(quirk(Quirk::WantsTls), reads, "disk", "its server requires TLS");
+    refusal(quirk(Quirk::IsAnother), reads, "disk", "the peer is not an NBD server");
     refusal(Settings { capacity_bytes: 0, ..Settings::default() }, reads, "disk", "has a size of 0");
     let blocks = Some([3000, 4096, 1 << 20]);
     refusal(Settings { blocks, ..Settings::default() }, reads, "disk", "multiples of 3000 bytes");
     let flags = FLAGS | transmission::READ_ONLY;
-    refusal(Settings { flags, ..Settings::default() }, destroying, "disk", "is read-only: its server exports it so");
+    refusal(Settings { flags, ..Settings::default() }, destroying, "disk", "is a read-only export");
     let created: fn(&Server) -> Permission = |server| Permission { create_bytes: Some(1), ..destroying(server) };
-    refusal(Settings::default(), created, "disk", "leave --create out");
+    refusal(Settings::default(), created, "disk", "omit --create");
     for (uri, expected) in [
-        ("nbds://localhost/x", "nbds is NBD under TLS, which is not spoken here"),
-        ("nbd+unix:///x?socket=/nowhere/at/all", "no socket is at /nowhere/at/all"),
-        ("nbd://127.0.0.1:1/x", "nobody listens at 127.0.0.1:1"),
+        ("nbds://localhost/x", "nbds is NBD over TLS, which is not supported"),
+        ("nbd+unix:///x?socket=/nowhere/at/all", "there is no socket at /nowhere/at/all"),
+        ("nbd://127.0.0.1:1/x", "no server listens at 127.0.0.1:1"),
     ] {
         let error = open(uri, &Permission::default()).err().expect("it is refused");
         assert!(error.contains(expected), "{error}");
@@ -325,15 +325,15 @@ fn what_the_server_does_not_know_is_not_sent() {
         let one = job(&[Arc::clone(&target)], EngineKind::Auto, load, requests(100));
         run(&spec(vec![one]), &mut |_| true).unwrap().ended_early.expect("it ends")
     };
-    assert!(ended(&json!({"line": {"trim_percent": 100}}), 0.0).contains("the target has no trim"));
-    assert!(ended(&json!({"flush_every": 2}), 0.0).contains("the target has no flush"));
+    assert!(ended(&json!({"line": {"trim_percent": 100}}), 0.0).contains("the target does not support trim"));
+    assert!(ended(&json!({"flush_every": 2}), 0.0).contains("the target does not support flush"));
     let long = job(&[Arc::clone(&target)], EngineKind::Auto, workload(128 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![long]), &mut |_| true).err().unwrap().to_string();
-    assert!(error.contains("takes requests of up to 65536 bytes; 131072 are asked for"), "{error}");
-    let seen = server.seen();
+    assert!(error.contains("requests of 131072 bytes; up to 65536 are allowed"), "{error}");
+    let seen = server.counters();
     assert_eq!((seen.trims.load(Ordering::Relaxed), seen.flushes.load(Ordering::Relaxed)), (0, 0));
     let durable = Target::open_export(&server.uri(), Sync::Data, &destroying(&server), 1).err().unwrap().to_string();
-    assert!(durable.contains("its server knows no FUA"), "{durable}");
+    assert!(durable.contains("its server does not support FUA"), "{durable}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn synchronous_writes_are_sent_with_fua() {
     let server = Server::new(Settings::default());
     let target = Target::open_export(&server.uri(), Sync::Data, &destroying(&server), 1).map(Arc::new).unwrap();
     measure(vec![job(&[target], EngineKind::Auto, workload(4 * KIB, 0.0, &closed(2)), requests(100))]);
-    assert_eq!(server.seen().forced.load(Ordering::Relaxed), 100);
+    assert_eq!(server.counters().forced.load(Ordering::Relaxed), 100);
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn files_and_exports_are_not_one_address_space() {
     let targets = [file.open(false), open(&server.uri(), &Permission::default()).unwrap()];
     let one = job(&targets, EngineKind::Auto, workload(4 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![one]), &mut |_| true).err().unwrap().to_string();
-    assert!(error.contains("are not measured as one"), "{error}");
+    assert!(error.contains("cannot share a job"), "{error}");
     let exports = [&server, &server].map(|server| open(&server.uri(), &Permission::default()).unwrap());
     let one = job(&exports, EngineKind::Auto, workload(4 * KIB, 100.0, &closed(8)), requests(500));
     assert_eq!(count(&measure(vec![one])), 500);

@@ -41,7 +41,7 @@ pub enum Quirk {
     Babbles {
         after: u64,
     },
-    /// It takes clients under TLS alone.
+    /// It accepts only clients with TLS.
     WantsTls,
     /// It is no server of NBD.
     IsAnother,
@@ -137,7 +137,7 @@ impl Server {
         format!("nbd+unix:///{export}?socket={}", self.path.display())
     }
 
-    pub fn seen(&self) -> &Seen {
+    pub fn counters(&self) -> &Seen {
         &self.shared.seen
     }
 
@@ -276,7 +276,7 @@ impl Client<'_> {
                 {
                     data[(at_bytes - offset_bytes) as usize] ^= 1;
                 }
-                return self.tell(header, &data);
+                return self.send_reply(header, &data);
             }
             command::WRITE => self.shared.contents.lock().unwrap()[at..at + length].copy_from_slice(&payload),
             command::TRIM => {
@@ -313,7 +313,7 @@ impl Client<'_> {
         self.stream.write_all(&say)
     }
 
-    fn tell(&mut self, header: &Header, data: &[u8]) -> io::Result<()> {
+    fn send_reply(&mut self, header: &Header, data: &[u8]) -> io::Result<()> {
         let mut say = Vec::new();
         if self.framing == Framing::Simple {
             wire::simple(&mut say, header.cookie, 0);

@@ -213,7 +213,7 @@ impl Array {
     /// Counts one less thing that a fill or destage waits for.
     pub(super) fn transfer_part_done(&mut self, now_ns: u64, number: u32) {
         let transfer = self.cache().transfers.get_mut(number);
-        debug_assert!(transfer.pending > 0, "it waits for no more than it was told to");
+        debug_assert!(transfer.pending > 0, "it has no more pending parts than expected");
         transfer.pending -= 1;
         if transfer.pending > 0 {
             return;

@@ -28,7 +28,7 @@ pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     })?;
     let tolerance = array.spindles.speed_tolerance;
     require((0.0..=Spindles::TOLERANCE_MAX).contains(&tolerance), "spindles.speed_tolerance", || {
-        format!("{tolerance}; 0 to {} are allowed", Spindles::TOLERANCE_MAX)
+        format!("{tolerance}; 0 to {} is allowed", Spindles::TOLERANCE_MAX)
     })?;
     check_links(array)?;
     check_members(array)?;
@@ -93,12 +93,14 @@ fn check_members(array: &ArrayDescription) -> Result<(), InvalidDescription> {
             named(&format!("device {}; 0 to {} are allowed", member.device, array.devices.len() - 1))
         })?;
         require(member.ways.len() <= 8, "drives", || {
-            named(&format!("{} ways to the controller; up to 8 are allowed", member.ways.len()))
+            named(&format!("{} paths to the controller; up to 8 are allowed", member.ways.len()))
         })?;
         for way in &member.ways {
-            let known = way.iter().all(|&hop| (hop as usize) < array.links.len());
+            let are_indices_valid = way.iter().all(|&hop| (hop as usize) < array.links.len());
             let once = (1..way.len()).all(|at| !way[..at].contains(&way[at]));
-            require(known && once, "drives", || named("a way takes each link once, and only links of the array"))?;
+            require(are_indices_valid && once, "drives", || {
+                named("a path uses each link once, and only links of the array")
+            })?;
         }
     }
     Ok(())
@@ -188,7 +190,7 @@ fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Inval
     let (record, sector) = (group.record_bytes, group.stripe_unit_bytes);
     if !group.level.rules().has_records {
         return require(record == 0, &key("record"), || {
-            format!("{record} bytes; {} keeps no records: it is left out", group.level)
+            format!("{record} bytes; {} has no records; omit the key", group.level)
         });
     }
     require(
@@ -201,7 +203,7 @@ fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Inval
         },
     )?;
     require(group.capacity_bytes() > 0, &key("drive_size"), || {
-        format!("{} bytes of each drive; room for a record at least is needed", group.member_bytes)
+        format!("{} bytes of each drive; room for at least one record is required", group.member_bytes)
     })
 }
 
@@ -237,7 +239,7 @@ fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         for &member in members {
             let name = &array.members[member as usize].name;
             if let Some(other) = &users[member as usize] {
-                return fault(key, format!("drive {name:?} is taken by {other} already; one use is allowed"));
+                return fault(key, format!("drive {name:?} is already used by {other}; one use is allowed"));
             }
             users[member as usize] = Some(user.clone());
         }
@@ -250,8 +252,8 @@ fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         take(&format!("groups[{index}].spares"), &group.spares, user)?;
     }
     if let Some(cache) = &array.controller.cache {
-        let known = cache.flash_members.iter().all(|&member| (member as usize) < array.members.len());
-        require(known, "controller.cache.flash_drives", || {
+        let are_indices_valid = cache.flash_members.iter().all(|&member| (member as usize) < array.members.len());
+        require(are_indices_valid, "controller.cache.flash_drives", || {
             format!("the array has drives 0 to {}", array.members.len() - 1)
         })?;
         take("controller.cache.flash_drives", &cache.flash_members, "the cache".to_owned())?;
@@ -263,7 +265,7 @@ fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     require(!array.luns.is_empty(), "luns", || "no LUN; one or more are needed".to_owned())?;
     let block = u64::from(array.block_bytes());
     let sum = array.luns.iter().try_fold(0u64, |sum, lun| sum.checked_add(lun.length_bytes));
-    require(sum.is_some(), "luns", || "more than 16 EiB in all; less is allowed".to_owned())?;
+    require(sum.is_some(), "luns", || "more than 16 EiB in total; up to 16 EiB is allowed".to_owned())?;
     for (index, lun) in array.luns.iter().enumerate() {
         let key = |field: &str| format!("luns[{index}].{field}");
         let twice = array.luns[..index].iter().any(|other| other.name == lun.name);
@@ -282,11 +284,11 @@ fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         })?;
         if group.pool.is_some() {
             // The blocks of a pool's LUN have no place yet, so nothing can overlap.
-            require(from == 0, &key("start"), || format!("{from}; a LUN of a pool has no place: 0 is allowed"))?;
+            require(from == 0, &key("start"), || format!("{from}; a LUN of a pool has no start; 0 is allowed"))?;
             continue;
         }
         require(lun.prefill == Prefill::None, &key("prefill"), || {
-            format!("group {:?} has no pool: every block has its place, and none is allowed", group.name)
+            format!("group {:?} has no pool; omit the key", group.name)
         })?;
         let held = group.capacity_bytes();
         require(from.checked_add(length).is_some_and(|end| end <= held), &key("size"), || {
@@ -398,12 +400,12 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), InvalidDescription> {
                     format!("drive {member}; 0 to {} are allowed", array.members.len() - 1)
                 })?;
                 require(!is_missing(array, index, member), &key("fails"), || {
-                    format!("drive {:?} has failed before; once is allowed", array.members[member as usize].name)
+                    format!("drive {:?} fails more than once; once is allowed", array.members[member as usize].name)
                 })?;
             }
             IncidentKind::MemberReturns { member } => {
                 require(is_missing(array, index, member), &key("returns"), || {
-                    format!("drive {member}; one that has failed before is allowed")
+                    format!("drive {member} has not failed; only a failed drive is allowed")
                 })?;
             }
             IncidentKind::SpareAdded { group } | IncidentKind::Scrub { group, .. } => {

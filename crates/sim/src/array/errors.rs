@@ -7,7 +7,7 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::health::Lost;
+use super::health::LostBytes;
 use super::levels::Extent;
 use super::state::Array;
 use super::under_way::{Command, Origin, Owner, request};
@@ -142,14 +142,14 @@ impl Array {
         let (member, damaged) = state.damage(&bad);
         for extent in damaged {
             self.counters.lost_bytes += extent.length_bytes;
-            self.lost.push(Lost { member, from: extent.at_bytes, to: extent.end_bytes() });
+            self.lost.push(LostBytes { member, from: extent.at_bytes, to: extent.end_bytes() });
         }
     }
 
     /// Handles bytes that a member could not store: redundancy makes up for them, or the write fails.
     fn write_failed(&mut self, command: &Command, (from, to): (u64, u64)) {
         let Command { member, owner, .. } = *command;
-        self.lost.push(Lost { member, from, to });
+        self.lost.push(LostBytes { member, from, to });
         let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
             return;
         };
@@ -225,7 +225,7 @@ impl Array {
                 kept.push(lost);
                 continue;
             }
-            let parts = [Lost { to: from, ..lost }, Lost { from: to, ..lost }];
+            let parts = [LostBytes { to: from, ..lost }, LostBytes { from: to, ..lost }];
             kept.extend(parts.into_iter().filter(|part| part.from < part.to));
         }
         self.lost = kept;

@@ -91,7 +91,7 @@ pub struct Step {
 
 /// Bytes of a member whose contents are lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Lost {
+pub struct LostBytes {
     /// The member.
     pub member: u32,
     /// First byte.
@@ -335,7 +335,7 @@ mod tests {
 
     /// A rebuild may have read what it copies before a write came, so the write goes to the spare too.
     #[test]
-    fn a_spare_is_given_what_is_written_up_to_where_its_rebuild_has_begun() {
+    fn a_spare_receives_writes_below_the_rebuild_position() {
         let mut state = GroupState::new(&Group {
             name: "g".to_owned(),
             level: Level::Raid5,

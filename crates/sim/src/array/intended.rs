@@ -91,8 +91,9 @@ impl Array {
 
     /// Writes the bitmap again for writes that were requested meanwhile.
     fn write_bitmap_again(&mut self, now_ns: u64, group: u32) {
-        let asked = self.intents[group as usize].as_ref().is_some_and(|own| own.pending == 0 && !own.next.is_empty());
-        if asked {
+        let is_requested =
+            self.intents[group as usize].as_ref().is_some_and(|own| own.pending == 0 && !own.next.is_empty());
+        if is_requested {
             self.write_bitmap(now_ns, group);
         }
     }

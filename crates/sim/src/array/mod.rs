@@ -35,7 +35,7 @@ mod under_way;
 
 pub use crate::description::array as description;
 pub use check::check;
-pub use pass::{Pass, PassKind, PassState, Standing};
+pub use pass::{GroupStatus, Pass, PassKind, PassState};
 pub use state::{Array, ArrayCounters};
 
 use std::cmp::Reverse;
@@ -54,7 +54,7 @@ use crate::snapshot::Snapshot;
 use cache::CacheState;
 use health::GroupState;
 use intent::Intent;
-use ports::{Held, Port};
+use ports::{HeldLink, Port};
 use slab::Slab;
 use state::Event;
 use under_way::{Owner, RowLocks};
@@ -95,7 +95,7 @@ impl Array {
             first_member: 0,
             ports: description.members.iter().map(|member| Port::new(description, member)).collect(),
             links: description.links.iter().map(Link::new).collect(),
-            held: vec![Held::default(); description.links.len()],
+            held: vec![HeldLink::default(); description.links.len()],
             groups: description.groups.iter().map(GroupState::new).collect(),
             processors: Servers::new(description.controller.processors),
             adapter: description.controller.adapter.map(Adapter::of_requests),
@@ -158,7 +158,7 @@ impl Array {
     /// Takes a request at `now_ns`. The caller has processed every event up to `now_ns`.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
-        debug_assert!(self.next_event_ns() >= now_ns, "what happens before a request is processed before it");
+        debug_assert!(self.next_event_ns() >= now_ns, "earlier events are processed before a request");
         if let Some(adapter) = &mut self.adapter {
             adapter.expect();
         }
@@ -177,7 +177,7 @@ impl Array {
             let next_ns = own_ns.min(member_ns).min(next_delivery_ns);
             debug_assert!(next_ns >= last_ns, "time does not go back: {next_ns} after {last_ns}");
             if next_ns > now_ns || (self.data_loss.is_some() && !lost_before) {
-                debug_assert!(next_ns < u64::MAX || self.is_clear(), "nothing happens any more, and something is left");
+                debug_assert!(next_ns < u64::MAX || self.is_clear(), "no event is scheduled, but requests are left");
                 break;
             }
             last_ns = next_ns;

@@ -6,13 +6,13 @@ use headstack_workload::{Kind, Span};
 use super::health::{GroupState, SlotState};
 use super::intent::Intent;
 use super::levels::{Extent, Placing, Tear};
-use super::pass::{Pass, Standing};
-use super::places::{Held, Piece};
+use super::pass::{GroupStatus, Pass};
+use super::places::{Piece, PiecePlacement};
 use super::slab::Slab;
 use super::state::{Array, Event};
 use crate::device::Device;
-use crate::flights::Failed;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth, PassGauge};
+use crate::pending_requests::Failed;
 use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
@@ -56,13 +56,13 @@ impl Array {
     pub(crate) fn holds_nothing(&self, member: u32) -> Option<String> {
         let name = &self.description.members[member as usize].name;
         let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
-            return Some(format!("{name} serves no place now; a member that serves one is allowed"));
+            return Some(format!("{name} has no slot in a group; an active member is allowed"));
         };
         let has_records = self.description.groups[group].level.rules().has_records;
         (has_records || self.pools[group].is_some()).then(|| {
             let table = &self.description.groups[group];
             let allowed = "one of a group without records or a pool is allowed";
-            format!("{name} of group {} has no contents of its own; {allowed}", table.name)
+            format!("{name} of group {} has no individual contents; {allowed}", table.name)
         })
     }
 
@@ -116,8 +116,8 @@ impl Array {
             Some(parts.map(|span| (from(&span), from(&span) + span.length_bytes)).collect())
         };
         let lost = match piece.held {
-            Held::Copies(copies) => copies.iter().filter_map(runs).reduce(|one, other| in_both(&one, &other)),
-            Held::Row(extent) | Held::Stripe(extent, ..) => runs(&extent).or_else(|| {
+            PiecePlacement::Copies(copies) => copies.iter().filter_map(runs).reduce(|one, other| in_both(&one, &other)),
+            PiecePlacement::Row(extent) | PiecePlacement::Stripe(extent, ..) => runs(&extent).or_else(|| {
                 let sources = self.recovery((piece.at_bytes, piece.length_bytes), piece.group, &extent)?;
                 Some(sources.iter().filter_map(runs).flatten().collect())
             }),
@@ -180,12 +180,12 @@ impl Array {
 
     /// Returns which members serve which bytes of each group, with its last pass. `None` if nothing has changed since
     /// `seen`, which is updated.
-    pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+    pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
         if std::mem::replace(seen, self.standing) == self.standing {
             return None;
         }
         let standing =
-            |(state, pass): (&GroupState, &Option<Pass>)| Standing { served: state.served(), pass: pass.clone() };
+            |(state, pass): (&GroupState, &Option<Pass>)| GroupStatus { served: state.served(), pass: pass.clone() };
         Some(self.groups.iter().zip(&self.passes).map(standing).collect())
     }
 

@@ -1,4 +1,4 @@
-//! [`Pass`]: a pass over the stripes of a group (`passes.rs`), and [`Standing`]: the state of a group.
+//! [`Pass`]: a pass over the stripes of a group (`passes.rs`), and [`GroupStatus`]: the state of a group.
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ impl Pass {
 
 /// State of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct GroupStatus {
     /// For each slot: its member, the number of data losses, and the end of the valid range.
     pub served: Vec<(u32, u32, u64)>,
     /// The last pass over its stripes since power-on.

@@ -30,13 +30,13 @@ impl Array {
         };
         if !is_scrubbed(&self.description, &self.groups[group as usize].layout, group) {
             let allowed = "mirrors and rows with parity, without a pool, are allowed";
-            return Some(format!("group {name} has nothing that a scrub compares; {allowed}"));
+            return Some(format!("group {name} has no redundancy to scrub; {allowed}"));
         }
         if !self.groups[group as usize].is_whole() {
-            return Some(format!("group {name} is degraded; one that is whole is allowed"));
+            return Some(format!("group {name} is degraded; a healthy group is allowed"));
         }
         let is_running = self.passes[group as usize].as_ref().is_some_and(Pass::is_running);
-        is_running.then(|| format!("group {name} has a pass under way; one at a time is allowed"))
+        is_running.then(|| format!("group {name} already runs a pass; one at a time is allowed"))
     }
 
     /// Begins a pass over a whole group.

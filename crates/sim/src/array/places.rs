@@ -18,12 +18,12 @@ pub struct Piece<'a> {
     /// The group that holds it.
     pub group: u32,
     /// Its place in the group.
-    pub held: Held<'a>,
+    pub held: PiecePlacement<'a>,
 }
 
 /// Place of a piece.
 #[derive(Clone, Copy, Debug)]
-pub enum Held<'a> {
+pub enum PiecePlacement<'a> {
     /// On each of these extents; only one if there is no redundancy.
     Copies(&'a [Extent]),
     /// In a row with parity.
@@ -32,12 +32,14 @@ pub enum Held<'a> {
     Stripe(Extent, Stripe, u64),
 }
 
-impl Held<'_> {
+impl PiecePlacement<'_> {
     /// Returns the extent of the piece on a slot, if it is there.
     fn on(&self, slot: u32) -> Option<&Extent> {
         match self {
-            Held::Copies(copies) => copies.iter().find(|copy| copy.slot == slot),
-            Held::Row(extent) | Held::Stripe(extent, ..) => Some(extent).filter(|extent| extent.slot == slot),
+            PiecePlacement::Copies(copies) => copies.iter().find(|copy| copy.slot == slot),
+            PiecePlacement::Row(extent) | PiecePlacement::Stripe(extent, ..) => {
+                Some(extent).filter(|extent| extent.slot == slot)
+            }
         }
     }
 }
@@ -71,8 +73,8 @@ impl Array {
         for piece in places.chunks(layout.copies()) {
             let length_bytes = piece[0].length_bytes;
             let held = match layout {
-                Layout::Copies(_) => Held::Copies(piece),
-                Layout::Parity(_) => Held::Row(piece[0]),
+                Layout::Copies(_) => PiecePlacement::Copies(piece),
+                Layout::Parity(_) => PiecePlacement::Row(piece[0]),
             };
             each(&Piece { at_bytes, length_bytes, group, held });
             at_bytes += length_bytes;
@@ -90,11 +92,11 @@ impl Array {
             let within = offset % segment_bytes;
             let length_bytes = (segment_bytes - within).min(end - at);
             let part = |place: pool::Extent| self::part(place, within, length_bytes);
-            let mut emit = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
+            let mut emit = |held: PiecePlacement| each(&Piece { at_bytes: at, length_bytes, group, held });
             match pool.place(self.lun_numbers[lun], (offset / segment_bytes) as u32) {
                 None => {}
-                Some(Placement::Mirrored(copies)) => emit(Held::Copies(&copies.map(part))),
-                Some(Placement::Parity { data, stripe }) => emit(Held::Stripe(part(data), stripe, within)),
+                Some(Placement::Mirrored(copies)) => emit(PiecePlacement::Copies(&copies.map(part))),
+                Some(Placement::Parity { data, stripe }) => emit(PiecePlacement::Stripe(part(data), stripe, within)),
             }
             at += length_bytes;
         }
@@ -102,27 +104,27 @@ impl Array {
 
     /// Returns the first byte of a run of the address space that is on bytes `from` to `to` of a slot of a group.
     pub(super) fn address_of(&self, run: (u64, u64), group: u32, slot: u32, (from, to): (u64, u64)) -> Option<u64> {
-        let mut found = None;
+        let mut refused_piece = None;
         self.pieces(run.0, run.1, |piece| {
-            let Some(extent) = piece.held.on(slot).filter(|_| found.is_none() && piece.group == group) else {
+            let Some(extent) = piece.held.on(slot).filter(|_| refused_piece.is_none() && piece.group == group) else {
                 return;
             };
             if extent.at_bytes < to && from < extent.end_bytes() {
-                found = Some(piece.at_bytes + from.saturating_sub(extent.at_bytes));
+                refused_piece = Some(piece.at_bytes + from.saturating_sub(extent.at_bytes));
             }
         });
-        found
+        refused_piece
     }
 
     /// Returns the first byte of a run that no member can read or write.
     pub(super) fn first_unserved(&self, offset_bytes: u64, length_bytes: u64, kind: Kind) -> Option<u64> {
-        let mut found = None;
+        let mut refused_piece = None;
         self.pieces(offset_bytes, length_bytes, |piece| {
-            if found.is_none() && !self.is_served(piece, kind) {
-                found = Some(piece.at_bytes);
+            if refused_piece.is_none() && !self.is_served(piece, kind) {
+                refused_piece = Some(piece.at_bytes);
             }
         });
-        found
+        refused_piece
     }
 
     /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now:
@@ -137,15 +139,15 @@ impl Array {
         self.pieces(request.offset_bytes, u64::from(request.length_bytes), |piece| {
             misses |= piece.group == group
                 && match piece.held {
-                    Held::Copies(copies) => copies.iter().any(missing),
-                    Held::Row(extent) => {
+                    PiecePlacement::Copies(copies) => copies.iter().any(missing),
+                    PiecePlacement::Row(extent) => {
                         let mut misses_parity = false;
                         if request.kind == Kind::Write {
                             state.parity().parities_of(&extent, |parity| misses_parity |= missing(&parity));
                         }
                         missing(&extent) || misses_parity
                     }
-                    Held::Stripe(extent, stripe, within) => {
+                    PiecePlacement::Stripe(extent, stripe, within) => {
                         let part = |place: pool::Extent| self::part(place, within, extent.length_bytes);
                         let mut parities = stripe.parity().into_iter().map(part);
                         missing(&extent) || (request.kind == Kind::Write && parities.any(|parity| missing(&parity)))
@@ -159,9 +161,9 @@ impl Array {
         let state = &self.groups[piece.group as usize];
         let there = |extent: &Extent| state.member_for(extent, Kind::Read).is_some();
         match piece.held {
-            Held::Copies(copies) => copies.iter().any(|copy| state.member_for(copy, kind).is_some()),
-            Held::Row(extent) => there(&extent) || state.recovery(&extent).is_some(),
-            Held::Stripe(extent, stripe, within) => {
+            PiecePlacement::Copies(copies) => copies.iter().any(|copy| state.member_for(copy, kind).is_some()),
+            PiecePlacement::Row(extent) => there(&extent) || state.recovery(&extent).is_some(),
+            PiecePlacement::Stripe(extent, stripe, within) => {
                 there(&extent) || self.stripe_recovery(state, &extent, &stripe, within).is_some()
             }
         }
@@ -188,7 +190,7 @@ impl Array {
         if self.pools[group as usize].is_none() {
             return state.recovery(extent);
         }
-        let mut found = None;
+        let mut refused_piece = None;
         self.pieces(run.0, run.1, |piece| {
             let Some(own) = piece.held.on(extent.slot).filter(|own| {
                 piece.group == group && own.at_bytes <= extent.at_bytes && extent.at_bytes < own.end_bytes()
@@ -197,18 +199,18 @@ impl Array {
             };
             let into = extent.at_bytes - own.at_bytes;
             let length_bytes = extent.length_bytes.min(own.length_bytes - into);
-            found = match piece.held {
-                Held::Copies(copies) => {
+            refused_piece = match piece.held {
+                PiecePlacement::Copies(copies) => {
                     let moved = |copy: &Extent| Extent { at_bytes: copy.at_bytes + into, length_bytes, ..*copy };
                     let mut others = copies.iter().filter(|copy| copy.slot != extent.slot).map(moved);
                     others.find(|copy| state.member_for(copy, Kind::Read).is_some()).map(|copy| vec![copy])
                 }
-                Held::Stripe(_, stripe, within) => {
+                PiecePlacement::Stripe(_, stripe, within) => {
                     self.stripe_recovery(state, &Extent { length_bytes, ..*extent }, &stripe, within + into)
                 }
-                Held::Row(_) => None,
+                PiecePlacement::Row(_) => None,
             };
         });
-        found
+        refused_piece
     }
 }

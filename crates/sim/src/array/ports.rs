@@ -64,7 +64,7 @@ impl Port {
 
 /// A link that a command holds from its delivery to its completion.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct HeldLink {
     pub(super) by_command: bool,
     pub(super) member: u32,
     pub(super) waiting: VecDeque<u32>,

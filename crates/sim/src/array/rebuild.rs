@@ -205,10 +205,10 @@ impl Array {
         };
         let trouble = match what {
             IncidentKind::MemberFails { member } if is_missing(member)? => {
-                Some(format!("member {member} has failed already; one that serves is allowed"))
+                Some(format!("member {member} has already failed; an active member is allowed"))
             }
             IncidentKind::MemberReturns { member } if !is_missing(member)? => {
-                Some(format!("member {member} is there; one that has failed is allowed"))
+                Some(format!("member {member} is active; a failed member is allowed"))
             }
             IncidentKind::SpareAdded { group } if group as usize >= self.groups.len() => {
                 Some(format!("group {group}; 0 to {} are allowed", self.groups.len() - 1))

@@ -5,8 +5,8 @@ use headstack_workload::{Kind, Request};
 use super::state::{Array, Event};
 use super::under_way::{HostRequest, Origin};
 use crate::drive::Completion;
-use crate::flights::Failed;
 use crate::link::Direction;
+use crate::pending_requests::Failed;
 
 impl Array {
     /// Takes a host request that has arrived.

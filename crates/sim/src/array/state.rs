@@ -7,20 +7,20 @@ use std::ops::Range;
 use headstack_result::Servers;
 
 use super::cache::CacheState;
-use super::health::{GroupState, Lost};
+use super::health::{GroupState, LostBytes};
 use super::intent::Intent;
 use super::levels::Extent;
 use super::pass::Pass;
 use super::pool::Pool;
-use super::ports::{Held, Port};
+use super::ports::{HeldLink, Port};
 use super::slab::Slab;
 use super::under_way::{Command, HostRequest, Operation, Relay, RowLocks, RowWrite};
 use crate::adapter::Adapter;
 use crate::description::array::ArrayDescription;
 use crate::device::{Device, Traffic};
 use crate::drive::Completion;
-use crate::flights::Failed;
 use crate::link::Link;
+use crate::pending_requests::Failed;
 
 /// Counters of an array, without those of its members and links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct Array {
     pub(super) first_member: usize,
     pub(super) ports: Vec<Port>,
     pub(super) links: Vec<Link>,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldLink>,
     pub(super) groups: Vec<GroupState>,
     pub(super) processors: Servers,
     /// Host adapter that reports completions; without one they are reported at once.
@@ -101,7 +101,7 @@ pub struct Array {
     /// Whether each member is missing: it no longer responds.
     pub(super) missing: Vec<bool>,
     /// Bytes of members whose contents are lost.
-    pub(super) lost: Vec<Lost>,
+    pub(super) lost: Vec<LostBytes>,
     /// Requests that completed in error and have not been collected.
     pub(super) failed: Vec<Failed>,
     /// First address that the cache could not destage: the next flush reports it.

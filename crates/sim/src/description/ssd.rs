@@ -147,7 +147,7 @@ impl WriteBuffer {
             WriteCache::On => false,
             WriteCache::Off => true,
             WriteCache::Appending | WriteCache::Protected => {
-                return Err("only disks have this kind; on and off are allowed for SSDs");
+                return Err("only disks have this value; on and off are allowed for SSDs");
             }
         };
         Ok(())

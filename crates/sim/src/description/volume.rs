@@ -46,7 +46,7 @@ pub struct Limit {
     /// Quantity that it counts.
     pub counts: Counts,
     /// Which requests it counts.
-    pub of: Of,
+    pub of: LimitScope,
     /// Sustained rate, per second.
     pub per_s: u64,
     /// Higher rate for a limited time, if any.
@@ -66,7 +66,7 @@ pub enum Counts {
 /// Which requests a limit counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Of {
+pub enum LimitScope {
     /// Only reads.
     Reads,
     /// Only writes.

@@ -7,8 +7,8 @@ use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
 use super::flash::Flash;
-use super::flights::Flights;
 use super::log::{LogPlace, Piece};
+use super::split_commands::SplitCommands;
 use super::staging::{CLEANING, Staging};
 use crate::description::drive::DriveDescription;
 use crate::drive::mechanics::SpindleVariation;
@@ -28,7 +28,7 @@ pub struct Assisted {
     drive: Drive,
     flash: Option<Flash>,
     staging: Option<Staging>,
-    flights: Flights,
+    flights: SplitCommands,
     /// Failed commands, by the host's names.
     pub failures: Failures,
     sector_bytes: u64,
@@ -74,7 +74,7 @@ impl Assisted {
             staging: staging(&description),
             sector_bytes: u64::from(description.geometry.physical_sector_bytes),
             description,
-            flights: Flights::default(),
+            flights: SplitCommands::default(),
             failures: Failures::default(),
             left_alone_ns: 0,
             seen_ns: 0,
@@ -382,7 +382,7 @@ impl Assisted {
     /// Handles a power cycle: the flash and the media cache keep their data and their maps.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drive.power_cycle(now_ns);
-        self.flights = Flights::default();
+        self.flights = SplitCommands::default();
         self.failures.clear();
         if let Some(flash) = &mut self.flash {
             flash.power_cycle(now_ns);

@@ -9,11 +9,11 @@
 mod assisted;
 mod cleaning;
 mod flash;
-mod flights;
 mod log;
 mod outside;
 mod runs;
 mod split;
+mod split_commands;
 mod staging;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
-use super::flights::Flights;
+use super::split_commands::SplitCommands;
 use crate::description::drive::{DriveDescription, InterfaceKind};
 use crate::description::link::{LinkDescription, LinkKind};
 use crate::drive::mechanics::SpindleVariation;
@@ -25,7 +25,7 @@ pub struct Split {
     /// Their shared port.
     port: Link,
     share_bytes: u64,
-    flights: Flights,
+    flights: SplitCommands,
     /// Failed commands, by the host's names.
     pub failures: Failures,
     done: Vec<Completion>,
@@ -64,7 +64,7 @@ impl Split {
             drives: (0..description.actuators).map(mechanism_of).collect(),
             port: port(&description),
             description,
-            flights: Flights::default(),
+            flights: SplitCommands::default(),
             failures: Failures::default(),
             done: Vec::new(),
         }
@@ -203,7 +203,7 @@ impl Split {
     /// Handles a power cycle.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drives.iter_mut().for_each(|drive| drive.power_cycle(now_ns));
-        self.flights = Flights::default();
+        self.flights = SplitCommands::default();
         self.failures.clear();
         self.port.reset();
     }

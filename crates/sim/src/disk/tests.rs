@@ -164,7 +164,7 @@ proptest! {
 
     /// Every block in flash was read after it was last written.
     #[test]
-    fn flash_never_holds_what_is_stale(
+    fn flash_cache_never_serves_stale_data(
         commands in prop::collection::vec((0u8..3, 0u64..40, 1u64..4, 0u64..20_000_000), 1..400),
     ) {
         let mut flash = Flash::new(&FlashCache {

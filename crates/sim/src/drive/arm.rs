@@ -4,7 +4,7 @@ use super::buffer::Accepted;
 use super::defective::Origin;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
-use super::queue::{HostJob, Job, Taken, Work};
+use super::queue::{ArmState, HostJob, Job, Work};
 use super::{Drive, NOWHERE, Service};
 use crate::chronicle;
 use crate::description::drive::ReadAhead;
@@ -61,7 +61,7 @@ impl Drive {
         let overhead_ns = self.usual_overhead_ns();
         let start_ns = free_ns.max(now_ns + overhead_ns);
         while !self.queue.is_empty() {
-            let arm = Taken { head: self.head, continues: self.continues, start_ns };
+            let arm = ArmState { head: self.head, continues: self.continues, start_ns };
             let job = self.queue.take(&self.media, arm, now_ns, overhead_ns);
             if !self.was_read_meanwhile(upstream, now_ns, &job) {
                 return self.start(upstream, now_ns, free_ns, &job);

@@ -60,7 +60,7 @@ fn check_geometry(geometry: &Geometry) -> Result<(), InvalidDescription> {
 fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Result<(), InvalidDescription> {
     let key = |field: &str| format!("geometry.zones[{index}].{field}");
     require(zone.first_cylinder >= next, &key("first_cylinder"), || {
-        format!("cylinder {} belongs to the zone before; {next} or more is allowed", zone.first_cylinder)
+        format!("cylinder {} belongs to the previous zone; {next} or more is allowed", zone.first_cylinder)
     })?;
     require(
         zone.last_cylinder >= zone.first_cylinder && zone.last_cylinder < geometry.cylinders,
@@ -108,7 +108,7 @@ fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Resu
         format!("slips must ascend and stay below {places}")
     })?;
     require(slips_have_spares(geometry.sparing, zone, region, places), &key("slips"), || {
-        format!("more slips in a region than its {spares} spares; as many are allowed")
+        format!("more slips than spares in a region; up to {spares} are allowed")
     })?;
     let ascending = zone.remaps.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let inside = zone.remaps.iter().all(|&(defect, spare)| defect < places && spare < places);
@@ -212,12 +212,12 @@ fn check_slow(description: &DriveDescription) -> Result<(), InvalidDescription> 
     let slow = &description.slow;
     if let Some(retries) = slow.retries {
         require((0.0..1.0).contains(&retries.probability), "slow.retries.probability", || {
-            format!("{}; 0 up to, not including, 1 is allowed", retries.probability)
+            format!("{}; 0 up to (but not including) 1 is allowed", retries.probability)
         })?;
     }
     if let Some(process) = slow.recalibration {
         require(process.interval_ns > process.duration_ns, "slow.recalibration.interval", || {
-            "it must be longer than the recalibration itself".to_owned()
+            "too short; it must be longer than slow.recalibration.duration".to_owned()
         })?;
     }
     if let Some(scan) = slow.scan {
@@ -258,7 +258,7 @@ fn check_media_cache(description: &DriveDescription) -> Result<(), InvalidDescri
             format!("{band} bytes; whole sectors of {sector} bytes, up to 1 GiB, are allowed")
         })?;
         require(description.media_cache.is_some(), "shingles", || {
-            "a shingled drive needs a media_cache, since it cannot write single blocks home".to_owned()
+            "a shingled drive needs a media_cache, since it cannot overwrite single blocks in place".to_owned()
         })?;
     }
     let Some(cache) = description.media_cache else {
@@ -299,7 +299,7 @@ fn check_actuators(description: &DriveDescription) -> Result<(), InvalidDescript
         return Ok(());
     }
     let timeout = description.power.and_then(|power| power.idle_timeout_ns);
-    require(timeout.is_none(), "power.idle_timeout", || "a drive of several actuators keeps turning".to_owned())?;
+    require(timeout.is_none(), "power.idle_timeout", || "a drive with several actuators never spins down".to_owned())?;
     require(geometry.heads.is_multiple_of(count), "actuators", || {
         format!("{} heads cannot be shared evenly by {count}", geometry.heads)
     })?;
@@ -308,5 +308,5 @@ fn check_actuators(description: &DriveDescription) -> Result<(), InvalidDescript
         format!("{} blocks cannot be shared evenly by {count}, in whole sectors", geometry.logical_blocks)
     })?;
     let alone = description.flash_cache.is_none() && description.media_cache.is_none();
-    require(alone, "actuators", || format!("{count}; one is allowed beside a flash_cache or a media_cache"))
+    require(alone, "actuators", || format!("{count}; one is allowed with a flash_cache or a media_cache"))
 }

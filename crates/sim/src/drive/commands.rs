@@ -4,7 +4,7 @@
 use headstack_workload::Request;
 
 use super::buffer::Accepted;
-use super::media::{Leaves, ReadAheadRun};
+use super::media::{ReadAheadReach, ReadAheadRun};
 use super::queue::{HostJob, Job, Work};
 use super::{Completion, Drive};
 use crate::description::drive::{AfterReadWrite, ReadAhead, WriteCache as WriteCacheKind};
@@ -151,11 +151,11 @@ impl Drive {
         }
     }
 
-    pub(super) fn leaves(&self) -> Leaves {
+    pub(super) fn leaves(&self) -> ReadAheadReach {
         match self.params.read_ahead {
-            ReadAhead::None | ReadAhead::Track => Leaves::Nothing,
-            ReadAhead::Cylinder => Leaves::Track,
-            ReadAhead::Segment | ReadAhead::TrackAfterSequential => Leaves::Cylinder,
+            ReadAhead::None | ReadAhead::Track => ReadAheadReach::Nothing,
+            ReadAhead::Cylinder => ReadAheadReach::Track,
+            ReadAhead::Segment | ReadAhead::TrackAfterSequential => ReadAheadReach::Cylinder,
         }
     }
 

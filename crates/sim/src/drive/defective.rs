@@ -4,7 +4,7 @@ use super::geometry::Extent;
 use super::media::{Access, Head, Pass};
 use super::{Drive, NOWHERE, Service};
 use crate::media_defects::MediaDefect;
-use crate::media_defects::{Failure, Leg, Meeting, Stretch};
+use crate::media_defects::{DefectEffect, Failure, PathSegment, Stretch};
 
 /// Origin of the arm's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +34,11 @@ impl Drive {
     #[cold]
     fn pass_over_media_defects(&mut self, from: Head, access: &Access, origin: Origin) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
-        // Dirty data come from the buffer, whatever the state of the media.
+        // Dirty data come from the buffer, regardless of the state of the media.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
         let renews = access.write && origin == Origin::Host;
-        let Meeting { delay_ns, repeats, fails } =
+        let DefectEffect { delay_ns, repeats, fails } =
             self.media_defects.meet((access.block, end), access.write, renews, &dirty, turn_ns);
         // The sector that fails is the last that the heads pass.
         let end = fails.filter(|_| origin == Origin::Host).map_or(end, |bad| bad.from + 1);
@@ -55,7 +55,7 @@ impl Drive {
     fn pass_by_legs(&self, from: Head, access: &Access, end: u64) -> Pass {
         let blocks = self.media.layout.blocks();
         let mut whole: Option<Pass> = None;
-        self.media_defects.legs(access.block, end, |leg: Leg| {
+        self.media_defects.legs(access.block, end, |leg: PathSegment| {
             let block = if leg.spare { blocks.saturating_sub(leg.at) } else { leg.at };
             let sectors = leg.sectors.min(blocks - block) as u32;
             let (head, start_ns, settled_ns) = match &whole {

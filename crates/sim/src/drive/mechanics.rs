@@ -138,8 +138,8 @@ impl Arm {
     /// Returns the time to move over `distance` cylinders, without settling.
     #[inline]
     pub fn seek_ns(&self, distance: u32) -> u32 {
-        let known = self.seek_ns[distance as usize].load(Ordering::Relaxed);
-        if known == UNKNOWN { self.first_seek_ns(distance) } else { known }
+        let cached_ns = self.seek_ns[distance as usize].load(Ordering::Relaxed);
+        if cached_ns == UNKNOWN { self.first_seek_ns(distance) } else { cached_ns }
     }
 
     #[cold]

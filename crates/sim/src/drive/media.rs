@@ -190,7 +190,7 @@ pub struct ReadAheadRun {
     /// Position of the heads at `at_ns`.
     pub head: Head,
     /// Whether it may leave the track or the cylinder.
-    pub leaves: Leaves,
+    pub leaves: ReadAheadReach,
     /// Angle of a sector of this track, in 2^-32 turns.
     pub sector_span: u32,
     /// Sectors that are known to be consecutive on this track from `at_ns` on.
@@ -199,7 +199,7 @@ pub struct ReadAheadRun {
 
 /// How far read-ahead may move the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaves {
+pub enum ReadAheadReach {
     /// Not at all: it stays on its track.
     Nothing,
     /// To other heads of the cylinder.
@@ -237,9 +237,9 @@ impl ReadAheadRun {
             let extent = media.layout.locate(self.next, wanted);
             if !self.head.is_on(&extent) {
                 let allowed = match self.leaves {
-                    Leaves::Nothing => false,
-                    Leaves::Track => self.head.cylinder == extent.cylinder,
-                    Leaves::Cylinder => true,
+                    ReadAheadReach::Nothing => false,
+                    ReadAheadReach::Track => self.head.cylinder == extent.cylinder,
+                    ReadAheadReach::Cylinder => true,
                 };
                 if !allowed {
                     self.limit = self.next;

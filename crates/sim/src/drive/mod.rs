@@ -39,8 +39,8 @@ use port::Port;
 use queue::ArmQueue;
 use slow::Slow;
 
+use crate::derived_cache::DerivedCache;
 use crate::error::InvalidDescription;
-use crate::kept::Kept;
 use crate::link::Upstream;
 use crate::media_defects::{Failures, MediaDefects};
 
@@ -150,7 +150,7 @@ impl Counters {
 type Compiled = (Media, Arc<DriveDescription>);
 
 thread_local! {
-    static COMPILED: RefCell<Kept<DriveDescription, Compiled>> = RefCell::default();
+    static COMPILED: RefCell<DerivedCache<DriveDescription, Compiled>> = RefCell::default();
 }
 
 /// A drive in virtual time.

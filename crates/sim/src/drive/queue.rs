@@ -119,7 +119,7 @@ impl Job {
 
 /// State of the arm when it can be taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub struct ArmState {
     /// Position of the heads.
     pub head: Head,
     /// The block under them.
@@ -264,7 +264,7 @@ impl ArmQueue {
     /// Takes the next job at `now_ns`, and plans as many after it as the firmware commits itself to. `overhead_ns` is
     /// the time of each before the arm moves.
     #[inline]
-    pub fn take(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) -> Job {
+    pub fn take(&mut self, media: &Media, arm: ArmState, now_ns: u64, overhead_ns: u64) -> Job {
         let at = if self.targets.len() == 1 {
             0
         } else if self.committed.is_zero() {
@@ -287,7 +287,7 @@ impl ArmQueue {
 
     /// Fills the plan: the job to take now, and the following ones to which the firmware commits itself. Each is chosen
     /// for where the arm will be when its turn comes; planned jobs keep their order.
-    fn plan(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) {
+    fn plan(&mut self, media: &Media, arm: ArmState, now_ns: u64, overhead_ns: u64) {
         let wanted = (self.committed.next(1) + 1).min(self.targets.len());
         let mut arm = (0..self.planned).fold(arm, |arm, at| self.after(media, arm, overhead_ns, at));
         while self.planned < wanted {
@@ -300,11 +300,11 @@ impl ArmQueue {
     }
 
     /// Returns the state of the arm after the job at index `at`, served next.
-    fn after(&self, media: &Media, arm: Taken, overhead_ns: u64, at: usize) -> Taken {
+    fn after(&self, media: &Media, arm: ArmState, overhead_ns: u64, at: usize) -> ArmState {
         let (target, job) = (&self.targets[at], self.job(at));
         let settled_ns = arm.start_ns + media.position_ns(arm.head, target.cylinder, target.head, target.write);
         let end_ns = media.spindle.meet_ns(settled_ns, target.angle) + media.spindle.turn_ns(job.extent.span);
-        Taken {
+        ArmState {
             head: Head { cylinder: target.cylinder, head: target.head },
             continues: job.block + u64::from(job.extent.sectors),
             start_ns: end_ns + overhead_ns,
@@ -317,7 +317,7 @@ impl ArmQueue {
     }
 
     /// Returns the index of the best open job for the state of the arm.
-    fn choose(&mut self, media: &Media, arm: Taken, now_ns: u64) -> usize {
+    fn choose(&mut self, media: &Media, arm: ArmState, now_ns: u64) -> usize {
         let first = self.planned;
         let aged = self.ageing_ns != u64::MAX && now_ns.saturating_sub(self.job(first).arrived_ns) > self.ageing_ns;
         if self.policy == Policy::Fcfs || aged {
@@ -359,7 +359,7 @@ impl ArmQueue {
 
     /// Like [`shortest_positioning`], for firmware that does not rely on reaching a sector that passes within its
     /// margin, and that favours a job the longer it has waited.
-    fn shortest_weighed(&self, targets: &[Target], media: &Media, arm: Taken, now_ns: u64) -> usize {
+    fn shortest_weighed(&self, targets: &[Target], media: &Media, arm: ArmState, now_ns: u64) -> usize {
         let turn_ns = media.spindle.revolution_ns();
         let cost_ns = |target: &Target| {
             let position = media.position_ns(arm.head, target.cylinder, target.head, target.write);
@@ -413,7 +413,7 @@ impl Fraction {
 
 /// Returns the job whose first sector the heads reach first. This is the inner loop of every simulation with a deep
 /// queue: it selects without branches, since a branch predictor guesses the nearest job no better than chance.
-fn shortest_positioning(targets: &[Target], media: &Media, arm: Taken) -> usize {
+fn shortest_positioning(targets: &[Target], media: &Media, arm: ArmState) -> usize {
     let mut best = 0;
     let mut best_ns = u64::MAX;
     for (at, target) in targets.iter().enumerate() {

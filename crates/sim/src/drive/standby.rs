@@ -23,7 +23,7 @@ impl Drive {
         let Some(power) = self.params.description.power.filter(|_| stops_ns < now_ns) else {
             return now_ns;
         };
-        // A spindle that is stopping comes to rest before it starts again.
+        // A stopping spindle stops completely before it starts again.
         let starts_ns = now_ns.max(stops_ns + power.spin_down.ns);
         self.counters.standby_ns += starts_ns - stops_ns;
         self.counters.spin_ups += 1;

@@ -1,5 +1,5 @@
 //! Effects of faults on contents: as requested ([`Corruption`]), as reported to the component that keeps contents
-//! ([`Damage`]), and as proof ([`Harm`]).
+//! ([`Damage`]), and as proof ([`DamageProof`]).
 //!
 //! A system has no contents, so a fault states which bytes are wrong and how, and the component that keeps contents
 //! applies that. In simulated runs, which keep none, the proof is the same.
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::RequestKind;
 use super::trigger::Pattern;
 
-/// Unit of damage: a sector of 512 bytes, whatever the block size.
+/// Unit of damage: a sector of 512 bytes, for any block size.
 pub const SECTOR_BYTES: u64 = 512;
 /// Most damages that are listed one by one, per fault.
 pub const HARMS_LISTED_MAX: usize = 1 << 16;
@@ -105,7 +105,7 @@ impl FromStr for Part {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Part, String> {
-        let wrong = || format!("{text:?} is not a part: write two numbers such as \"3/8\", the first the smaller");
+        let wrong = || format!("{text:?} is not a fraction: write two numbers such as \"3/8\", the smaller first");
         let (numerator, denominator) = text.split_once('/').ok_or_else(wrong)?;
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
         let part = Part { numerator: number(numerator)?, denominator: number(denominator)? };
@@ -141,7 +141,7 @@ as_text!(Part);
 
 /// Replacement for data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum With {
+pub enum Replacement {
     /// Inverts the bits of this mask.
     Flip(u8),
     /// Sets all bytes to this one.
@@ -156,19 +156,19 @@ pub struct Alteration {
     /// The affected bytes.
     pub span: Span,
     /// Their new contents.
-    pub with: With,
+    pub with: Replacement,
 }
 
 impl Alteration {
     /// Returns the part from `start_bytes` on, which is within it.
-    pub fn part(&self, start_bytes: u64) -> With {
+    pub fn part(&self, start_bytes: u64) -> Replacement {
         match &self.with {
-            With::Bytes(bytes) => {
+            Replacement::Bytes(bytes) => {
                 let mut turned = bytes.to_vec();
                 turned.rotate_left((start_bytes - self.span.start_bytes) as usize % bytes.len());
-                With::Bytes(turned.into())
+                Replacement::Bytes(turned.into())
             }
-            With::Flip(_) | With::Byte(_) => self.with.clone(),
+            Replacement::Flip(_) | Replacement::Byte(_) => self.with.clone(),
         }
     }
 
@@ -181,9 +181,9 @@ impl Alteration {
         }
         let place = &mut data[(from - start_bytes) as usize..(to - start_bytes) as usize];
         match &self.with {
-            With::Flip(mask) => place.iter_mut().for_each(|byte| *byte ^= mask),
-            With::Byte(value) => place.fill(*value),
-            With::Bytes(bytes) => {
+            Replacement::Flip(mask) => place.iter_mut().for_each(|byte| *byte ^= mask),
+            Replacement::Byte(value) => place.fill(*value),
+            Replacement::Bytes(bytes) => {
                 let skipped = (from - self.span.start_bytes) as usize;
                 let again = bytes.iter().cycle().skip(skipped % bytes.len());
                 place.iter_mut().zip(again).for_each(|(byte, value)| *byte = *value);
@@ -232,7 +232,7 @@ pub enum Damage {
         /// The affected bytes.
         span: Span,
     },
-    /// A read will need the data kept for this change ([`Spoil::Before`]) when it is answered.
+    /// A read will need the data kept for this change ([`ReadCorruption::Before`]) when it is answered.
     Awaited {
         /// Number of the change.
         change: u64,
@@ -260,7 +260,7 @@ pub enum MemberDamage {
 
 /// Wrong data that a read returns instead of the stored ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spoil {
+pub enum ReadCorruption {
     /// Altered bytes.
     Altered(Alteration),
     /// Data of another place.
@@ -279,19 +279,19 @@ pub enum Spoil {
     },
 }
 
-impl Spoil {
+impl ReadCorruption {
     /// Returns the change whose previous data it needs.
     pub fn change(&self) -> Option<u64> {
         match self {
-            Spoil::Before { change, .. } => Some(*change),
-            Spoil::Altered(_) | Spoil::From { .. } => None,
+            ReadCorruption::Before { change, .. } => Some(*change),
+            ReadCorruption::Altered(_) | ReadCorruption::From { .. } => None,
         }
     }
 }
 
 /// Proof of damage: the request that met it, and the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Harm {
+pub struct DamageProof {
     /// Time of the damage.
     pub at_ns: u64,
     /// The request that met it; `None` if stored data were damaged.
@@ -299,7 +299,7 @@ pub struct Harm {
     pub request: Option<HarmedRequest>,
     /// The damage.
     #[serde(flatten)]
-    pub what: HarmDone,
+    pub what: ByteDamage,
 }
 
 /// A request, as a proof names it.
@@ -323,7 +323,7 @@ impl From<&Request> for HarmedRequest {
 /// Damage to bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "harm", rename_all = "kebab-case")]
-pub enum HarmDone {
+pub enum ByteDamage {
     /// Bits of a byte were inverted.
     Flipped {
         /// Address of the byte.
@@ -384,15 +384,17 @@ pub(crate) struct Corruptor {
 impl Corruptor {
     /// Draws the corruption of a span: bits anywhere, or a run of sectors. Errors of real devices are clustered
     /// (Bairavasundaram and others, FAST 2008), so sectors form one run.
-    pub fn draw(&self, span: Span, random: &mut Random) -> Vec<(Alteration, HarmDone)> {
+    pub fn draw(&self, span: Span, random: &mut Random) -> Vec<(Alteration, ByteDamage)> {
         if span.length_bytes == 0 {
             return Vec::new();
         }
         let with = match (self.how, &self.pattern) {
             (Corruption::BitFlip, _) => return self.flips(span, random),
-            (Corruption::Zeros, _) => With::Byte(0),
-            (Corruption::Ones, _) => With::Byte(0xFF),
-            (Corruption::Pattern, pattern) => With::Bytes(pattern.as_ref().expect("checked before").bytes().into()),
+            (Corruption::Zeros, _) => Replacement::Byte(0),
+            (Corruption::Ones, _) => Replacement::Byte(0xFF),
+            (Corruption::Pattern, pattern) => {
+                Replacement::Bytes(pattern.as_ref().expect("checked before").bytes().into())
+            }
         };
         let sectors = span.length_bytes.div_ceil(SECTOR_BYTES);
         let count = self.count.min(sectors);
@@ -400,11 +402,11 @@ impl Corruptor {
         let end_bytes = (start_bytes + count * SECTOR_BYTES).min(span.start_bytes + span.length_bytes);
         let length_bytes = end_bytes - start_bytes;
         let how = Alteration { span: Span { start_bytes, length_bytes }, with };
-        vec![(how, HarmDone::Overwritten { at_bytes: start_bytes, length_bytes })]
+        vec![(how, ByteDamage::Overwritten { at_bytes: start_bytes, length_bytes })]
     }
 
     /// Draws distinct bits: inverting one twice would restore it.
-    fn flips(&self, span: Span, random: &mut Random) -> Vec<(Alteration, HarmDone)> {
+    fn flips(&self, span: Span, random: &mut Random) -> Vec<(Alteration, ByteDamage)> {
         let bits = span.length_bytes * 8;
         let mut drawn: Vec<u64> = Vec::new();
         while (drawn.len() as u64) < self.count.min(bits) {
@@ -424,7 +426,7 @@ impl Corruptor {
         }
         let flip = |(at_bytes, mask): (u64, u8)| {
             let span = Span { start_bytes: at_bytes, length_bytes: 1 };
-            (Alteration { span, with: With::Flip(mask) }, HarmDone::Flipped { at_bytes, mask })
+            (Alteration { span, with: Replacement::Flip(mask) }, ByteDamage::Flipped { at_bytes, mask })
         };
         masks.into_iter().map(flip).collect()
     }

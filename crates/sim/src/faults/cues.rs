@@ -5,7 +5,7 @@ use headstack_workload::{Kind, Random, Request};
 use super::Timed;
 use super::effect::{effect_of, named_devices};
 use super::injector::{Change, Injector, devices_of};
-use super::trigger::{PATTERNS_MAX, Sight, bit_of};
+use super::trigger::{PATTERNS_MAX, RequestView, bit_of};
 use super::waiting::Waiting;
 use crate::error::SimError;
 use crate::system::System;
@@ -18,34 +18,34 @@ impl Injector {
     pub(super) fn bit_of_pattern(&mut self, timed: &Timed) -> Result<Option<u32>, SimError> {
         let Some(pattern) = &timed.trigger.containing else { return Ok(None) };
         let bytes = pattern.bytes();
-        let found = self.patterns.iter().position(|known| **known == *bytes).unwrap_or_else(|| {
+        let pattern_index = self.patterns.iter().position(|known| **known == *bytes).unwrap_or_else(|| {
             self.patterns.push(bytes.into());
             self.patterns.len() - 1
         });
-        if found >= PATTERNS_MAX {
+        if pattern_index >= PATTERNS_MAX {
             self.patterns.pop();
             return Err(SimError::Fault(format!("containing: up to {PATTERNS_MAX} patterns are allowed")));
         }
-        Ok(Some(found as u32))
+        Ok(Some(pattern_index as u32))
     }
 
     /// Returns what triggers see of a request.
-    pub fn sight(&self, request: &Request, holds: u64, system: Option<&System>) -> Sight {
+    pub fn sight(&self, request: &Request, holds: u64, system: Option<&System>) -> RequestView {
         let asks = self.looks_at_health;
         let states = system.filter(|_| asks).map(System::group_states).unwrap_or_default();
         let health = states.into_iter().fold(0, |bits, state| bits | bit_of(state));
-        Sight { kind: request.kind, span: request.span(), holds, health, state: self.state }
+        RequestView { kind: request.kind, span: request.span(), holds, health, state: self.state }
     }
 
     /// Returns the faults that an arriving request triggers, before it meets any fault.
-    pub fn cued(&mut self, sight: &Sight) -> Vec<u32> {
+    pub fn cued(&mut self, sight: &RequestView) -> Vec<u32> {
         let comes = self.waiting.iter_mut().filter(|waiting| !waiting.cue.when_answered);
         comes.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect()
     }
 
     /// Records that a request was answered at `at_ns`: faults that this triggers take effect after all other events of
     /// that time.
-    pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &Sight) {
+    pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &RequestView) {
         let answered = self.waiting.iter_mut().filter(|waiting| waiting.cue.when_answered);
         let cued: Vec<u32> = answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
         if !cued.is_empty() {

@@ -3,13 +3,13 @@
 use headstack_workload::{Bytes, Kind, Random, Request, Span};
 
 use super::contents::{
-    Corruption, Corruptor, Damage, Harm, HarmDone, HarmedRequest, Lasting, MemberDamage, Part, SECTOR_BYTES, Spoil,
-    Stage, Unflushed,
+    ByteDamage, Corruption, Corruptor, Damage, DamageProof, HarmedRequest, Lasting, MemberDamage, Part, ReadCorruption,
+    SECTOR_BYTES, Stage, Unflushed,
 };
 use super::filter::{Complaint, Filter, positive, share};
 use super::stale::Places;
-use super::trigger::{Choice, Sight};
-use super::{Deed, Errno, Fault, RequestKind, Stretch};
+use super::trigger::{Choice, RequestView};
+use super::{Errno, Fault, FaultEffect, RequestKind, Stretch};
 
 /// Returns the filter for ranges and kinds.
 type Filtering<'a> = dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint> + 'a;
@@ -50,10 +50,10 @@ enum Wrong {
 
 /// An arriving request, with what a fault needs to know about it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Coming<'a> {
+pub(crate) struct ArrivingRequest<'a> {
     pub at_ns: u64,
     pub request: &'a Request,
-    pub sight: &'a Sight,
+    pub sight: &'a RequestView,
     /// Its number in the undo log; any number if no contents are kept.
     pub change: u64,
     /// Whether another fault has failed or damaged it: of several, a request meets only the first.
@@ -62,15 +62,15 @@ pub(crate) struct Coming<'a> {
 
 /// The outcome of a request that met a fault.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Met {
-    pub deed: Option<Deed>,
+pub(crate) struct FaultOutcome {
+    pub deed: Option<FaultEffect>,
     /// Error with which it is refused, and after what time.
     pub refused: Option<(Errno, u64)>,
     /// Whether data that were not flushed are lost.
     pub drops_unflushed: bool,
     pub damages: Vec<Damage>,
-    pub spoils: Vec<Spoil>,
-    pub harms: Vec<Harm>,
+    pub spoils: Vec<ReadCorruption>,
+    pub harms: Vec<DamageProof>,
 }
 
 impl Damaging {
@@ -103,7 +103,10 @@ impl Damaging {
             }
             Fault::Misdirect { ranges, distance, percent, kinds, .. } => {
                 if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
-                    return Err(("kinds", "only data go astray; allowed: read, write".to_owned()));
+                    return Err((
+                        "kinds",
+                        "only reads and writes have data to misplace; allowed: read, write".to_owned(),
+                    ));
                 }
                 let block = i64::from(block_bytes);
                 if distance.0 == 0 || distance.0 % block != 0 || distance.0.unsigned_abs() >= capacity_bytes {
@@ -135,7 +138,7 @@ impl Damaging {
                 };
                 let flushes = kinds.is_empty() || kinds.contains(&RequestKind::Flush);
                 if unflushed.is_some() && !flushes {
-                    return Err(("unflushed", "no flush is among its kinds; the key is not allowed".to_owned()));
+                    return Err(("unflushed", "its kinds include no flush; the key is not allowed".to_owned()));
                 }
                 let time_ns = time.map_or(Ok(0), |time| positive("time", time))?;
                 let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
@@ -158,14 +161,14 @@ impl Damaging {
             | Fault::LyingCache
             | Fault::PowerCut { .. }
             | Fault::PowerOn
-            | Fault::SetState { .. } => unreachable!("it neither damages data nor refuses requests"),
+            | Fault::SetState { .. } => unreachable!("it neither damages data nor fails requests"),
         }
     }
 
     /// Returns the outcome of a request; without a deed if it does not meet the fault.
-    pub fn meets(&mut self, coming: &Coming<'_>, choice: &mut Choice, random: &mut Random) -> Met {
-        let Coming { request, sight, change, is_wronged, .. } = *coming;
-        let mut met = Met::default();
+    pub fn meets(&mut self, coming: &ArrivingRequest<'_>, choice: &mut Choice, random: &mut Random) -> FaultOutcome {
+        let ArrivingRequest { request, sight, change, is_wronged, .. } = *coming;
+        let mut met = FaultOutcome::default();
         let changes = matches!(request.kind, Kind::Write | Kind::Trim);
         if let Wrong::Stale { places, .. } = &mut self.wrong
             && changes
@@ -207,12 +210,12 @@ impl Damaging {
         }
     }
 
-    fn strike(&mut self, coming: &Coming<'_>, random: &mut Random, met: &mut Met) {
-        let Coming { at_ns, request, change, .. } = *coming;
+    fn strike(&mut self, coming: &ArrivingRequest<'_>, random: &mut Random, met: &mut FaultOutcome) {
+        let ArrivingRequest { at_ns, request, change, .. } = *coming;
         let span = request.span();
         let (at_bytes, length_bytes) = (span.start_bytes, span.length_bytes);
         let harmed = Some(HarmedRequest::from(request));
-        let harm = |what: HarmDone| Harm { at_ns, request: harmed, what };
+        let harm = |what: ByteDamage| DamageProof { at_ns, request: harmed, what };
         met.deed = Some(match &mut self.wrong {
             Wrong::Refused { errno, time_ns, unflushed } => {
                 if matches!(request.kind, Kind::Write | Kind::Trim) {
@@ -220,58 +223,59 @@ impl Damaging {
                 }
                 met.drops_unflushed = request.kind == Kind::Flush && *unflushed == Unflushed::Drop;
                 met.refused = Some((*errno, *time_ns));
-                Deed::Refused
+                FaultEffect::Refused
             }
             Wrong::NotStored { member } => {
                 met.damages.push(match *member {
                     None => Damage::Undone { change, span },
                     Some(member) => Damage::OfMember { member, what: MemberDamage::NotStored { change, span } },
                 });
-                met.harms.push(harm(HarmDone::NotStored { at_bytes, length_bytes }));
-                Deed::NotStored
+                met.harms.push(harm(ByteDamage::NotStored { at_bytes, length_bytes }));
+                FaultEffect::NotStored
             }
             Wrong::Shorn { part, atom_bytes } => {
                 let stored = length_bytes * u64::from(part.numerator) / u64::from(part.denominator);
                 let stored = stored / *atom_bytes * *atom_bytes;
                 let (at_bytes, length_bytes) = (at_bytes + stored, length_bytes - stored);
                 met.damages.push(Damage::Undone { change, span: Span { start_bytes: at_bytes, length_bytes } });
-                met.harms.push(harm(HarmDone::NotStored { at_bytes, length_bytes }));
-                Deed::Shorn
+                met.harms.push(harm(ByteDamage::NotStored { at_bytes, length_bytes }));
+                FaultEffect::Shorn
             }
             Wrong::Misdirected { distance_bytes, .. } => {
                 let other = at_bytes.checked_add_signed(*distance_bytes).expect("it was seen that it can be");
                 if request.kind == Kind::Read {
-                    met.spoils.push(Spoil::From { span, from_bytes: other });
-                    met.harms.push(harm(HarmDone::ReadElsewhere { at_bytes, length_bytes, from_bytes: other }));
+                    met.spoils.push(ReadCorruption::From { span, from_bytes: other });
+                    met.harms.push(harm(ByteDamage::ReadElsewhere { at_bytes, length_bytes, from_bytes: other }));
                 } else {
                     met.damages.push(Damage::Astray { change, span, to_bytes: other });
-                    met.harms.push(harm(HarmDone::StoredElsewhere { at_bytes, length_bytes, to_bytes: other }));
+                    met.harms.push(harm(ByteDamage::StoredElsewhere { at_bytes, length_bytes, to_bytes: other }));
                 }
-                Deed::Misdirected
+                FaultEffect::Misdirected
             }
             Wrong::Corrupted(corruptor) => {
                 for (how, what) in corruptor.draw(span, random) {
                     match request.kind {
-                        Kind::Read => met.spoils.push(Spoil::Altered(how)),
+                        Kind::Read => met.spoils.push(ReadCorruption::Altered(how)),
                         Kind::Write | Kind::Trim | Kind::Flush => {
                             met.damages.push(Damage::Altered { change: Some(change), how });
                         }
                     }
                     met.harms.push(harm(what));
                 }
-                Deed::Corrupted
+                FaultEffect::Corrupted
             }
             Wrong::Stale { lasting, places } => {
                 met.spoils = places.within(span);
                 for spoil in &met.spoils {
-                    let Spoil::Before { span: Span { start_bytes: at_bytes, length_bytes }, .. } = *spoil else {
+                    let ReadCorruption::Before { span: Span { start_bytes: at_bytes, length_bytes }, .. } = *spoil
+                    else {
                         continue;
                     };
-                    met.harms.push(harm(HarmDone::Stale { at_bytes, length_bytes }));
+                    met.harms.push(harm(ByteDamage::Stale { at_bytes, length_bytes }));
                     met.damages.extend(spoil.change().map(|change| Damage::Awaited { change }));
                 }
                 places.read(span, *lasting == Lasting::Once, &mut met.damages);
-                Deed::Stale
+                FaultEffect::Stale
             }
         });
     }
@@ -302,11 +306,11 @@ pub(super) fn corruptor(
     let count = match (how, bits, sectors) {
         (Corruption::BitFlip, bits, None) => ("bits", bits),
         (Corruption::BitFlip, _, Some(_)) => {
-            return Err(("sectors", "bits are inverted one by one; bits is allowed".to_owned()));
+            return Err(("sectors", "this damage inverts single bits; set bits instead".to_owned()));
         }
         (Corruption::Zeros | Corruption::Ones | Corruption::Pattern, None, sectors) => ("sectors", sectors),
         (Corruption::Zeros | Corruption::Ones | Corruption::Pattern, Some(_), _) => {
-            return Err(("bits", "whole sectors are struck; sectors is allowed".to_owned()));
+            return Err(("bits", "this damage replaces whole sectors; set sectors instead".to_owned()));
         }
     };
     match (how, pattern) {
@@ -314,7 +318,7 @@ pub(super) fn corruptor(
             return Err(("pattern", "this key is missing: some text, or 0x and hexadecimal digits".to_owned()));
         }
         (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, Some(_)) => {
-            return Err(("pattern", "how is not pattern; this key is not allowed".to_owned()));
+            return Err(("pattern", "only allowed with how = \"pattern\"".to_owned()));
         }
         (Corruption::Pattern, Some(_)) | (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, None) => {}
     }

@@ -1,11 +1,11 @@
-//! [`Deed`]: effects of faults on requests.
+//! [`FaultEffect`]: effects of faults on requests.
 
 use serde::Serialize;
 
 /// Effect of a fault on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Deed {
+pub enum FaultEffect {
     /// Accessed a bad place: retries are part of its latency.
     Accessed,
     /// Failed at a bad place.

@@ -215,15 +215,15 @@ pub(crate) fn named_devices(devices: &[DeviceHealth]) -> Vec<NamedDevice> {
 /// # Errors
 /// The first impossible key and its allowed values.
 pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice]) -> Result<Effect, Complaint> {
-    let world = World { subject, devices };
+    let world = FaultContext { subject, devices };
     match fault {
         Fault::MediaError { member, ranges, map, percent, kinds, recovery, time, permanent } => {
             world.no_map(map.as_ref())?;
             if ranges.is_empty() {
-                return Err(("ranges", "no sectors; ranges or a map of ddrescue is needed".to_owned()));
+                return Err(("ranges", "no sectors; add ranges or a ddrescue map".to_owned()));
             }
             if recovery.is_some() && time.is_some() {
-                return Err(("time", "recovery says it already; one of the two is allowed".to_owned()));
+                return Err(("time", "recovery also sets it; one of the two is allowed".to_owned()));
             }
             let by_itself = match subject {
                 Subject::Device { recovery, .. } => *recovery,
@@ -277,7 +277,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
             let time_ns = positive("time", *time)?;
             let every_ns = every.map_or(Ok(u64::MAX), |every| positive("every", every))?;
             if every_ns <= time_ns {
-                return Err(("every", format!("the link is never up; more than {time} is allowed")));
+                return Err(("every", format!("the link would never be up; more than {time} is allowed")));
             }
             Ok(Effect::LinkResets { time_ns, every_ns })
         }
@@ -293,7 +293,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
         Fault::SetState { to } => Ok(Effect::SetState(*to)),
         Fault::Corrupt { member, ranges, on: Stage::Rest, how, bits, sectors, pattern, percent } => {
             if percent.is_some() {
-                return Err(("percent", "data that lie there are struck once; the key is not allowed".to_owned()));
+                return Err(("percent", "stored data are damaged only once; the key is not allowed".to_owned()));
             }
             let member = world.member_or_none(member.as_deref())?;
             let corruptor = damaging::corruptor(*how, *bits, *sectors, pattern.as_ref())?;
@@ -304,12 +304,12 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
             Ok(Effect::Rot { member, spans, corruptor })
         }
         Fault::Corrupt { member, .. } => {
-            let why = "of a member, what lies there can be corrupted; on = \"rest\" is allowed";
+            let why = "only stored data of a member can be corrupted; on = \"rest\" is allowed";
             world.no_member(member.as_deref(), why)?;
             world.damaging(fault, None)
         }
         Fault::Misdirect { member, .. } => {
-            let why = "members do not take each other's places; without this key the array's are taken";
+            let why = "members do not swap data; omit this key to swap within the array";
             world.no_member(member.as_deref(), why)?;
             world.damaging(fault, None)
         }
@@ -318,12 +318,12 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
     }
 }
 
-struct World<'a> {
+struct FaultContext<'a> {
     subject: &'a Subject,
     devices: &'a [NamedDevice],
 }
 
-impl World<'_> {
+impl FaultContext<'_> {
     fn media(
         &self,
         member: Option<&str>,
@@ -364,7 +364,7 @@ impl World<'_> {
 
     fn no_map(&self, map: Option<&std::path::PathBuf>) -> Result<(), Complaint> {
         match map {
-            Some(_) => Err(("map", "has not been read; ranges are allowed here".to_owned())),
+            Some(_) => Err(("map", "is not read here; ranges are allowed".to_owned())),
             None => Ok(()),
         }
     }
@@ -402,8 +402,8 @@ impl World<'_> {
         if !matches!(self.subject, Subject::Array { .. }) {
             return Err(("member", "the system is not an array; this key is not allowed".to_owned()));
         }
-        let found = self.devices.iter().position(|device| device.name == name);
-        found
+        let position = self.devices.iter().position(|device| device.name == name);
+        position
             .map(|at| at as u32)
             .ok_or_else(|| ("member", format!("no member is called {name:?}; allowed: {}", self.names())))
     }
@@ -421,8 +421,8 @@ impl World<'_> {
         let Subject::Array { groups, .. } = self.subject else {
             return Err(("group", "the system is not an array; this key is not allowed".to_owned()));
         };
-        let found = groups.iter().position(|group| group == name);
-        found
+        let position = groups.iter().position(|group| group == name);
+        position
             .map(|at| at as u32)
             .ok_or_else(|| ("group", format!("no group is called {name:?}; allowed: {}", groups.join(", "))))
     }
@@ -431,7 +431,7 @@ impl World<'_> {
         match self.subject {
             Subject::Array { .. } => Ok(Effect::Incident(kind)),
             Subject::Constant { .. } | Subject::Device { .. } => {
-                Err(("what", "this happens to arrays, and the system is none".to_owned()))
+                Err(("what", "this fault needs an array, and the system is not one".to_owned()))
             }
         }
     }
@@ -439,7 +439,7 @@ impl World<'_> {
 
 fn media_kinds(kinds: &[RequestKind], usual: &[RequestKind]) -> Result<[bool; 2], Complaint> {
     if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
-        return Err(("kinds", "only accesses meet the media; allowed: read, write".to_owned()));
+        return Err(("kinds", "only reads and writes access the media; allowed: read, write".to_owned()));
     }
     let kinds = if kinds.is_empty() { usual } else { kinds };
     Ok([kinds.contains(&RequestKind::Read), kinds.contains(&RequestKind::Write)])
@@ -456,10 +456,10 @@ fn spans(ranges: &[Stretch], capacity_bytes: u64, block_bytes: u32) -> Result<Ve
     };
     let checked = |stretch: &Stretch| {
         let (start_bytes, length_bytes) = span_of(stretch)
-            .ok_or_else(|| ("ranges", "each has offset and length, or lba and blocks, and no more".to_owned()))?;
+            .ok_or_else(|| ("ranges", "each has either offset and length, or lba and blocks".to_owned()))?;
         let end = start_bytes.saturating_add(length_bytes);
         if length_bytes == 0 || end > capacity_bytes {
-            let text = format!("{start_bytes}+{length_bytes} does not lie in it; up to {capacity_bytes} B are allowed");
+            let text = format!("{start_bytes}+{length_bytes} is outside; up to {capacity_bytes} B are allowed");
             return Err(("ranges", text));
         }
         Ok(Span { start_bytes, length_bytes })

@@ -54,7 +54,7 @@ pub(super) fn share(percent: Option<f64>) -> Result<f64, Complaint> {
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
     } else {
-        Err(("percent", format!("{percent} is not a share; more than 0 and up to 100 are allowed")))
+        Err(("percent", format!("{percent}; above 0 and up to 100 (percent) is allowed")))
     }
 }
 

@@ -4,7 +4,7 @@ use headstack_workload::Span;
 
 use super::effect::{Effect, NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
-use super::{At, Fault, Schedule};
+use super::{Fault, Schedule, StrikeTime};
 use crate::description::model::Model;
 
 impl Schedule {
@@ -23,12 +23,12 @@ impl Schedule {
             let mut note = |key: &'static str, why: String| idle.push((index, (key, why)));
             let spans = effect_of(&timed.fault, &subject, &devices).map_or(Vec::new(), spans_of);
             if !spans.is_empty() && !spans.iter().any(is_met) {
-                note("ranges", format!("lies outside of what is exported ({})", format_spans(parts)));
+                note("ranges", format!("is outside the exported range ({})", format_spans(parts)));
             }
             if let Some(touching) = &timed.trigger.touching
                 && Span::parse(touching, capacity_bytes, block_bytes).is_ok_and(|span| !is_met(&span))
             {
-                note("touching", format!("lies outside of what is exported ({})", format_spans(parts)));
+                note("touching", format!("is outside the exported range ({})", format_spans(parts)));
             }
             if let Some(state) = timed.trigger.state.filter(|state| *state != FIRST_STATE)
                 && !self.faults.iter().any(|other| matches!(other.fault, Fault::SetState { to } if to == state))
@@ -46,8 +46,8 @@ impl Schedule {
     fn idle_by_kind(&self, index: usize, may_lose_data: bool) -> Option<String> {
         let taken_away = |matches: &dyn Fn(&Fault) -> bool| {
             let begins_ns = |index: usize| match self.faults[index].trigger.at {
-                Some(At::Time(at)) => Some(at.0),
-                Some(At::Request(_)) | None => None,
+                Some(StrikeTime::Time(at)) => Some(at.0),
+                Some(StrikeTime::Request(_)) | None => None,
             };
             let is_before = |other: usize| match (begins_ns(other), begins_ns(index)) {
                 (Some(other_ns), Some(own_ns)) => other_ns <= own_ns,
@@ -56,22 +56,20 @@ impl Schedule {
             (0..self.faults.len()).any(|other| matches(&self.faults[other].fault) && is_before(other))
         };
         match &self.faults[index].fault {
-            Fault::LyingCache if !may_lose_data => {
-                Some("nothing here is in a volatile cache that a flush would empty".to_owned())
-            }
+            Fault::LyingCache if !may_lose_data => Some("there is no volatile cache to flush".to_owned()),
             Fault::SetState { to } => {
                 let is_looked_at = |other: &super::Timed| other.trigger.state.is_some();
-                (!self.faults.iter().any(is_looked_at)).then(|| format!("no fault looks whether the state is {to}"))
+                (!self.faults.iter().any(is_looked_at)).then(|| format!("no fault depends on the state {to}"))
             }
             Fault::PowerOn if !taken_away(&|fault| matches!(fault, Fault::PowerCut { .. })) => {
-                Some("no fault before it cuts the power".to_owned())
+                Some("no earlier fault cuts the power".to_owned())
             }
             Fault::BatteryReturns if !taken_away(&|fault| matches!(fault, Fault::BatteryFails)) => {
-                Some("the battery has not failed before it".to_owned())
+                Some("the battery has not failed before".to_owned())
             }
             Fault::MemberReturns { member, .. } => {
                 let fails = |fault: &Fault| matches!(fault, Fault::MemberFails { member: other } if other == member);
-                (!taken_away(&fails)).then(|| format!("{member} has not failed before it"))
+                (!taken_away(&fails)).then(|| format!("{member} has not failed before"))
             }
             Fault::MediaError { .. }
             | Fault::WeakSectors { .. }

@@ -3,14 +3,14 @@
 use headstack_workload::DurationNs;
 use serde::Serialize;
 
-use super::contents::Harm;
-use super::deed::Deed;
-use super::{At, Fault, RequestKind, Schedule, Timed, Trigger};
+use super::contents::DamageProof;
+use super::deed::FaultEffect;
+use super::{Fault, RequestKind, Schedule, StrikeTime, Timed, Trigger};
 use crate::power_cut::PowerLoss;
 
 /// A request that met a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Meeting {
+pub struct FaultHit {
     /// Its kind.
     pub kind: RequestKind,
     /// Its offset.
@@ -22,7 +22,7 @@ pub struct Meeting {
     /// Time of its answer; `None` while there is none.
     pub completion_ns: Option<u64>,
     /// Effect of the fault on it.
-    pub deed: Deed,
+    pub deed: FaultEffect,
 }
 
 /// Counters of a device while a media fault was active.
@@ -57,12 +57,12 @@ pub struct Injection {
     /// How many of them failed.
     pub failed: u64,
     /// The first request that met it.
-    pub first: Option<Meeting>,
+    pub first: Option<FaultHit>,
     /// The last request that met it.
-    pub last: Option<Meeting>,
+    pub last: Option<FaultHit>,
     /// Damage that it did to data, up to a maximum.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub harms: Vec<Harm>,
+    pub harms: Vec<DamageProof>,
     /// How often it damaged data.
     pub harmed: u64,
     /// Counters of the device while a media fault was active.
@@ -100,7 +100,7 @@ impl Log {
                 from: None,
                 until: injection.until_ns.map(time),
                 lasts: None,
-                trigger: Trigger { at: Some(At::Time(time(injection.at_ns))), ..Trigger::default() },
+                trigger: Trigger { at: Some(StrikeTime::Time(time(injection.at_ns))), ..Trigger::default() },
                 fault: injection.fault.clone(),
             },
         };

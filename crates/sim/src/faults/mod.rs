@@ -20,13 +20,13 @@ mod stale;
 pub mod trigger;
 mod waiting;
 
-pub use crate::flights::Errno;
+pub use crate::pending_requests::Errno;
 pub use contents::{Corruption, Distance, Lasting, Part, Stage, Unflushed};
-pub use deed::Deed;
+pub use deed::FaultEffect;
 pub use injector::FaultsToEnd;
-pub use log::{Counters, Injection, Log, Meeting};
+pub use log::{Counters, FaultHit, Injection, Log};
 pub use schedule::{Schedule, Timed};
-pub use trigger::{At, Count, Every, Nth, Pattern, Trigger};
+pub use trigger::{Count, Every, Nth, Pattern, StrikeTime, Trigger};
 
 use std::path::PathBuf;
 

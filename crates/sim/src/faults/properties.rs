@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::contents::{Stage, Unflushed};
 use super::{Fault, RequestKind, Stretch};
-use crate::flights::Outcome;
+use crate::pending_requests::Outcome;
 
 impl Fault {
     /// Whether it happens at one moment, and does not end.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::effect::{NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
 use super::trigger::{Every, PATTERNS_MAX};
-use super::{At, Fault, Pattern, Trigger};
+use super::{Fault, Pattern, StrikeTime, Trigger};
 use crate::description::model::Model;
 
 /// The faults of a session and their times.
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for EveryOrTime {
             type Value = EveryOrTime;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of requests, or of resets of a link a duration such as \"2s\"")
+                f.write_str("a number of requests, or for resets of a link a duration such as \"2s\"")
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<EveryOrTime, E> {
@@ -123,26 +123,25 @@ impl Timed {
     /// The first impossible key and its allowed values.
     pub fn span_ns(&self) -> Result<(u64, u64), (&'static str, String)> {
         let (key, at) = match (self.trigger.at, self.from) {
-            (Some(At::Time(_)), Some(_)) => {
-                return Err(("from", "at is a time already; one of the two is allowed".to_owned()));
+            (Some(StrikeTime::Time(_)), Some(_)) => {
+                return Err(("from", "at is already a time; one of the two is allowed".to_owned()));
             }
             (None, None) if self.trigger.is_timed() => {
-                let text =
-                    "this key is missing: when it strikes, such as \"10s\" or { write = 1000 }, unless others say it";
+                let text = "this key is missing; set the time, such as \"10s\", or a request, such as { write = 1000 }";
                 return Err(("at", text.to_owned()));
             }
-            (Some(At::Time(at)), None) => ("at", at),
+            (Some(StrikeTime::Time(at)), None) => ("at", at),
             (_, from) => ("from", from.unwrap_or(DurationNs(0))),
         };
         let at_ns = u64::try_from(at.0).map_err(|_| (key, format!("{at}: 0s or more is allowed")))?;
         let (key, until_ns) = match (self.until, self.lasts) {
             (None, None) => return Ok((at_ns, u64::MAX)),
-            (Some(_), Some(_)) => return Err(("for", "until says it already; one of the two is allowed".to_owned())),
+            (Some(_), Some(_)) => return Err(("for", "until also sets the end; one of the two is allowed".to_owned())),
             (Some(until), None) => ("until", i128::from(until.0)),
             (None, Some(lasts)) => ("for", i128::from(at.0) + i128::from(lasts.0)),
         };
         if self.fault.is_momentary() {
-            return Err((key, "this fault happens in a moment; the key is not allowed".to_owned()));
+            return Err((key, "this fault is instantaneous; the key is not allowed".to_owned()));
         }
         match u64::try_from(until_ns) {
             Ok(until_ns) if until_ns > at_ns => Ok((at_ns, until_ns)),
@@ -183,7 +182,7 @@ impl Schedule {
     pub fn check_without_contents(&self) -> Result<(), (usize, Complaint)> {
         match self.patterns().next() {
             Some((index, _)) => {
-                Err((index, ("containing", "no contents are kept here; live exports have some".to_owned())))
+                Err((index, ("containing", "a simulation stores no data; only live exports do".to_owned())))
             }
             None => Ok(()),
         }

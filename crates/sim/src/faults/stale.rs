@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use headstack_workload::Span;
 
-use super::contents::{Damage, PLACES_MAX, Spoil};
+use super::contents::{Damage, PLACES_MAX, ReadCorruption};
 
 /// Most bytes of older data that one fault keeps; it forgets the oldest of more.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
@@ -42,13 +42,13 @@ impl Places {
     }
 
     /// Returns the older data that a read of a span finds.
-    pub fn within(&self, span: Span) -> Vec<Spoil> {
+    pub fn within(&self, span: Span) -> Vec<ReadCorruption> {
         let end_bytes = span.start_bytes + span.length_bytes;
         let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
         let spoil = |(&start, place): (&u64, &Place)| {
             let start_bytes = start.max(span.start_bytes);
             let length_bytes = place.end_bytes.min(end_bytes) - start_bytes;
-            Spoil::Before { span: Span { start_bytes, length_bytes }, change: place.change }
+            ReadCorruption::Before { span: Span { start_bytes, length_bytes }, change: place.change }
         };
         overlapping.map(spoil).collect()
     }

@@ -23,7 +23,7 @@ pub const PATTERNS_MAX: usize = 64;
 pub struct Trigger {
     /// A time of the model, or the arrival of the nth request of a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<At>,
+    pub at: Option<StrikeTime>,
     /// Number of requests of a kind that have been answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Count>,
@@ -49,7 +49,7 @@ pub struct Trigger {
 
 /// When a fault first takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum StrikeTime {
     /// At this model time since the start.
     Time(DurationNs),
     /// At the arrival of this request, which meets it.
@@ -153,31 +153,31 @@ impl<'de> Deserialize<'de> for Every {
     }
 }
 
-impl Serialize for At {
+impl Serialize for StrikeTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            At::Time(time) => time.serialize(serializer),
-            At::Request(nth) => nth.serialize(serializer),
+            StrikeTime::Time(time) => time.serialize(serializer),
+            StrikeTime::Request(nth) => nth.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for At {
+impl<'de> Deserialize<'de> for StrikeTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AtVisitor;
         impl<'de> Visitor<'de> for AtVisitor {
-            type Value = At;
+            type Value = StrikeTime;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a duration with its unit such as \"8.5ms\", or a request such as { flush = 7 }")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<At, E> {
-                DurationNs::deserialize(de::value::StrDeserializer::new(text)).map(At::Time)
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<StrikeTime, E> {
+                DurationNs::deserialize(de::value::StrDeserializer::new(text)).map(StrikeTime::Time)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<At, A::Error> {
-                Nth::deserialize(MapAccessDeserializer::new(map)).map(At::Request)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StrikeTime, A::Error> {
+                Nth::deserialize(MapAccessDeserializer::new(map)).map(StrikeTime::Request)
             }
         }
         deserializer.deserialize_any(AtVisitor)
@@ -229,7 +229,7 @@ impl<'de> Deserialize<'de> for Pattern {
 
 /// Properties of a request that triggers check.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sight {
+pub(crate) struct RequestView {
     pub kind: Kind,
     pub span: Span,
     /// Patterns that it contains, one bit each.
@@ -257,7 +257,7 @@ struct Conditions {
 
 impl Conditions {
     /// Whether a request meets the conditions. A flush has no place and no data: it meets no condition on either.
-    fn hold(&self, sight: &Sight) -> bool {
+    fn hold(&self, sight: &RequestView) -> bool {
         let (start, end) = (sight.span.start_bytes, sight.span.start_bytes + sight.span.length_bytes);
         let touches = |span: Span| start < span.start_bytes + span.length_bytes && span.start_bytes < end;
         self.span.is_none_or(|span| sight.kind != Kind::Flush && touches(span))
@@ -283,7 +283,7 @@ pub(crate) struct Cue {
 
 impl Cue {
     /// Counts an arriving or answered request; returns whether the condition is fulfilled.
-    pub fn sees(&mut self, sight: &Sight) -> bool {
+    pub fn sees(&mut self, sight: &RequestView) -> bool {
         if self.kind.is_some_and(|kind| kind != sight.kind) || !self.conditions.hold(sight) {
             return false;
         }
@@ -322,7 +322,7 @@ impl Choice {
     }
 
     /// Counts a request that could meet the fault; returns whether it does.
-    pub fn takes(&mut self, sight: &Sight) -> bool {
+    pub fn takes(&mut self, sight: &RequestView) -> bool {
         let is_kind = self.kind.is_none_or(|kind| kind == sight.kind);
         if self.is_spent || !is_kind || !self.conditions.hold(sight) {
             return false;
@@ -346,7 +346,7 @@ impl Trigger {
     /// Whether it has no conditions on requests.
     pub fn is_timed(&self) -> bool {
         let only_at = Trigger { at: self.at, ..Trigger::default() };
-        *self == only_at && !matches!(self.at, Some(At::Request(_)))
+        *self == only_at && !matches!(self.at, Some(StrikeTime::Request(_)))
     }
 
     /// Returns the condition that a fault waits for, and the requests that meet it then. `is_event` is set for a fault
@@ -370,30 +370,30 @@ impl Trigger {
         }
         let conditions = Conditions { span: span.transpose()?, pattern, health: self.health, state: self.state };
         let counted = match (self.at, self.after) {
-            (Some(At::Request(_)), Some(_)) => {
-                return Err(("after", "at counts requests already; one of the two is allowed".to_owned()));
+            (Some(StrikeTime::Request(_)), Some(_)) => {
+                return Err(("after", "at already counts requests; one of the two is allowed".to_owned()));
             }
-            (Some(At::Request(nth)), None) => Some(("at", nth.parts(), false)),
+            (Some(StrikeTime::Request(nth)), None) => Some(("at", nth.parts(), false)),
             (_, Some(count)) => Some(("after", count.parts(), true)),
             (_, None) => None,
         };
         let (every_kind, every) = self.every.map_or((None, 1), |every| every.0.parts());
         for (key, number) in [("every", Some(every))].into_iter().chain(counted.map(|(key, of, _)| (key, Some(of.1)))) {
             if number == Some(0) {
-                return Err((key, "0 is no number of requests; 1 or more are allowed".to_owned()));
+                return Err((key, "0 is not a number of requests; 1 or more are allowed".to_owned()));
             }
         }
         let named = [(self.touching.is_some(), "touching"), (self.containing.is_some(), "containing")];
         if let (Some((key, (Some(Kind::Flush), _), _)), Some((_, other))) =
             (counted, named.into_iter().find(|(is_named, _)| *is_named))
         {
-            return Err((key, format!("a flush has no place and no data, which {other} asks for")));
+            return Err((key, format!("a flush has neither address nor data, which {other} needs")));
         }
         let cue = |(kind, nth), when_answered, repeats| Cue { conditions, kind, nth, when_answered, repeats, seen: 0 };
         let (kind, once) = (every_kind, self.once);
         match counted {
             Some(_) if is_event && self.every.is_some() => {
-                Err(("every", "at or after says when this strikes; one of them is allowed".to_owned()))
+                Err(("every", "at and after both set the time; one of them is allowed".to_owned()))
             }
             Some((_, of, when_answered)) => {
                 let choice = Choice { conditions: Conditions::default(), kind, every, once, seen: 0, is_spent: false };

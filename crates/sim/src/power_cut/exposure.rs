@@ -58,7 +58,7 @@ pub struct Verdict {
 
 /// A change that a power cut interrupted: in flight, or partly only in a volatile cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Halfway {
+pub struct InterruptedChange {
     /// Its number in the undo log.
     pub number: u64,
     /// The bytes that it changed.
@@ -95,7 +95,7 @@ pub struct Exposure {
     /// Changes that remained when the model was last queried.
     left: usize,
     verdicts: Vec<Verdict>,
-    halfway: Vec<Halfway>,
+    halfway: Vec<InterruptedChange>,
     /// Limit of acknowledged bytes that are kept.
     bytes_max: u64,
 }
@@ -137,7 +137,7 @@ impl Exposure {
         self.acknowledged_bytes += exposed.span.length_bytes;
         let is_much = self.acknowledged_bytes > self.bytes_max;
         if is_much || self.exposed.len() >= ASK_AT.max(2 * self.left) {
-            self.ask(medium);
+            self.drop_settled(medium);
         }
     }
 
@@ -199,13 +199,13 @@ impl Exposure {
     }
 
     /// Returns the changes that the last power cut interrupted, once.
-    pub fn take_halfway(&mut self) -> Vec<Halfway> {
+    pub fn take_halfway(&mut self) -> Vec<InterruptedChange> {
         std::mem::take(&mut self.halfway)
     }
 
     /// Cuts power at `at_ns`. Acknowledged data that are only in a volatile cache are lost, except for the first part
     /// of the one extent that was being destaged; requests in flight are complete, absent, or torn. The effect on the
-    /// contents is known once the verdicts are applied ([`PowerLoss::found`]).
+    /// contents is known once the verdicts are applied ([`PowerLoss::record_loss`]).
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
@@ -224,7 +224,7 @@ impl Exposure {
         // Drawn last, so that the loss of contents is the same without members.
         for (number, exposed, parts) in &gone {
             if exposed.acknowledged_ns.is_none() || !parts.is_empty() {
-                self.halfway.push(Halfway { number: *number, span: exposed.span, draw: random.bits() });
+                self.halfway.push(InterruptedChange { number: *number, span: exposed.span, draw: random.bits() });
             }
         }
         for (number, exposed, parts) in &gone {
@@ -237,7 +237,7 @@ impl Exposure {
     }
 
     /// Drops changes that no volatile cache holds any more, and the oldest above the limit.
-    fn ask(&mut self, medium: &Medium<'_>) {
+    fn drop_settled(&mut self, medium: &Medium<'_>) {
         let volatile = self.volatile(medium);
         let is_safe =
             |exposed: &Exposed| exposed.acknowledged_ns.is_some() && within(&volatile, exposed.span).is_empty();

@@ -7,7 +7,7 @@
 
 pub mod exposure;
 
-pub use exposure::{Changed, Exposure, Fate, Halfway, Medium, Verdict, joined};
+pub use exposure::{Changed, Exposure, Fate, InterruptedChange, Medium, Verdict, joined};
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ const EXTENTS_LISTED_MAX: usize = 1 << 16;
 
 impl PowerLoss {
     /// Records the loss that was found in the contents.
-    pub fn found(&mut self, lost: &Lost) {
+    pub fn record_loss(&mut self, lost: &LostWrites) {
         self.lost_writes = lost.writes;
         self.lost_extents = lost.spans.len() as u64;
         self.lost_bytes = lost.spans.iter().map(|span| span.length_bytes).sum();
@@ -117,21 +117,21 @@ pub fn atom_bytes(description: &SystemDescription) -> u64 {
 
 /// Loss of the newest acknowledged data in a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostWrites {
     /// Changes of which some part is missing.
     pub writes: u64,
     /// Spans whose bytes differ from the acknowledged ones, in order of place.
     pub spans: Vec<Span>,
 }
 
-impl Lost {
+impl LostWrites {
     /// Returns the loss according to the verdicts of a cut where no contents are kept: every loss of the newest
-    /// acknowledged data counts, whatever the previous bytes were.
-    pub fn of_verdicts(mut verdicts: Vec<Verdict>) -> Lost {
+    /// acknowledged data counts, regardless of the previous bytes.
+    pub fn from_verdicts(mut verdicts: Vec<Verdict>) -> LostWrites {
         verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.number));
         // Spans of newer changes, by their first byte: they hide the loss of an older one.
         let mut newer: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut lost = Lost::default();
+        let mut lost = LostWrites::default();
         for change in verdicts.chunk_by(|one, other| one.number == other.number) {
             let gone = |verdict: &&Verdict| match verdict.fate {
                 Fate::Lost { acknowledged } => acknowledged,
@@ -189,7 +189,7 @@ mod tests {
         let (gone, kept) = (Fate::Lost { acknowledged: true }, Fate::Durable);
         let open = Fate::Lost { acknowledged: false };
         let spans = |verdicts: Vec<Verdict>| {
-            let lost = Lost::of_verdicts(verdicts);
+            let lost = LostWrites::from_verdicts(verdicts);
             let spans: Vec<(u64, u64)> =
                 lost.spans.iter().map(|span| (span.start_bytes, span.start_bytes + span.length_bytes)).collect();
             (lost.writes, spans)

@@ -7,7 +7,7 @@ use headstack_workload::{Kind, Request};
 use super::flash::{PageRead, ReadFor, TaskOutcome};
 use super::ftl::FlashPlace;
 use super::map_cache::MAP_PAGE_BYTES;
-use super::{Barrier, Command, Landing, Ssd};
+use super::{Barrier, BufferTransfer, Command, Ssd};
 use crate::chronicle;
 use crate::link::{Direction, Upstream};
 
@@ -242,7 +242,7 @@ impl Ssd {
                 return;
             }
             let at_ns = self.port.carry(upstream, Direction::Write, now_ns, length_bytes);
-            self.landings.push_back(Landing { at_ns, command: slot, offset_bytes, length_bytes });
+            self.landings.push_back(BufferTransfer { at_ns, command: slot, offset_bytes, length_bytes });
             command.parts += 1;
             command.poured_bytes += length_bytes;
             if command.poured_bytes == command.request.length_bytes {
@@ -252,7 +252,7 @@ impl Ssd {
     }
 
     /// Handles data that have arrived in the buffer.
-    fn land(&mut self, upstream: &mut Upstream, landing: Landing) {
+    fn land(&mut self, upstream: &mut Upstream, landing: BufferTransfer) {
         for (unit, bytes) in units(self.unit_shift, landing.offset_bytes, landing.length_bytes) {
             self.write_unit(landing.at_ns, unit, bytes);
         }

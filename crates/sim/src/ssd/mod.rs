@@ -63,7 +63,7 @@ struct Command {
 
 /// A part of a write in transit to the buffer.
 #[derive(Clone, Copy, Debug)]
-struct Landing {
+struct BufferTransfer {
     at_ns: u64,
     command: u32,
     offset_bytes: u64,
@@ -98,7 +98,7 @@ pub struct Ssd {
     /// Writes that need space in the buffer, oldest first.
     pouring: VecDeque<u32>,
     /// Data in transit to the buffer, in order of time.
-    landings: VecDeque<Landing>,
+    landings: VecDeque<BufferTransfer>,
     /// Flushes and forced writes that wait for programs.
     barriers: Vec<Barrier>,
     /// (Time, slot), in order of time.

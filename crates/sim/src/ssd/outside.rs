@@ -8,7 +8,7 @@ use super::ftl::FlashPlace;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 use crate::link::Upstream;
 use crate::media_defects::MediaDefect;
-use crate::media_defects::{Failure, MediaDefects, Meeting, Stretch};
+use crate::media_defects::{DefectEffect, Failure, MediaDefects, Stretch};
 use crate::spans::common;
 
 impl Ssd {
@@ -17,7 +17,8 @@ impl Ssd {
     pub(super) fn meet_read(&mut self, slot: u32, unit: u32) -> u64 {
         let turn_ns = self.description.timing.read_ns;
         let unit = u64::from(unit);
-        let Meeting { delay_ns, fails, .. } = self.media_defects.meet((unit, unit + 1), false, false, &[], turn_ns);
+        let DefectEffect { delay_ns, fails, .. } =
+            self.media_defects.meet((unit, unit + 1), false, false, &[], turn_ns);
         if let Some(bad) = fails {
             self.fail(slot, bad);
         }
@@ -31,7 +32,8 @@ impl Ssd {
         let turn_ns = self.description.timing.program_ns;
         let mut total_ns = 0;
         for unit in self.buffer.units_of(row).map(u64::from) {
-            let Meeting { delay_ns, fails, .. } = self.media_defects.meet((unit, unit + 1), true, true, &[], turn_ns);
+            let DefectEffect { delay_ns, fails, .. } =
+                self.media_defects.meet((unit, unit + 1), true, true, &[], turn_ns);
             total_ns += delay_ns;
             if let Some(bad) = fails {
                 self.media_defects.defer(bad);

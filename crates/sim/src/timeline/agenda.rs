@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::drive::Completion;
-use crate::flights::Outcome;
+use crate::pending_requests::Outcome;
 
 /// Postponed events.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use crate::error::SimError;
 use crate::faults::contents::Damage;
 use crate::faults::injector::{Change, devices_of};
 use crate::faults::{Fault, FaultsToEnd, Log, Schedule, Timed, Trigger};
-use crate::flights::Outcome;
 use crate::gauges::{DeviceHealth, Gauges};
+use crate::pending_requests::Outcome;
 use crate::system::System;
 
 fn system_of(machine: &mut Machine) -> Option<&mut System> {

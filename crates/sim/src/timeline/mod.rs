@@ -15,9 +15,9 @@ use headstack_workload::{Kind, Request};
 use crate::description::model::Model;
 use crate::drive::Completion;
 use crate::error::SimError;
-use crate::faults::contents::Spoil;
+use crate::faults::contents::ReadCorruption;
 use crate::faults::injector::Injector;
-use crate::flights::{Failed, Flight as Issued, Outcome};
+use crate::pending_requests::{Failed, Outcome, PendingRequest as Issued};
 use crate::power_cut::{Changed, Exposure};
 use crate::recorder::{Observed, Recorder};
 use crate::system::System;
@@ -54,23 +54,23 @@ pub struct Finished<T> {
     /// The request itself.
     pub request: Request,
     /// Parts of its data that differ from what is stored.
-    pub spoils: Vec<Spoil>,
+    pub spoils: Vec<ReadCorruption>,
     /// Ticket by which its sender identifies it.
     pub ticket: T,
 }
 
 /// Effect of a request on contents.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Touch {
+pub struct ContentEffect {
     /// Its change to them, if that can be undone.
     pub changed: Option<Changed>,
     /// Patterns of faults that it contains, one bit each by their index in [`Timeline::patterns`].
     pub holds: u64,
 }
 
-impl From<Option<Changed>> for Touch {
-    fn from(changed: Option<Changed>) -> Touch {
-        Touch { changed, holds: 0 }
+impl From<Option<Changed>> for ContentEffect {
+    fn from(changed: Option<Changed>) -> ContentEffect {
+        ContentEffect { changed, holds: 0 }
     }
 }
 
@@ -96,7 +96,7 @@ enum Delivery {
 }
 
 #[derive(Debug)]
-struct Flight<T> {
+struct PendingRequest<T> {
     arrival_ns: u64,
     started_ns: u64,
     request: Request,
@@ -104,7 +104,7 @@ struct Flight<T> {
     changed: Option<Changed>,
     parts: u32,
     outcome: Outcome,
-    spoils: Vec<Spoil>,
+    spoils: Vec<ReadCorruption>,
     /// Whether it was answered on behalf of the system, which never received it.
     unheard: bool,
     ticket: T,
@@ -118,7 +118,7 @@ pub struct Timeline<T> {
     /// Postponed events, and the time of the first of them or of the next change of a fault.
     agenda: Agenda,
     parts: Slots<Part>,
-    flights: Slots<Flight<T>>,
+    flights: Slots<PendingRequest<T>>,
     /// The last moment with an arrival or event: nothing can arrive at or before it.
     last_ns: u64,
     recorder: Option<Recorder<Listener>>,
@@ -186,8 +186,8 @@ impl<T> Timeline<T> {
     /// long request arrive one after the other. `touch` is its effect on contents.
     ///
     /// A request that arrives while there is no power vanishes.
-    pub fn arrive(&mut self, at_ns: u64, request: Request, touch: impl Into<Touch>, ticket: T) {
-        let Touch { changed, holds } = touch.into();
+    pub fn arrive(&mut self, at_ns: u64, request: Request, touch: impl Into<ContentEffect>, ticket: T) {
+        let ContentEffect { changed, holds } = touch.into();
         self.work_up_to(at_ns);
         if !self.power.is_on_since(at_ns) {
             return self.arrives_without_power(at_ns, request, changed, ticket);
@@ -198,8 +198,9 @@ impl<T> Timeline<T> {
         let parts = part_count(&request);
         let (arrival_ns, started_ns, outcome, unheard) = (u64::MAX, u64::MAX, Outcome::Done, false);
         let spoils = Vec::new();
-        let flight = Flight { arrival_ns, started_ns, request, changed, parts, outcome, spoils, unheard, ticket };
-        let flight = self.flights.put(flight);
+        let flight =
+            PendingRequest { arrival_ns, started_ns, request, changed, parts, outcome, spoils, unheard, ticket };
+        let flight = self.flights.insert(flight);
         for number in 0..parts {
             self.part_comes(at_ns, flight, &part_of(&request, number), holds);
         }
@@ -221,9 +222,10 @@ impl<T> Timeline<T> {
         }
         let (arrival_ns, started_ns, outcome, unheard) = (at_ns, u64::MAX, Outcome::Done, false);
         let spoils = Vec::new();
-        let flight = Flight { arrival_ns, started_ns, request, changed, parts: 1, outcome, spoils, unheard, ticket };
-        let flight = self.flights.put(flight);
-        let id = self.parts.put(Part { flight, arrival_ns, request, holds: 0, delivery: Delivery::Straight });
+        let flight =
+            PendingRequest { arrival_ns, started_ns, request, changed, parts: 1, outcome, spoils, unheard, ticket };
+        let flight = self.flights.insert(flight);
+        let id = self.parts.insert(Part { flight, arrival_ns, request, holds: 0, delivery: Delivery::Straight });
         if self.injector.is_quiet() {
             return self.submit(at_ns, id, &request);
         }
@@ -239,7 +241,7 @@ impl<T> Timeline<T> {
         let waiting = self.flights.get_mut(flight);
         waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
         let id =
-            self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, holds, delivery: Delivery::Straight });
+            self.parts.insert(Part { flight, arrival_ns: at_ns, request: *part, holds, delivery: Delivery::Straight });
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
         }

@@ -3,10 +3,10 @@
 use headstack_workload::{Kind, Random, Request, Span};
 
 use super::slots::Slots;
-use super::{Delivery, Finished, Flight, Machine, Timeline};
-use crate::array::Standing;
-use crate::flights::Outcome;
-use crate::power_cut::{Changed, Halfway, Lost, Medium, PowerCut, PowerLoss, Verdict};
+use super::{Delivery, Finished, Machine, PendingRequest, Timeline};
+use crate::array::GroupStatus;
+use crate::pending_requests::Outcome;
+use crate::power_cut::{Changed, InterruptedChange, LostWrites, Medium, PowerCut, PowerLoss, Verdict};
 use crate::system::System;
 
 impl<T> Timeline<T> {
@@ -36,9 +36,9 @@ impl<T> Timeline<T> {
     }
 
     /// Records the loss of contents that the last power cut was found to have caused.
-    pub fn note_lost(&mut self, lost: &Lost) {
+    pub fn note_lost(&mut self, lost: &LostWrites) {
         if let Some(loss) = self.power.last_loss.and_then(|number| self.injector.loss_mut(number)) {
-            loss.found(lost);
+            loss.record_loss(lost);
         }
     }
 
@@ -54,13 +54,13 @@ impl<T> Timeline<T> {
 
     /// Returns the changes that power cuts have interrupted since the last call, in an array whose members may hold
     /// different parts of them.
-    pub fn take_halfway(&mut self) -> Vec<Halfway> {
+    pub fn take_halfway(&mut self) -> Vec<InterruptedChange> {
         let halfway = self.exposure.take_halfway();
         if self.system().is_some_and(System::leaves_halves) { halfway } else { Vec::new() }
     }
 
     /// Returns the standing of an array's groups; `None` if nothing has changed since `seen`, which is updated.
-    pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+    pub fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
         self.system()?.standings(seen)
     }
 
@@ -97,7 +97,7 @@ impl<T> Timeline<T> {
         self.lose_all(now_ns);
         debug_assert!(
             self.parts.iter().all(|(_, part)| part.delivery == Delivery::Over),
-            "whatever was under way has vanished, once"
+            "each request in flight vanishes once"
         );
         // The system has forgotten them too: their numbers are free.
         self.agenda.clear();
@@ -134,7 +134,7 @@ impl<T> Timeline<T> {
     }
 
     /// Records the end of a request for the changes that a power cut could undo.
-    pub(super) fn expose(&mut self, flight: &Flight<T>, at_ns: u64) {
+    pub(super) fn expose(&mut self, flight: &PendingRequest<T>, at_ns: u64) {
         let Machine::System(system) = &self.machine else {
             // Its stored data are never undone.
             if let Some(changed) = flight.changed {

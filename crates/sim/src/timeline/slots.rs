@@ -23,7 +23,7 @@ impl<V> Slots<V> {
     }
 
     /// Stores a value; returns its number.
-    pub fn put(&mut self, value: V) -> u32 {
+    pub fn insert(&mut self, value: V) -> u32 {
         self.used += 1;
         match self.free.pop() {
             Some(number) => {

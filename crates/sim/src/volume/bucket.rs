@@ -64,10 +64,10 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::volume::{Counts, Of};
+    use crate::description::volume::{Counts, LimitScope};
 
     fn limit(per_s: u64, burst: Option<Burst>) -> Bucket {
-        Bucket::new(&Limit { counts: Counts::Requests, of: Of::Both, per_s, burst })
+        Bucket::new(&Limit { counts: Counts::Requests, of: LimitScope::Both, per_s, burst })
     }
 
     /// Returns the units that begin before a time, with always one more waiting.
@@ -90,7 +90,7 @@ mod tests {
     /// A bucket of 540 drained at 30 and filled at 3 a second is empty after 540 / (30 - 3) = 20 s, then 3 a second are
     /// left.
     #[test]
-    fn credits_are_spent_beyond_what_is_earned() {
+    fn credits_cover_bursts_above_the_base_rate() {
         let mut bucket = limit(3, Some(Burst { per_s: 30, credits: 540 }));
         let burst = begun(&mut bucket, 20_000_000_000);
         assert!((599..=600).contains(&burst), "{burst}");

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 
 use headstack_workload::{Kind, Request};
 
-use crate::description::volume::{Accounting, Counts, Of, VolumeDescription};
+use crate::description::volume::{Accounting, Counts, LimitScope, VolumeDescription};
 use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use crate::gauges::{DeviceGauge, DeviceState};
@@ -147,9 +147,9 @@ impl Volume {
         let mut begin_ns = now_ns;
         for (limit, bucket) in self.description.limits.iter().zip(&mut self.buckets) {
             let holds = match limit.of {
-                Of::Both => true,
-                Of::Reads => is_read,
-                Of::Writes => !is_read,
+                LimitScope::Both => true,
+                LimitScope::Reads => is_read,
+                LimitScope::Writes => !is_read,
             };
             let units = match limit.counts {
                 Counts::Requests => cost.requests,

@@ -110,7 +110,7 @@ pub fn serve(description: &ArrayDescription, from_ns: u64, requests: &[Request])
         let before = all.len();
         while all.len() == before {
             now_ns = array.next_event_ns();
-            assert!(now_ns != u64::MAX, "nothing will ever happen");
+            assert!(now_ns != u64::MAX, "no event is scheduled");
             array.advance(now_ns, &mut done);
             all.append(&mut done);
         }

@@ -61,7 +61,7 @@ impl Bench {
         let (id, from_ns, mut done) = (self.submit(request), self.now_ns, vec![]);
         while !done.iter().any(|completion: &Completion| completion.id == id) {
             self.now_ns = self.system.next_event_ns();
-            assert!(self.now_ns != u64::MAX, "nothing will ever happen");
+            assert!(self.now_ns != u64::MAX, "no event is scheduled");
             self.system.advance(self.now_ns, &mut done);
         }
         (self.now_ns - from_ns, self.failed())

@@ -39,11 +39,11 @@ impl Course {
             self.seen += 1;
             if place < self.length {
                 let bit = |bit: u32, is_set: bool| if is_set { bit } else { 0 };
-                let told =
+                let delta =
                     bit(READ, record.operation == Operation::Read) | bit(RANDOM, !continues) | bit(BEGINS, place == 0);
                 self.bytes.extend(record.arrival_ns.to_le_bytes());
                 self.bytes.extend(record.length_bytes.to_le_bytes());
-                self.bytes.extend(told.to_le_bytes());
+                self.bytes.extend(delta.to_le_bytes());
             }
         }
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_lie_evenly_and_know_what_continues() {
+    fn pieces_are_spread_evenly_and_detect_continuation() {
         let request = |n: u64, operation, block: u64| Record::new(n, operation, block * 4_096, 4_096);
         let records = [
             request(0, Operation::Read, 10),

@@ -84,7 +84,7 @@ impl Distances {
     }
 
     /// Adds the references of a later part with a known distance; blocks that are new there may not be new here.
-    pub(crate) fn merge_known(&mut self, later: &Distances) {
+    pub(crate) fn merge_distances(&mut self, later: &Distances) {
         fn add(counts: &mut Vec<f64>, later: &[f64]) {
             counts.resize(counts.len().max(later.len()), 0.0);
             counts.iter_mut().zip(later).for_each(|(count, later)| *count += later);
@@ -156,7 +156,7 @@ impl Curve {
     }
 
     /// Actual number of references in the sample.
-    fn held(&self) -> f64 {
+    fn sampled_references(&self) -> f64 {
         self.cold + self.hits_to.last().copied().unwrap_or(0.0)
     }
 
@@ -168,7 +168,7 @@ impl Curve {
         };
         let whole = (sampled as usize).min(self.hits_to.len());
         let (below, above) = (hits_below(whole), hits_below(whole + 1));
-        self.held() - below - (above - below) * (sampled - sampled.floor())
+        self.sampled_references() - below - (above - below) * (sampled - sampled.floor())
     }
 
     /// Variance of the sample's misses, from the differences between groups.

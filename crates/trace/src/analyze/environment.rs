@@ -44,7 +44,7 @@ pub struct EnvironmentReport {
 }
 
 /// Results of the other analyses.
-pub(crate) struct Found<'a> {
+pub(crate) struct AnalysisResults<'a> {
     pub(crate) name: String,
     pub(crate) sizes: Vec<(u32, SizeCounts)>,
     pub(crate) spread: &'a Spread,
@@ -64,7 +64,7 @@ const READ: usize = Operation::Read as usize;
 const WRITE: usize = Operation::Write as usize;
 const TRIM: usize = Operation::Trim as usize;
 
-impl Found<'_> {
+impl AnalysisResults<'_> {
     fn sum(&self, of: impl Fn(&SizeCounts) -> u64) -> u64 {
         self.sizes.iter().map(|(_, counts)| of(counts)).sum()
     }
@@ -92,11 +92,11 @@ impl Found<'_> {
     fn workload(&self, writes: u64, notes: &mut Vec<String>) -> Option<String> {
         let lines = self.lines();
         if lines.is_empty() {
-            notes.push("no workload: the trace does not say what its requests did".to_owned());
+            notes.push("no workload: the trace does not record operations".to_owned());
             return None;
         }
         if !self.has_distances {
-            notes.push("no workload: the trace does not say where on a device its requests went".to_owned());
+            notes.push("no workload: the trace does not record device offsets".to_owned());
             return None;
         }
         let workload = Workload {
@@ -126,18 +126,21 @@ impl Found<'_> {
     fn source(&self) -> String {
         let depth = self.depth.map_or_else(String::new, |depth| format!(", {depth:.2} in flight in the mean"));
         let gaps = self.gap_variation.map_or_else(String::new, |cv| format!(", gaps of variation {cv:.2}"));
-        format!("a trace: mix, streams, rate and bands of random addresses as recorded{depth}{gaps}")
+        format!("from a trace: mix, streams, rate and bands of random addresses as recorded{depth}{gaps}")
     }
 
     /// Two lines per size, since reads and writes differ in randomness: random requests, and those that continue a
     /// stream.
     fn lines(&self) -> Vec<AccessLine> {
         let sizes = self.common_sizes();
-        let known = |counts: &[u64; Operation::ALL.len()]| counts[READ] + counts[WRITE] + counts[TRIM];
-        let all: u64 = sizes.iter().map(|(_, counts)| known(&counts.random) + known(&counts.sequential)).sum();
+        let known_operations = |counts: &[u64; Operation::ALL.len()]| counts[READ] + counts[WRITE] + counts[TRIM];
+        let all: u64 = sizes
+            .iter()
+            .map(|(_, counts)| known_operations(&counts.random) + known_operations(&counts.sequential))
+            .sum();
         let line = |size_bytes: u32, counts: &[u64; Operation::ALL.len()], random_percent: f64| {
             let percent = |part: u64, all: u64| if all > 0 { part as f64 * 100.0 / all as f64 } else { 0.0 };
-            let requests = known(counts);
+            let requests = known_operations(counts);
             (requests > 0).then(|| AccessLine {
                 size_bytes,
                 share_percent: percent(requests, all),

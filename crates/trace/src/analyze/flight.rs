@@ -1,4 +1,4 @@
-//! [`Flights`]: requests in flight, with their number, duration and overlaps.
+//! [`DepthTracker`]: requests in flight, with their number, duration and overlaps.
 
 use std::collections::BTreeMap;
 use std::collections::BinaryHeap;
@@ -91,7 +91,7 @@ struct Class {
 
 /// Follows requests to their completion. Sums are whole numbers, so their order does not matter.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Flights {
+pub(crate) struct DepthTracker {
     in_flight: BinaryHeap<InFlight>,
     /// The first arrival, and the requests of an earlier part in flight at that time.
     begun: Option<(u64, usize)>,
@@ -111,9 +111,9 @@ pub(crate) struct Flights {
     by_depth: Vec<Class>,
 }
 
-impl Flights {
-    pub(crate) fn new() -> Flights {
-        Flights {
+impl DepthTracker {
+    pub(crate) fn new() -> DepthTracker {
+        DepthTracker {
             in_flight: BinaryHeap::new(),
             begun: None,
             now_ns: 0,
@@ -175,9 +175,9 @@ impl Flights {
         self.begun = Some((since_start_ns, self.in_flight.len()));
     }
 
-    /// Appends a later part; `series` as for [`Flights::add`]. Returns whether that part knew the requests in flight
+    /// Appends a later part; `series` as for [`DepthTracker::add`]. Returns whether that part knew the requests in flight
     /// here.
-    pub(crate) fn merge(&mut self, later: Flights, series: &mut Series) -> bool {
+    pub(crate) fn merge(&mut self, later: DepthTracker, series: &mut Series) -> bool {
         let Some((begun_ns, found)) = later.begun else { return true };
         if self.begun.is_none() {
             self.begin(begun_ns);

@@ -155,15 +155,15 @@ impl Sizes {
     /// Index of the counts of a size for `requests` requests.
     fn place(&mut self, bytes: u32, requests: u64) -> usize {
         let counted = if self.is_rounded { rounded(bytes) } else { bytes };
-        let known = self.places.get(&counted).copied();
-        if known.is_none() && !self.is_rounded && self.counts.len() >= SIZES_MAX {
+        let place = self.places.get(&counted).copied();
+        if place.is_none() && !self.is_rounded && self.counts.len() >= SIZES_MAX {
             self.round();
             return self.place(bytes, requests);
         }
         if counted != bytes {
             self.rounded += requests;
         }
-        known.unwrap_or_else(|| {
+        place.unwrap_or_else(|| {
             self.places.insert(counted, self.counts.len());
             self.counts.push((counted, SizeCounts::default()));
             self.counts.len() - 1
@@ -173,10 +173,10 @@ impl Sizes {
     #[cold]
     fn round(&mut self) {
         let exact = std::mem::replace(self, Sizes { is_rounded: true, rounded: self.rounded, ..Sizes::new() });
-        exact.counts.iter().for_each(|(bytes, counts)| self.put(*bytes, counts));
+        exact.counts.iter().for_each(|(bytes, counts)| self.add_size(*bytes, counts));
     }
 
-    fn put(&mut self, bytes: u32, counts: &SizeCounts) {
+    fn add_size(&mut self, bytes: u32, counts: &SizeCounts) {
         let place = self.place(bytes, counts.all());
         self.counts[place].1.merge(counts);
     }
@@ -186,7 +186,7 @@ impl Sizes {
             self.round();
         }
         self.rounded += other.rounded;
-        other.counts.iter().for_each(|(bytes, counts)| self.put(*bytes, counts));
+        other.counts.iter().for_each(|(bytes, counts)| self.add_size(*bytes, counts));
     }
 
     /// Sizes with their counts, in ascending order.

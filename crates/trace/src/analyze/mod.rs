@@ -50,7 +50,7 @@ pub use times::{TimeClass, TimesReport};
 pub use volumes::{VolumeReport, Volumes};
 
 use blocks::Blocks;
-use flight::Flights;
+use flight::DepthTracker;
 use heat::{Heat, Spread};
 use latency::Latencies;
 pub(crate) use mix::transfers;
@@ -168,7 +168,7 @@ pub struct Analysis {
     timeline: Timeline,
     latencies: Latencies,
     phases: Phases,
-    flights: Flights,
+    flights: DepthTracker,
     devices: Vec<Device>,
     other_devices: Mix,
     processes: Vec<Mix>,
@@ -207,7 +207,7 @@ impl Analysis {
             timeline: Timeline::new(options.working_set.then_some(options.block_bytes)),
             latencies: Latencies::default(),
             phases: Phases::default(),
-            flights: Flights::new(),
+            flights: DepthTracker::new(),
             devices: Vec::new(),
             other_devices: Mix::default(),
             processes: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use headstack_workload::quantity::counted;
 use serde::Serialize;
 
-use super::environment::{EnvironmentReport, Found};
+use super::environment::{AnalysisResults, EnvironmentReport};
 use super::mix::Mix;
 use super::{
     AlignmentReport, Amount, Analysis, ArrivalReport, DEVICES_MAX, DepthReport, Device, HeatReport, LatencyReport,
@@ -136,38 +136,41 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
 
     if analysis.out_of_order > 0 {
         let count = analysis.out_of_order;
-        notes.push(format!("arrival before that of the request before, moved to it: {}", counted(count, "request")));
+        notes.push(format!("arrivals before the previous request, moved to its time: {}", counted(count, "request")));
     }
     if arrivals.mean_gap_ns.is_some() && arrivals.gap_variation.is_none() {
-        notes.push("gaps between arrivals are below the clock's step: nothing is said of how they vary".to_owned());
+        notes.push(
+            "gaps between arrivals are below the clock's resolution, so their variation is not reported".to_owned(),
+        );
     }
     if !is_timed {
-        notes.push("times are not recorded: nothing is said of rates, gaps and the course over time".to_owned());
+        notes.push("times are not recorded, so rates, gaps and changes over time are not reported".to_owned());
     }
     match meta.address_space {
         AddressSpace::Device => {}
-        AddressSpace::File => {
-            notes.push("addresses are those within files: nothing is said of seeks and ranges".to_owned())
-        }
+        AddressSpace::File => notes.push("offsets are within files, so seeks and ranges are not reported".to_owned()),
         AddressSpace::Object => {
-            notes.push("requests name objects: nothing is said of runs, seeks, alignment and ranges".to_owned());
+            notes.push("requests name objects, so runs, seeks, alignment and ranges are not reported".to_owned());
         }
     }
     let mean_response_ns = response.all_ns.as_ref().map(|all| all.mean);
     if mean_response_ns.is_some_and(|mean| is_timed && mean < resolution_ns as f64) {
         notes.push(
-            "arrivals are recorded in steps longer than the mean response: depths are those of each step".to_owned(),
+            "the clock's resolution is coarser than the mean response, so queue depths are per clock step".to_owned(),
         );
     }
     if response.recorded > 0 && response.recorded < total.requests {
         let lacking = total.requests - response.recorded;
-        notes.push(format!("{} without a response time: the depth is a lower bound", counted(lacking, "request")));
+        notes.push(format!(
+            "{} without a response time, so the queue depth is a lower bound",
+            counted(lacking, "request")
+        ));
     }
     if analysis.other_devices.total().requests > 0 {
-        notes.push(format!("sequences are followed on the first {DEVICES_MAX} devices alone"));
+        notes.push(format!("sequences are detected only on the first {DEVICES_MAX} devices"));
     }
     if analysis.other_processes.total().requests > 0 {
-        notes.push(format!("processes behind the first {PROCESSES_MAX} are counted together"));
+        notes.push(format!("processes after the first {PROCESSES_MAX} are counted together"));
     }
     let mut working_set = analysis.blocks.map(|blocks| blocks.finish(duration_ns));
     if let Some(set) = working_set.as_mut().filter(|_| !is_timed) {
@@ -178,11 +181,11 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
     }
     if let Some(set) = working_set.as_ref().filter(|set| set.sampled_rate < 1.0) {
         notes.push(format!(
-            "working set: estimated from {} of the blocks, since all do not fit the memory",
+            "working set: estimated from a fraction {} of the blocks, since all blocks do not fit in memory",
             set.sampled_rate
         ));
     }
-    let environment = Found {
+    let environment = AnalysisResults {
         name: name(meta),
         sizes: analysis.sizes.sorted(),
         spread: &analysis.spread,

@@ -215,7 +215,7 @@ impl Reuse {
             later.halve();
         }
         self.references += later.references;
-        self.distances.merge_known(&later.distances);
+        self.distances.merge_distances(&later.distances);
         let (sample, is_all) = (self.sample, self.sample.is_all());
         for (before, &place) in (0..).zip(later.firsts.iter().flatten()) {
             let group = (!is_all).then(|| sample.group(place));

@@ -227,9 +227,9 @@ impl Sequence {
     #[inline]
     pub(crate) fn add(&mut self, record: &Record) -> Placement {
         self.follow_last(record);
-        let found = self.recent.iter().position(|stream| stream.end_bytes == record.offset_bytes);
+        let stream_index = self.recent.iter().position(|stream| stream.end_bytes == record.offset_bytes);
         self.counts.streams.possible += u64::from(!self.recent.is_empty());
-        let placement = match found {
+        let placement = match stream_index {
             Some(index) => {
                 self.go_on(index, record);
                 Placement::Sequential
@@ -316,8 +316,8 @@ impl Sequence {
         let mut long_before = vec![long(&before)];
         let mut continued = [None; STREAMS];
         for (index, opening) in seam.openings.iter().enumerate() {
-            let found = before.iter().position(|stream| stream.end_bytes == opening.record.offset_bytes);
-            if let Some(at) = found {
+            let stream_index = before.iter().position(|stream| stream.end_bytes == opening.record.offset_bytes);
+            if let Some(at) = stream_index {
                 continued[index] = Some(before.remove(at));
                 self.counts.streams.continued += 1;
             } else {
@@ -326,7 +326,7 @@ impl Sequence {
                     before.pop().iter().for_each(|oldest| self.counts.streams.end(oldest));
                 }
             }
-            sizes.add(&opening.record, found.is_some());
+            sizes.add(&opening.record, stream_index.is_some());
             long_before.push(long(&before));
         }
         for (opening, earlier) in seam.openings.iter_mut().zip(&continued) {

@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_what_is_behind(
+        fn stack_distance_counts_newer_entries(
             clears in prop::collection::vec((0u32..20_000, 1usize..200), 0..60),
             asked in prop::collection::vec(0u32..20_000, 20),
         ) {

@@ -100,11 +100,11 @@ impl<E: Copy + Default> Table<E> {
         let lane = (place ^ mixed >> 8) as usize % NEIGHBOURS;
         let mut slot = group * NEIGHBOURS + lane;
         loop {
-            let found = self.places[slot];
-            if found == place {
+            let occupant = self.places[slot];
+            if occupant == place {
                 return (slot, false);
             }
-            if found == EMPTY {
+            if occupant == EMPTY {
                 return (slot, true);
             }
             slot += NEIGHBOURS;
@@ -129,15 +129,15 @@ impl<E: Copy + Default> Table<E> {
         kept.extend(self.iter().filter(|(place, _)| keep(*place)).map(|(place, value)| (place, *value)));
         self.places.fill(EMPTY);
         self.values.fill(E::default());
-        self.put(kept.into_iter());
+        self.insert_all(kept.into_iter());
     }
 
     fn grow(&mut self) {
         let old = std::mem::replace(self, Table::with_slots(self.places.len() * 2));
-        self.put(old.places.into_iter().zip(old.values).filter(|(place, _)| *place != EMPTY));
+        self.insert_all(old.places.into_iter().zip(old.values).filter(|(place, _)| *place != EMPTY));
     }
 
-    fn put(&mut self, blocks: impl Iterator<Item = (u64, E)>) {
+    fn insert_all(&mut self, blocks: impl Iterator<Item = (u64, E)>) {
         self.len = 0;
         for (place, value) in blocks {
             let (slot, _) = self.find(place);
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn holds_what_a_map_holds(values in prop::collection::vec((0u32..3, 0u64..3_000, 0u32..5), 0..5_000)) {
+        fn the_table_equals_a_hash_map(values in prop::collection::vec((0u32..3, 0u64..3_000, 0u32..5), 0..5_000)) {
             let mut table = Table::<u32>::new();
             let mut map = HashMap::new();
             for (device, value, stride) in values {

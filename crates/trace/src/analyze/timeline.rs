@@ -79,20 +79,20 @@ pub struct TimelineReport {
 /// Time in flight within a bin, as if nothing were in flight at its start; and the change of the number in flight by
 /// its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Flight {
+struct BinDepth {
     area_ns: i128,
     more: i64,
 }
 
-impl Flight {
-    fn add(&mut self, other: Flight) {
+impl BinDepth {
+    fn add(&mut self, other: BinDepth) {
         self.area_ns += other.area_ns;
         self.more += other.more;
     }
 
     /// As a part of a longer bin that continues for `rest_ns`.
-    fn with_rest(self, rest_ns: u64) -> Flight {
-        Flight { area_ns: self.area_ns + i128::from(rest_ns) * i128::from(self.more), more: self.more }
+    fn with_rest(self, rest_ns: u64) -> BinDepth {
+        BinDepth { area_ns: self.area_ns + i128::from(rest_ns) * i128::from(self.more), more: self.more }
     }
 }
 
@@ -103,7 +103,7 @@ struct Bin {
     references: [u64; Sort::ALL.len()],
     times: BySort,
     phases: ByPhase,
-    flight: Flight,
+    flight: BinDepth,
 }
 
 impl Bin {
@@ -127,7 +127,7 @@ pub(crate) struct Timeline {
     first: u64,
     bins: Vec<Bin>,
     /// Ends of flights after the last bin.
-    ends: BTreeMap<u64, Flight>,
+    ends: BTreeMap<u64, BinDepth>,
     not_followed: u64,
     blocks: Option<TouchedBlocks>,
 }
@@ -205,9 +205,9 @@ impl Timeline {
             flight.area_ns += i128::from(completion_ns - at_ns);
             return;
         }
-        let begun = Flight { area_ns: i128::from(width_ns - at_ns % width_ns), more: 1 };
+        let begun = BinDepth { area_ns: i128::from(width_ns - at_ns % width_ns), more: 1 };
         // It counts as in flight for all of its last bin, since it was at the start.
-        let ended = Flight { area_ns: i128::from(completion_ns % width_ns) - i128::from(width_ns), more: -1 };
+        let ended = BinDepth { area_ns: i128::from(completion_ns % width_ns) - i128::from(width_ns), more: -1 };
         if last < end {
             flight.add(begun);
             self.bins[(last - self.first) as usize].flight.add(ended);
@@ -223,7 +223,7 @@ impl Timeline {
     fn coarsen(&mut self, factor: u64) {
         let (width_ns, first) = (self.width_ns, self.first);
         // Requests in flight at the end of a short bin remain so for the rest of the long one.
-        let with_rest = |number: u64, flight: Flight| flight.with_rest((factor - 1 - number % factor) * width_ns);
+        let with_rest = |number: u64, flight: BinDepth| flight.with_rest((factor - 1 - number % factor) * width_ns);
         let mut bins: Vec<Bin> = Vec::new();
         for (number, bin) in (first..).zip(std::mem::take(&mut self.bins)) {
             let place = (number / factor - first / factor) as usize;
@@ -288,11 +288,11 @@ impl Timeline {
         while self.width_ns < resolution_ns.min(WIDTH_NS_MAX) {
             self.coarsen(10);
         }
-        let told = |factor: u64| {
+        let fits = |factor: u64| {
             let last = self.first + (self.bins.len() as u64).saturating_sub(1);
             (last / factor - self.first / factor) < TOLD_MAX as u64
         };
-        let factor = [1, 2, 5].into_iter().find(|factor| told(*factor)).unwrap_or(10);
+        let factor = [1, 2, 5].into_iter().find(|factor| fits(*factor)).unwrap_or(10);
         if factor > 1 {
             self.coarsen(factor);
         }
@@ -364,7 +364,7 @@ mod tests {
         timeline
     }
 
-    fn told(timeline: Timeline, records: &[Record]) -> TimelineReport {
+    fn report_of(timeline: Timeline, records: &[Record]) -> TimelineReport {
         let (first, last) = (records[0].arrival_ns, records[records.len() - 1].arrival_ns);
         timeline.finish(first, last - first, 1)
     }
@@ -395,14 +395,14 @@ mod tests {
         fn parts_add_up_to_the_whole_in_any_grouping(records in requests(), cuts in (0usize..80, 0usize..80)) {
             let (one, two) = (cuts.0.min(cuts.1).min(records.len()), cuts.0.max(cuts.1).min(records.len()));
             let [a, b, c] = [&records[..one], &records[one..two], &records[two..]].map(of);
-            let whole = told(of(&records), &records);
-            prop_assert_eq!(&told(a.clone().merge(b.clone()).merge(c.clone()), &records), &whole);
-            prop_assert_eq!(&told(a.merge(b.merge(c)), &records), &whole);
+            let whole = report_of(of(&records), &records);
+            prop_assert_eq!(&report_of(a.clone().merge(b.clone()).merge(c.clone()), &records), &whole);
+            prop_assert_eq!(&report_of(a.merge(b.merge(c)), &records), &whole);
         }
 
         #[test]
-        fn a_bin_is_what_a_naive_count_says(records in requests()) {
-            let report = told(of(&records), &records);
+        fn a_bin_equals_the_naive_count(records in requests()) {
+            let report = report_of(of(&records), &records);
             let first_ns = records[0].arrival_ns;
             prop_assert!(report.bins.len() <= TOLD_MAX);
             let mut before: HashSet<u64> = HashSet::new();
@@ -453,21 +453,21 @@ mod tests {
         let request =
             |ms: u64| Record::new(ms * 1_000_000, Operation::Read, (ms % 60_000 + ms / 120_000 * 60_000) * K, 512);
         let records: Vec<Record> = (0..480_000).map(request).collect();
-        let report = told(of(&records), &records);
+        let report = report_of(of(&records), &records);
         assert_eq!((report.sampled_rate, report.bin_ns), (Some(0.125), 10_000_000_000));
         let last = &report.bins[report.bins.len() - 1].all;
         let touched = last.touched_so_far_bytes.unwrap() / K as f64;
         assert!((touched / 240_000.0 - 1.0).abs() < 0.01, "{touched}");
         assert!(last.reused.unwrap() > 0.99 && last.reused_in_bin.unwrap() < 0.01, "{last:?}");
         let (one, two) = records.split_at(111_111);
-        assert_eq!(told(of(one).merge(of(two)), &records), report);
+        assert_eq!(report_of(of(one).merge(of(two)), &records), report);
     }
 
     #[test]
-    fn bins_lie_on_the_clock_of_the_trace() {
+    fn bins_align_with_the_traces_clock() {
         let at = |s: f64| Record::new((s * 1e9) as u64, Operation::Write, 0, 512);
         let records = [at(95.0), at(199.0), at(200.0), at(305.5)];
-        let report = told(of(&records), &records);
+        let report = report_of(of(&records), &records);
         assert_eq!(report.bin_ns, 2_000_000_000);
         let first = &report.bins[0];
         assert_eq!((first.from_ns, first.to_ns, first.write.requests), (0, 1_000_000_000, 1));

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn footprints_beyond_the_memory_are_estimates_that_say_so() {
+    fn footprints_above_the_memory_limit_are_marked_as_estimates() {
         let mut volumes = Volumes::within(100_000);
         let records: Vec<Record> = (0..60_000).map(|i| request(0, (i % 2) as u32, Operation::Read, i * 7, 1)).collect();
         volumes.add(&records);

@@ -71,9 +71,14 @@ impl CacheBefore {
     ///
     /// # Errors
     /// When requests go to a second device, since there is only one system, or the trace has no times.
-    pub fn ask(&mut self, records: &[Record], meta: &Meta, to_back: &mut Vec<Recorded>) -> Result<(), TraceError> {
+    pub fn pass_to_cache(
+        &mut self,
+        records: &[Record],
+        meta: &Meta,
+        to_back: &mut Vec<Recorded>,
+    ) -> Result<(), TraceError> {
         if meta.clock == Clock::Order {
-            let message = "times are not recorded, by which what misses could be replayed on a system behind the cache";
+            let message = "times are not recorded, so misses cannot be replayed on a system behind the cache";
             return Err(TraceError::of_file(&meta.origin[0].file, message));
         }
         for record in records {
@@ -83,18 +88,18 @@ impl CacheBefore {
                 continue;
             }
             if *self.device.get_or_insert(record.device) != record.device {
-                let message = "its requests went to several devices: choose one by the step device=NAME, or put them one after \
-                               the other by stack=SIZE";
+                let message = "its requests went to several devices: choose one with the step device=NAME, or concatenate \
+                               them with stack=SIZE";
                 return Err(TraceError::of_file(&meta.origin[0].file, message));
             }
             self.cell.run(&self.references, 0, &self.ids);
-            let asked = self.cell.ledger.to_back.as_mut().map(std::mem::take).unwrap_or_default();
+            let transfers = self.cell.ledger.to_back.as_mut().map(std::mem::take).unwrap_or_default();
             self.stamps.add(record.arrival_ns);
             let number = self.first_front + self.fronts.len() as u64;
-            let waits_for = asked.iter().filter(|request| !request.is_destage).count() as u32;
+            let waits_for = transfers.iter().filter(|request| !request.is_destage).count() as u32;
             let is_write = record.operation == Operation::Write;
             self.fronts.push_back(Front { is_write, waits_for, behind_ns: 0 });
-            for request in asked {
+            for request in transfers {
                 self.waiting.push_back((!request.is_destage).then_some(number));
                 to_back.push(self.recorded(&request, record.arrival_ns));
             }
@@ -103,14 +108,14 @@ impl CacheBefore {
         Ok(())
     }
 
-    fn recorded(&self, asked: &BackRequest, arrival_ns: u64) -> Recorded {
-        let (_, value) = self.ids.place(asked.id);
+    fn recorded(&self, transfers: &BackRequest, arrival_ns: u64) -> Recorded {
+        let (_, value) = self.ids.place(transfers.id);
         let offset_bytes = match self.unit {
             Unit::Blocks { bytes } => value * u64::from(bytes),
             Unit::Objects | Unit::ObjectBytes => value,
         };
-        let kind = if asked.is_write { Kind::Write } else { Kind::Read };
-        let length_bytes = asked.length_bytes;
+        let kind = if transfers.is_write { Kind::Write } else { Kind::Read };
+        let length_bytes = transfers.length_bytes;
         let request = Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
         Recorded { arrival_ns, completion_ns: None, request, pre_flush: false }
     }

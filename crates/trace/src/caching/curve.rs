@@ -60,8 +60,8 @@ impl Curve {
         for piece in references.chunks(PIECE) {
             if !self.stack.has_room(piece.len()) {
                 let moves = self.stack.compact(piece.len());
-                let known = self.last_use.iter_mut().filter(|position| **position != COLD);
-                known.for_each(|position| *position = moves.to(*position));
+                let positions = self.last_use.iter_mut().filter(|position| **position != COLD);
+                positions.for_each(|position| *position = moves.to(*position));
             }
             let mut run = Run { old: COLD, uses: 0, is_write: false, is_first: true, length_bytes: 0 };
             for reference in piece {

@@ -87,7 +87,7 @@ impl Lab {
         let needed = self.lanes.iter().map(|lane| lane.bytes(&self.options)).sum::<u64>();
         if needed > self.options.memory_bytes {
             let message = format!(
-                "{} different blocks or objects at {} sizes need more than {} MiB: allow more, ask about fewer sizes, or take \
+                "{} different blocks or objects at {} sizes need more than {} MiB: allow more memory, use fewer sizes, or use \
                  a sample",
                 self.lanes.iter().map(|lane| lane.ids.len()).sum::<usize>(),
                 self.options.sizes.len(),

@@ -46,7 +46,7 @@ impl From<LabPolicy> for PolicyName {
     }
 }
 
-/// What a cache holds, and the unit of its size.
+/// The entries of a cache, and the unit of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Unit {
@@ -156,10 +156,10 @@ impl LabOptions {
         let refuse =
             |field, message: String| Err(TraceError { file: "cache".to_owned(), place: Place::File, field, message });
         if self.policies.is_empty() {
-            return refuse("policies", "name one at least".to_owned());
+            return refuse("policies", "name at least one".to_owned());
         }
         if self.sizes.is_empty() || self.sizes.contains(&0) {
-            return refuse("sizes", "must be one at least, each above 0".to_owned());
+            return refuse("sizes", "one or more values above 0 are allowed".to_owned());
         }
         if let Unit::Blocks { bytes } = self.unit
             && (!bytes.is_power_of_two() || !(512..=1 << 30).contains(&bytes))

@@ -40,13 +40,13 @@ impl Owner {
     }
 
     /// The owner of an instance, if it is ours.
-    fn of_instance(name: &str) -> Option<Owner> {
+    fn from_instance(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix(INSTANCE)?.split('-');
         Some(Owner { pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
     }
 
     /// The owner of a claim.
-    fn of_claim(text: &str) -> Option<Owner> {
+    fn from_claim(text: &str) -> Option<Owner> {
         let (pid, started) = text.lines().next()?.split_once(' ')?;
         Some(Owner { pid: pid.parse().ok()?, started: started.parse().ok()? })
     }
@@ -81,10 +81,10 @@ impl Claim {
         match linked {
             Ok(()) => Ok(Claim),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let other = fs::read_to_string(CLAIM).ok().and_then(|text| Owner::of_claim(&text));
+                let other = fs::read_to_string(CLAIM).ok().and_then(|text| Owner::from_claim(&text));
                 Err(failed(match other {
-                    Some(other) => format!("the block tracer is in use by process {} of headstack", other.pid),
-                    None => format!("{CLAIM} is not a file of headstack; remove it"),
+                    Some(other) => format!("the block tracer is in use by headstack process {}", other.pid),
+                    None => format!("{CLAIM} is not a headstack file; remove it"),
                 }))
             }
             Err(error) => Err(refused(Path::new(CLAIM), "cannot be written", &error)),
@@ -121,23 +121,23 @@ pub(super) fn set_back(before: &[(PathBuf, String)]) {
 pub(super) fn clean_up(tracefs: &Folder) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(pid) = clean_claim() {
-        notes.push(format!("set back the block tracer, which process {pid} of headstack had left on"));
+        notes.push(format!("reset the block tracer that headstack process {pid} left on"));
     }
     let entries = fs::read_dir(tracefs.path().join("instances")).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some(owner) = Owner::of_instance(&name)
+        if let Some(owner) = Owner::from_instance(&name)
             && !owner.is_alive()
             && fs::remove_dir(entry.path()).is_ok()
         {
-            notes.push(format!("removed the tracing instance {name}, which a process of headstack had left behind"));
+            notes.push(format!("removed the tracing instance {name} that a headstack process left behind"));
         }
     }
     notes
 }
 
 fn clean_claim() -> Option<u32> {
-    let owner = Owner::of_claim(&fs::read_to_string(CLAIM).ok()?)?;
+    let owner = Owner::from_claim(&fs::read_to_string(CLAIM).ok()?)?;
     if owner.is_alive() {
         return None;
     }
@@ -145,7 +145,7 @@ fn clean_claim() -> Option<u32> {
     let mine = draft();
     fs::rename(CLAIM, &mine).ok()?;
     let text = fs::read_to_string(&mine).ok()?;
-    if Owner::of_claim(&text)?.is_alive() {
+    if Owner::from_claim(&text)?.is_alive() {
         // The other one was faster, and has already claimed it again.
         let _ = fs::rename(&mine, CLAIM);
         return None;

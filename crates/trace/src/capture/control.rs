@@ -42,7 +42,7 @@ impl Folder {
                 "needs root and tracefs, which is not mounted: `mount -t tracefs nodev /sys/kernel/tracing`",
             ));
         }
-        Err(failed("needs a kernel with tracing, and this one has no /sys/kernel/tracing"))
+        Err(failed("needs a kernel with tracing; /sys/kernel/tracing is missing"))
     }
 
     /// Path of the folder.

@@ -38,18 +38,22 @@ impl BlockDevice {
         let link = match number_of(text) {
             Some((major, minor)) => PathBuf::from(format!("/sys/dev/block/{major}:{minor}")),
             None if text.contains('/') => {
-                let found = fs::metadata(text).map_err(|error| refused(&error.to_string()))?;
-                if !found.file_type().is_block_device() {
-                    return Err(refused("is not a block device; name one as /dev/NAME, NAME or MAJOR:MINOR"));
+                let metadata = fs::metadata(text).map_err(|error| refused(&error.to_string()))?;
+                if !metadata.file_type().is_block_device() {
+                    return Err(refused("is not a block device; /dev/NAME, NAME or MAJOR:MINOR is allowed"));
                 }
-                PathBuf::from(format!("/sys/dev/block/{}:{}", libc::major(found.rdev()), libc::minor(found.rdev())))
+                PathBuf::from(format!(
+                    "/sys/dev/block/{}:{}",
+                    libc::major(metadata.rdev()),
+                    libc::minor(metadata.rdev())
+                ))
             }
             None => PathBuf::from("/sys/class/block").join(text),
         };
         let folder = fs::canonicalize(link)
             .ok()
             .filter(|folder| !text.is_empty() && folder.join("dev").is_file())
-            .ok_or_else(|| refused("there is no such block device; name one as /dev/NAME, NAME or MAJOR:MINOR"))?;
+            .ok_or_else(|| refused("no such block device; /dev/NAME, NAME or MAJOR:MINOR is allowed"))?;
         BlockDevice::at(folder).ok_or_else(|| refused("sysfs does not describe this device"))
     }
 

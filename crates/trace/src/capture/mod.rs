@@ -219,8 +219,8 @@ impl Capture {
         self.looked = Some(Instant::now());
         let counted = source.folder().lost()?;
         // The stream reports it too, possibly earlier.
-        let said = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
-        self.progress.lost = self.progress.lost.max(counted).max(said);
+        let recorded = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
+        self.progress.lost = self.progress.lost.max(counted).max(recorded);
         if let Source::Tracer(tracer) = source {
             tracer.name(&mut self.pairing, &mut self.out)?;
         }
@@ -293,7 +293,7 @@ impl Source {
                     }
                     return Ok((source, method));
                 }
-                Err(error) => refusals.push(format!("not by the {}: {}", method.name(), error.message)),
+                Err(error) => refusals.push(format!("the {} does not work: {}", method.name(), error.message)),
             }
         }
         Err(failed(format!("no method works: {}", refusals.join("; "))))

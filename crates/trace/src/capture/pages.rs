@@ -92,14 +92,14 @@ impl PageLayout {
     /// When the header has no timestamp, length or data.
     pub(super) fn parse(text: &str) -> Result<PageLayout, TraceError> {
         let layout = Layout::parse(text);
-        let found = || {
+        let field_offsets = || {
             Some(PageLayout {
                 timestamp: layout.find("timestamp")?,
                 commit: layout.find("commit")?,
                 data: layout.find("data")?,
             })
         };
-        found().ok_or_else(|| failed("events/header_page must describe timestamp, commit and data, and does not"))
+        field_offsets().ok_or_else(|| failed("events/header_page does not describe timestamp, commit and data"))
     }
 
     /// Length of a page in bytes.
@@ -176,11 +176,11 @@ mod tests {
     }
 
     fn read(page: &[u8]) -> Vec<(u64, Vec<u8>)> {
-        let mut found = Vec::new();
+        let mut field_offsets = Vec::new();
         let layout = PageLayout::parse(HEADER).unwrap();
         assert_eq!(layout.page_bytes(), 4096);
-        layout.events(page, |time_ns, event| found.push((time_ns, event.to_vec())));
-        found
+        layout.events(page, |time_ns, event| field_offsets.push((time_ns, event.to_vec())));
+        field_offsets
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::formats::Stage;
 use crate::formats::blkparse::categories;
-use crate::formats::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
+use crate::formats::blktrace::events::{Event, EventKind, SECTOR_BYTES, category, flags, operation};
 use crate::formats::blktrace::pairing::Pairing;
 use crate::record::Flags;
 
@@ -24,14 +24,14 @@ const PAGES_A_TURN: usize = 512;
 const NO_SECTOR: u64 = u64::MAX;
 
 /// The tracepoints of each stage of a request.
-const TRACEPOINTS: [(&str, What); 6] = [
-    ("block_rq_issue", What::Issue),
-    ("block_rq_complete", What::Complete),
-    ("block_rq_requeue", What::Requeue),
-    ("block_bio_queue", What::Queue),
-    ("block_split", What::Split),
+const TRACEPOINTS: [(&str, EventKind); 6] = [
+    ("block_rq_issue", EventKind::Issue),
+    ("block_rq_complete", EventKind::Complete),
+    ("block_rq_requeue", EventKind::Requeue),
+    ("block_bio_queue", EventKind::Queue),
+    ("block_split", EventKind::Split),
     // For devices without their own queue, such as those of the device mapper.
-    ("block_bio_complete", What::Complete),
+    ("block_bio_complete", EventKind::Complete),
 ];
 /// Number of those that show when the device receives and completes requests.
 const ISSUE_TRACEPOINTS: usize = 3;
@@ -39,7 +39,7 @@ const ISSUE_TRACEPOINTS: usize = 3;
 /// A tracepoint of this kernel.
 struct Tracepoint {
     id: u64,
-    what: What,
+    what: EventKind,
     pid: Field,
     sector: Field,
     rwbs: Field,
@@ -56,7 +56,7 @@ struct Tracepoint {
 }
 
 impl Tracepoint {
-    fn parse(format: &str, what: What) -> Option<Tracepoint> {
+    fn parse(format: &str, what: EventKind) -> Option<Tracepoint> {
         let layout = Layout::parse(format);
         Some(Tracepoint {
             id: layout.id,
@@ -90,7 +90,7 @@ impl Tracepoint {
         if is_command && categories & category::FLUSH == 0 {
             categories |= category::PASS_THROUGH;
         }
-        // Completions count whole sectors, whatever was issued.
+        // Completions always count whole sectors.
         let bytes = length.map_or_else(|| sectors.saturating_mul(SECTOR_BYTES), |bytes| bytes & !(SECTOR_BYTES - 1));
         let bytes = u32::try_from(bytes).map_err(|_| ("bytes", format!("must be below 2^32, not {bytes}")))?;
         let is_error = self.error.is_some_and(|field| field.number(record) != 0);
@@ -159,7 +159,7 @@ impl Tracepoints {
         buffer_kib: u64,
     ) -> Result<Tracepoints, TraceError> {
         if !tracefs.has("events/block/block_rq_issue/format") {
-            return Err(failed("needs the block tracepoints, which this kernel has not"));
+            return Err(failed("needs the block tracepoints, which this kernel does not have"));
         }
         let instance = Instance::create(tracefs)?;
         let folder = &instance.folder;
@@ -181,7 +181,7 @@ impl Tracepoints {
             if folder.has(&events) {
                 let tracepoint = Tracepoint::parse(&folder.read(&format!("{events}/format"))?, *what);
                 tracepoints
-                    .push(tracepoint.ok_or_else(|| failed(format!("{events} has not the fields that it should")))?);
+                    .push(tracepoint.ok_or_else(|| failed(format!("{events} does not have the expected fields")))?);
                 folder.write(&format!("{events}/filter"), &filter)?;
                 folder.write(&format!("{events}/enable"), "1")?;
             }
@@ -313,7 +313,7 @@ mod tests {
         record.extend(rwbs.as_bytes());
         record.resize(32, 0);
         record.extend(bytes.to_le_bytes());
-        Tracepoint::parse(format, What::Complete).unwrap().event(1, 2, &record)
+        Tracepoint::parse(format, EventKind::Complete).unwrap().event(1, 2, &record)
     }
 
     #[test]

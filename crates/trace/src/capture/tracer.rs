@@ -150,22 +150,25 @@ impl Tracer {
 fn refuse_others(tracefs: &Folder, controls: &Folder, device: &BlockDevice) -> Result<(), TraceError> {
     let tracers = tracefs.read("available_tracers")?;
     if !controls.has("enable") || !tracers.split_whitespace().any(|tracer| tracer == "blk") {
-        return Err(failed("needs the block tracer, which this kernel has not"));
+        return Err(failed("needs the block tracer, which this kernel does not have"));
     }
     let tracer = tracefs.read("current_tracer")?;
     if tracer != "nop" {
         let path = tracefs.path().join("current_tracer");
         return Err(failed(format!(
-            "somebody uses the tracer `{tracer}`; if nobody does, write `nop` to {}",
+            "another program uses the tracer `{tracer}`; to reset a stale one, write `nop` to {}",
             path.display()
         )));
     }
     if tracefs.read("events/enable")? != "0" {
-        return Err(failed(format!("somebody records events; see {}", tracefs.path().join("set_event").display())));
+        return Err(failed(format!(
+            "another program records events; see {}",
+            tracefs.path().join("set_event").display()
+        )));
     }
     if controls.read("enable")? != "0" {
         return Err(failed(format!(
-            "somebody traces {}; if nobody does, write 0 to {}/enable",
+            "another program traces {}; to reset a stale trace, write 0 to {}/enable",
             device.name,
             controls.path().display()
         )));

@@ -57,7 +57,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::blktrace::events::What;
+    use crate::formats::blktrace::events::EventKind;
     use crate::record::{Flags, Operation};
 
     fn event(at_ns: u64, sector: u64) -> Event {
@@ -70,7 +70,7 @@ mod tests {
             pid: 0,
             flags: Flags::default(),
             operation: Operation::Read,
-            what: What::Issue,
+            what: EventKind::Issue,
         }
     }
 

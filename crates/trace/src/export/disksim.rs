@@ -101,10 +101,10 @@ impl<W: Write> Writer<W> {
         let block = record.offset_bytes / block_bytes;
         let blocks = (record.end_bytes().div_ceil(block_bytes) - block).min(BLOCKS_MAX);
         if block * block_bytes != record.offset_bytes || blocks * block_bytes != u64::from(record.length_bytes) {
-            self.lose("offsets and lengths in parts of blocks");
+            self.lose("offsets and lengths within blocks");
         }
         if block + blocks > BLOCK_END {
-            self.lose("that DiskSim 4.0 takes blocks from 2^31 on for negative");
+            self.lose("block numbers from 2^31 on, which DiskSim 4.0 treats as negative");
         }
         (block, blocks)
     }

@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
                     continue;
                 }
                 Operation::Unknown => {
-                    self.lose("requests of which it is not known whether they read or write");
+                    self.lose("requests of unknown operation");
                     continue;
                 }
             };
@@ -125,9 +125,9 @@ impl<W: Write> Writer<W> {
         if self.names[index].is_some() {
             return Ok(());
         }
-        let given = meta.devices.get(index).map_or("", |device| &device.name);
-        let name = self.free_name(given);
-        if name != given {
+        let device_name = meta.devices.get(index).map_or("", |device| &device.name);
+        let name = self.free_name(device_name);
+        if name != device_name {
             self.lose("device names changed");
         }
         for action in ["add", "open"] {
@@ -138,9 +138,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Converts `given` to a name that fio can read: one word, not too long, and unique.
-    fn free_name(&self, given: &str) -> String {
-        let word: String = given.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect();
+    /// Converts `device_name` to a name that fio can read: one word, not too long, and unique.
+    fn free_name(&self, device_name: &str) -> String {
+        let word: String =
+            device_name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect();
         let word = if word.is_empty() { "device" } else { &word };
         let named = |suffix: &str| {
             let end = (0..=NAME_BYTES_MAX - suffix.len()).rev().find(|&end| word.is_char_boundary(end.min(word.len())));

@@ -53,7 +53,7 @@ impl<W: Write> Writer<W> {
             let unix_ns = record.arrival_ns.checked_add(zero_unix_ns);
             let dates_ns = OLDEST_UNIX_S * NS_PER_S..NEWEST_UNIX_S * NS_PER_S;
             let Some(unix_ns) = unix_ns.filter(|unix_ns| dates_ns.contains(unix_ns)) else {
-                self.lose("requests that are not of 1980 to 2099");
+                self.lose("requests before 1980 or after 2099");
                 continue;
             };
             self.count_losses(record, unix_ns, is_dateless);
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
             self.lose("sub-100-ns parts of times");
         }
         if is_dateless {
-            self.lose("that there is no date: times count from 2000-01-01");
+            self.lose("the missing date: times count from 2000-01-01");
         }
         if record.wait_ns != NOT_RECORDED {
             self.lose("times in queue");

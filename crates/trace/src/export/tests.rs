@@ -58,7 +58,7 @@ fn requests(time_ns: u64, address_bytes: u32, devices: u32) -> impl Strategy<Val
 
 proptest! {
     #[test]
-    fn disksim_holds_what_it_can(records in requests(1, 512, 4)) {
+    fn disksim_export_keeps_representable_fields(records in requests(1, 512, 4)) {
         let meta = with_devices(Clock::Recording, &["17", "0", "3", "4294967295"]);
         let (bytes, losses) = to_disksim(&records, &meta);
         let (again, meta_again) = read(&bytes, &of(Format::DiskSim)).unwrap();
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn msr_holds_what_it_can(mut records in requests(100, 1, 3), responses in prop::collection::vec(prop::option::of(0..1u64 << 40), 40)) {
+    fn msr_export_keeps_representable_fields(mut records in requests(100, 1, 3), responses in prop::collection::vec(prop::option::of(0..1u64 << 40), 40)) {
         for (record, response) in records.iter_mut().zip(responses) {
             record.arrival_ns += 1_172_164_929_551_466_300;
             record.response_ns = response.map_or(NOT_RECORDED, |ticks| ticks * 100);
@@ -94,7 +94,7 @@ fn rich() -> Vec<Record> {
 }
 
 #[test]
-fn msr_says_what_it_does_not_hold() {
+fn msr_export_reports_lost_fields() {
     let (bytes, losses) = to_msr(&rich(), &with_devices(Clock::Recording, &["sda"]));
     let (records, meta) = read(&bytes, &of(Format::Msr)).unwrap();
     assert_eq!(records.len(), 2);
@@ -108,7 +108,7 @@ fn msr_says_what_it_does_not_hold() {
         ("requests of unknown kind", 1),
         ("requests other than read, write, trim and flush", 1),
         ("sub-100-ns parts of times", 2),
-        ("that there is no date: times count from 2000-01-01", 2),
+        ("the missing date: times count from 2000-01-01", 2),
         ("times in queue", 2),
         ("trims", 1),
     ];
@@ -119,18 +119,18 @@ fn msr_says_what_it_does_not_hold() {
     assert_eq!(read(&bytes, &of(Format::Msr)).unwrap().0[0].arrival_ns, 1_700_000_000_000_005_000);
     assert_eq!(losses, Losses::new());
     let (bytes, losses) = to_msr(&[Record::new(5_000, Operation::Read, 0, 512)], &with_devices(Clock::Unix, &["x.0"]));
-    assert_eq!((bytes, losses), (Vec::new(), Losses::from([("requests that are not of 1980 to 2099", 1)])));
+    assert_eq!((bytes, losses), (Vec::new(), Losses::from([("requests before 1980 or after 2099", 1)])));
 }
 
 #[test]
-fn disksim_says_what_it_does_not_hold() {
+fn disksim_export_reports_lost_fields() {
     let (bytes, losses) = to_disksim(&rich(), &with_devices(Clock::Unix, &["sda"]));
     assert_eq!(String::from_utf8(bytes).unwrap(), "0.000000 0 1 2 81\n0.000000 0 1 2 80\n");
     let expected = [
         ("flags", 2),
         ("flushes", 1),
         ("names of devices", 1),
-        ("offsets and lengths in parts of blocks", 2),
+        ("offsets and lengths within blocks", 2),
         ("processes", 2),
         ("requests of unknown kind", 1),
         ("requests other than read, write, trim and flush", 1),

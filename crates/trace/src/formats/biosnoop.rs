@@ -24,7 +24,7 @@ const COLUMNS_MAX: usize = 16;
 const NO_SECTOR: [&[u8]; 2] = [b"-1", b"18446744073709551615"];
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
-    header(head).is_some() || Layout::of_lines(head).is_some()
+    header(head).is_some() || Layout::from_lines(head).is_some()
 }
 
 /// Columns between BYTES and LAT of a file without a header.
@@ -81,8 +81,8 @@ impl Layout {
             message: message.to_owned(),
         };
         let Some((words, number)) = header(input.head()) else {
-            let mut layout = Layout::of_lines(input.head()).ok_or_else(|| {
-                refuse(Place::File, "there is none; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`")
+            let mut layout = Layout::from_lines(input.head()).ok_or_else(|| {
+                refuse(Place::File, "missing; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`")
             })?;
             layout.look_ahead(input.head());
             return Ok(layout);
@@ -92,13 +92,13 @@ impl Layout {
                 "biosnoop.bt of bpftrace records neither offset, length nor direction; record with bcc's biosnoop";
             return Err(refuse(Place::Line(number), why));
         }
-        let mut layout = Layout::of_words(&words).map_err(|why| refuse(Place::Line(number), &why))?;
+        let mut layout = Layout::from_words(&words).map_err(|why| refuse(Place::Line(number), &why))?;
         layout.look_ahead(input.head());
         Ok(layout)
     }
 
     /// Returns the layout of a header.
-    fn of_words(words: &[&[u8]]) -> Result<Layout, String> {
+    fn from_words(words: &[&[u8]]) -> Result<Layout, String> {
         let from_right = |name: &[u8]| words.iter().rev().position(|&word| word == name);
         let needed = |name: &str| {
             from_right(name.as_bytes())
@@ -121,20 +121,20 @@ impl Layout {
         };
         let after = [layout.latency, layout.bytes, layout.sector, layout.kind, layout.disk, layout.pid];
         if after.into_iter().any(|place| place >= comm) || layout.pid + 1 != comm || comm >= COLUMNS_MAX {
-            return Err("must have PID right behind COMM, and the other columns behind it".to_owned());
+            return Err("must have PID right after COMM, and the other columns after it".to_owned());
         }
         Ok(layout)
     }
 
     /// Returns the layout that most lines of a file without a header fit.
-    fn of_lines(head: Head<'_>) -> Option<Layout> {
+    fn from_lines(head: Head<'_>) -> Option<Layout> {
         let all = BEFORE.iter().flat_map(|before| BETWEEN.iter().map(move |between| (before, between)));
         all.map(|(before, between)| {
             let columns: [&[u8]; 7] = [b"COMM", b"PID", b"DISK", b"T", b"SECTOR", b"BYTES", b"LAT(ms)"];
             let (first, last) = columns.split_at(6);
             [before, first, between, last].concat()
         })
-        .filter_map(|words| Layout::of_words(&words).ok())
+        .filter_map(|words| Layout::from_words(&words).ok())
         .find(|layout| most_lines(head, |line| layout.is_like(line)))
         .map(|layout| Layout { is_assumed: true, ..layout })
     }
@@ -177,14 +177,12 @@ impl Layout {
         });
         if self.is_assumed {
             let columns = self.line.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-            out.meta.note(format!("the header is missing: columns are taken for {columns}"));
+            out.meta.note(format!("the header is missing: the columns are assumed to be {columns}"));
         }
-        out.meta.note("biosnoop loses events of fast devices without a word in its output");
+        out.meta.note("biosnoop silently loses events of fast devices");
         if self.shift_ns > 0 {
-            let moved = format!(
-                "times are {} ns later than in the file, whose first requests arrived before its 0",
-                self.shift_ns
-            );
+            let moved =
+                format!("times are shifted by {} ns, since the first requests arrived before time 0", self.shift_ns);
             out.meta.note(moved);
         }
     }
@@ -213,7 +211,7 @@ impl Layout {
         };
         let arrival_ns = completion_ns.checked_add(self.shift_ns).and_then(|ns| ns.checked_sub(response_ns));
         let arrival_ns = arrival_ns
-            .ok_or_else(|| ("LAT(ms)", "the request began before all those at the beginning of the file".to_owned()))?;
+            .ok_or_else(|| ("LAT(ms)", "the request began before the first requests of the file".to_owned()))?;
         let mut record = Record::new(arrival_ns, operation, offset, length);
         (record.response_ns, record.wait_ns, record.flags) = (response_ns, queue_ns, flags);
         record.process = self.process(line, part)?;

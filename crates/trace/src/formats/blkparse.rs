@@ -3,7 +3,7 @@
 //! `maj,min cpu sequence s.ns pid action rwbs …`; the rest depends on the action. Sectors are of 512 bytes.
 
 use super::Stage;
-use super::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
+use super::blktrace::events::{Event, EventKind, SECTOR_BYTES, category, flags, operation};
 use super::blktrace::pairing::Pairing;
 use super::cutter::{Cutter, Text, check_length};
 use crate::collect::Collector;
@@ -91,7 +91,7 @@ impl Blkparse {
         }
         self.pairing.finish(out);
         if let Some(total) = self.total.filter(|&total| total > self.events) {
-            out.meta.note(format!("{name}: blkparse counted {total} events, {} are in its text", self.events));
+            out.meta.note(format!("{name}: blkparse counted {total} events, but its text has {}", self.events));
         }
         Ok(true)
     }
@@ -149,7 +149,7 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
 /// Parses a line; `None` if it is not about a stage of a request.
 fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Option<Event>, Problem> {
     let Columns { device, at_ns, pid, action, rwbs, rest } = columns(line)?;
-    let Some(what) = What::from_letter(action) else { return Ok(None) };
+    let Some(what) = EventKind::from_letter(action) else { return Ok(None) };
     // A name may contain blanks and brackets; numbers do not.
     let open = rest.iter().position(|&byte| byte == b'[');
     let close = rest.iter().rposition(|&byte| byte == b']');
@@ -165,12 +165,12 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
         categories |= category::PASS_THROUGH;
     }
     let mut flags = flags(categories, place.bytes);
-    if what == What::Complete {
+    if what == EventKind::Complete {
         let digits = bracket.strip_prefix(b"-").unwrap_or(bracket);
         if whole(digits).ok_or_else(|| refused("error", bracket, "a whole number"))? != 0 {
             flags = flags.with(Flags::ERROR);
         }
-    } else if matches!(what, What::Queue | What::Issue) {
+    } else if matches!(what, EventKind::Queue | EventKind::Issue) {
         // For a requeue, it is an error.
         let name = String::from_utf8_lossy(bracket);
         if name != NO_NAME {
@@ -192,14 +192,14 @@ struct Address {
 
 /// Parses `sector + sectors`, or `sector / second sector` of a split; nothing for an event without bytes; only the
 /// sector for a completion of none; only bytes for a pass-through command, whose completion has neither.
-fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
+fn address(numbers: &[u8], what: EventKind) -> Result<Address, Problem> {
     let ([first, sign, second], count) = words::<3>(numbers);
     let number = |text: &[u8]| whole(text).ok_or_else(|| refused("sector", text, "a whole number"));
     let mut address = Address { sector: 0, second_sector: 0, bytes: 0, is_pass_through: false };
     match (count, sign, what) {
-        (0, _, What::Complete) => address.is_pass_through = true,
+        (0, _, EventKind::Complete) => address.is_pass_through = true,
         (0, ..) => {}
-        (1, _, What::Complete) => address.sector = number(first)?,
+        (1, _, EventKind::Complete) => address.sector = number(first)?,
         (1, ..) => {
             let bytes = whole(first).and_then(|bytes| u32::try_from(bytes).ok());
             address.bytes = bytes.ok_or_else(|| refused("bytes", first, "a whole number below 2^32"))?;
@@ -210,7 +210,7 @@ fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
             address.sector = number(first)?;
             address.bytes = bytes.ok_or_else(|| refused("sectors", second, "a whole number below 8388608"))?;
         }
-        (3, b"/", What::Split) => {
+        (3, b"/", EventKind::Split) => {
             (address.sector, address.second_sector) = (number(first)?, number(second)?);
             // A split is of a request with data; the text does not say how many bytes.
             address.bytes = 1;

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_counted_where_they_were_queued_unless_asked_otherwise() {
+    fn requests_count_at_the_queue_unless_issue_is_selected() {
         let Some(path) = shared("loop0_poisson1500_8s.blktrace.bin") else { return };
         let (records, meta) = read(vec![Input::open(&path).unwrap()], &ReadOptions::default());
         assert_eq!(meta.response, Some(ResponseSpan::QueueToCompletion));

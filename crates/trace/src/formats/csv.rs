@@ -1,10 +1,10 @@
 //! Any table with one request per line, whose columns, units and words are declared by the user or by a file of
 //! `formats/`.
 
+mod column_tables;
 mod declaration;
 pub(crate) mod shipped;
 mod split;
-mod told;
 
 pub use declaration::CsvColumns;
 use declaration::{Base, Clockwork};
@@ -69,13 +69,13 @@ impl Layout {
         let declared = declared
             .ok_or_else(|| TraceError::of_file(&input.name, format!("a CSV needs its columns declared: {example}")))?;
         if sector_bytes.is_some() && !declared.has_open_sector {
-            let message = "its format takes no sector size: its columns say it";
+            let message = "its format has no sector size; set the unit of its columns";
             return Err(TraceError::of_file(&input.name, message));
         }
         if sector_bytes == Some(0) {
             return Err(TraceError::of_file(&input.name, "the sector size must be at least 1 byte"));
         }
-        Layout::of_head(input.head(), declared, sector_bytes).map_err(|(line, (field, message))| TraceError {
+        Layout::from_head(input.head(), declared, sector_bytes).map_err(|(line, (field, message))| TraceError {
             file: input.name.clone(),
             place: line.map_or(Place::File, Place::Line),
             field,
@@ -84,14 +84,14 @@ impl Layout {
     }
 
     /// Like [`open`](Self::open) on a head; an error includes the line, if it concerns one.
-    fn of_head(
+    fn from_head(
         head: Head<'_>,
         declared: &CsvColumns,
         sector_bytes: Option<u32>,
     ) -> Result<Layout, (Option<u64>, Problem)> {
         let mut lines = head.lines().zip(1..).skip(usize::try_from(declared.skip).unwrap_or(usize::MAX));
         let mut next = || lines.by_ref().find(|(line, _)| !line.trim_ascii().is_empty());
-        let ended = || (None, ("", "there is no request behind the header".to_owned()));
+        let ended = || (None, ("", "there is no request after the header".to_owned()));
         let header = if declared.has_header() { Some(next().ok_or_else(ended)?) } else { None };
         let names = header.map(|(line, _)| line);
         let wanted = declared.places(names);
@@ -178,13 +178,12 @@ impl Layout {
             out.meta.note("times are not recorded: requests are numbered, a nanosecond each");
         }
         if self.clockwork == Clockwork::Dates(Calendar::Text) {
-            out.meta.note("dates without a zone are taken for UTC");
+            out.meta.note("dates without a time zone are treated as UTC");
         }
         if self.shift_ns > 0 {
             let shift_ns = self.shift_ns;
-            out.meta.note(format!(
-                "times are {shift_ns} ns later than in the file, whose first requests arrived before its 0"
-            ));
+            out.meta
+                .note(format!("times are shifted by {shift_ns} ns, since the first requests arrived before time 0"));
         }
         if self.step_ns == NS_PER_S && self.clockwork != Clockwork::Order {
             out.meta.note(WHOLE_SECONDS);
@@ -192,9 +191,9 @@ impl Layout {
         if self.declared.key.is_some() {
             let within_files = self.declared.offset.is_some();
             out.meta.address_space = if within_files { AddressSpace::File } else { AddressSpace::Object };
-            out.meta.note("addresses are hashes of keys: neighbours have nothing to do with each other");
+            out.meta.note("addresses are hashes of keys, so neighbours are unrelated");
         } else if self.declared.has_open_sector && self.sector_bytes.is_none() {
-            out.meta.note(format!("numbers are taken for blocks of {} bytes", self.declared.block_bytes));
+            out.meta.note(format!("numbers are treated as blocks of {} bytes", self.declared.block_bytes));
         }
         self.declared.notes.iter().for_each(|note| out.meta.note(note.as_str()));
     }
@@ -274,12 +273,12 @@ impl Layout {
         }
         if self.declared.is_at_completion {
             if record.response_ns == NOT_RECORDED {
-                return Err(refused("response", slots[RESPONSE], "a duration, since the time is that of completion"));
+                return Err(refused("response", slots[RESPONSE], "a duration, since the time is the completion time"));
             }
             let shifted_ns = record.arrival_ns + self.shift_ns;
-            record.arrival_ns = shifted_ns.checked_sub(record.response_ns).ok_or_else(|| {
-                ("response", "the request began before all those at the beginning of the file".to_owned())
-            })?;
+            record.arrival_ns = shifted_ns
+                .checked_sub(record.response_ns)
+                .ok_or_else(|| ("response", "the request began before the first requests of the file".to_owned()))?;
         }
         Ok(record)
     }
@@ -353,7 +352,7 @@ impl Layout {
             Some((title, year)) => {
                 let name = unit.name();
                 let message = format!(
-                    "in {name} it is not a date, but as {title} it is of {year}; correct the unit, or declare base=recording"
+                    "not a date in {name}, but the year {year} in {title}; correct the unit, or declare base=recording"
                 );
                 Err(("time", message))
             }
@@ -398,7 +397,7 @@ impl Layout {
         match proven_unit(&requests) {
             Some(proven) if proven != unit => {
                 let message = format!(
-                    "in units of {unit} bytes no request follows another, in units of {proven} they do; correct the unit of offset or length"
+                    "requests are sequential in units of {proven} bytes, but not in units of {unit}; correct the unit of offset or length"
                 );
                 Err(("offset", message))
             }

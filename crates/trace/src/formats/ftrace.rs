@@ -8,7 +8,7 @@
 
 use super::Stage;
 use super::blkparse::categories;
-use super::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
+use super::blktrace::events::{Event, EventKind, SECTOR_BYTES, category, flags, operation};
 use super::blktrace::pairing::Pairing;
 use super::cutter::{Cutter, Text, check_length};
 use super::first_lines::{finest_step_ns, first_lines, most_lines};
@@ -142,13 +142,13 @@ fn without_digits(text: &[u8]) -> &[u8] {
 }
 
 /// Type of a block layer event.
-fn what(event: &[u8]) -> Option<What> {
+fn event_kind(event: &[u8]) -> Option<EventKind> {
     match event {
-        b"block_bio_queue" => Some(What::Queue),
-        b"block_split" => Some(What::Split),
-        b"block_rq_requeue" => Some(What::Requeue),
-        b"block_rq_issue" => Some(What::Issue),
-        b"block_rq_complete" | b"block_bio_complete" => Some(What::Complete),
+        b"block_bio_queue" => Some(EventKind::Queue),
+        b"block_split" => Some(EventKind::Split),
+        b"block_rq_requeue" => Some(EventKind::Requeue),
+        b"block_rq_issue" => Some(EventKind::Issue),
+        b"block_rq_complete" | b"block_bio_complete" => Some(EventKind::Complete),
         _ => None,
     }
 }
@@ -157,7 +157,7 @@ fn what(event: &[u8]) -> Option<What> {
 fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Option<Event>, Problem> {
     let Columns { task, pid, time, event, rest } = columns(line)?;
     let at_ns = decimal(time, 9).ok_or_else(|| refused("time", time, "seconds below 2^63 ns"))?;
-    let Some(what) = what(event) else { return Ok(None) };
+    let Some(what) = event_kind(event) else { return Ok(None) };
     let ([device, rwbs], _) = words::<2>(rest);
     let device = number(device)?;
     let behind = rest.iter().position(|&byte| byte == b'[').unwrap_or(rest.len());
@@ -174,7 +174,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
     let ([first, sign, second], count) = words::<3>(address);
     let number = |text: &[u8]| whole(text).ok_or_else(|| refused("sector", text, "a whole number"));
     let (sector, second_sector, mut bytes) = match (count >= 3, sign, what) {
-        (true, b"/", What::Split) => (number(first)?, number(second)?, 1),
+        (true, b"/", EventKind::Split) => (number(first)?, number(second)?, 1),
         (true, b"+", _) => {
             let bytes = whole(second).and_then(|sectors| u32::try_from(sectors.checked_mul(SECTOR_BYTES)?).ok());
             let bytes = bytes.ok_or_else(|| refused("sectors", second, "a whole number below 8388608"))?;
@@ -187,14 +187,14 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
         categories |= category::PASS_THROUGH;
     }
     if categories & category::PASS_THROUGH != 0 && bytes == 0 && !before.is_empty() {
-        let told = whole(before).and_then(|bytes| u32::try_from(bytes).ok());
-        bytes = told.ok_or_else(|| refused("bytes", before, "a whole number below 2^32"))?;
+        let length = whole(before).and_then(|bytes| u32::try_from(bytes).ok());
+        bytes = length.ok_or_else(|| refused("bytes", before, "a whole number below 2^32"))?;
     }
     let mut flags = flags(categories, bytes);
-    if what == What::Complete && error(&rest[behind..])? {
+    if what == EventKind::Complete && error(&rest[behind..])? {
         flags = flags.with(Flags::ERROR);
     }
-    if pid > 0 && matches!(what, What::Queue | What::Issue) {
+    if pid > 0 && matches!(what, EventKind::Queue | EventKind::Issue) {
         pairing.name(pid, &String::from_utf8_lossy(task), out);
     }
     let operation = operation(categories, bytes);

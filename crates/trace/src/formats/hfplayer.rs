@@ -165,7 +165,7 @@ impl Layout {
             text => Err(refused("OP", text, "0 (read), 1 (write), or these plus 2 for a completion")),
         });
         match (by_name.transpose()?, by_number.transpose()?) {
-            (Some(name), Some(number)) if name != number => Err(("OP", "does not say the same as CMD".to_owned())),
+            (Some(name), Some(number)) if name != number => Err(("OP", "contradicts CMD".to_owned())),
             (Some(phase), _) | (None, Some(phase)) => Ok(phase),
             (None, None) => Err(("CMD", "is missing".to_owned())),
         }
@@ -229,7 +229,7 @@ impl Hfplayer {
         });
         out.meta.response = layout.latency.map(|_| ResponseSpan::AtTheController);
         if first_elapsed_ns.is_some() {
-            out.meta.note("ELAPSED_USECS of the first request is 0 while the others count from long before: its arrival is from ELAPSED_TICKS");
+            out.meta.note("ELAPSED_USECS of the first request is 0, but the others count from long before; its arrival is from ELAPSED_TICKS");
         }
         // The date is that of the first line, whose elapsed time is known.
         if let (Some(column), Some(row)) = (layout.absolute_s, layout.rows(head).next())
@@ -263,7 +263,7 @@ impl Hfplayer {
         let sequence = sequence.transpose()?;
         let Phase::In(operation) = phase else {
             let Some(mut record) = sequence.and_then(|sequence| self.pending.remove(&sequence)) else {
-                out.meta.count("completions without a request that waited for them", 1);
+                out.meta.count("completions without a matching request", 1);
                 return Ok(None);
             };
             record.response_ns = match response_ns {

@@ -113,18 +113,18 @@ impl Iolog {
         *self = Iolog { version: Some(version), start_ns: self.now_ns, now_ns: self.now_ns, ..Iolog::default() };
         out.meta.resolution_ns = out.meta.resolution_ns.max(resolution_ns);
         if version == Version::V2 {
-            out.meta.note("iolog version 2 has no times but waits: requests between two of them arrive together");
+            out.meta.note("iolog version 2 has only waits, no times: requests between two waits arrive together");
         }
         if is_first {
             return Ok(());
         }
-        out.meta.note("a log was appended to another: its times follow where the first ended");
-        Err(("", "a second header: a log was appended to this one, and its times start again".to_owned()))
+        out.meta.note("two logs were concatenated; times of the second continue those of the first");
+        Err(("", "a second header: two logs were concatenated, and times start again".to_owned()))
     }
 
     fn file_action(&mut self, name: &[u8], action: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
-        let known = self.files.get_mut(name);
-        match (action, known) {
+        let file_state = self.files.get_mut(name);
+        match (action, file_state) {
             (b"add", None) => {
                 let text = std::str::from_utf8(name).ok().filter(|name| name.len() <= NAME_BYTES_MAX);
                 let text = text.ok_or_else(|| refused("file", name, "a name of at most 256 bytes"))?;
@@ -136,7 +136,7 @@ impl Iolog {
             (b"close", Some(file)) => file.is_open = false,
             (b"unlink", Some(_)) => drop(self.files.remove(name)),
             (b"open" | b"close" | b"unlink", None) => return Err(refused("file", name, "added before it is used")),
-            _ => return Err(refused("action", action, "add, open, close or unlink where no offset follows")),
+            _ => return Err(refused("action", action, "add, open, close or unlink if no offset follows")),
         }
         Ok(None)
     }
@@ -148,7 +148,7 @@ impl Iolog {
             time_ns.filter(|&ns| ns < TIME_NS_END).ok_or_else(|| refused("time", text, "whole, below 2^63 ns"))?;
         if time_ns < self.now_ns {
             let latest = (self.now_ns - self.start_ns) / unit_ns;
-            return Err(refused("time", text, &format!("no earlier than that before it, {latest}")));
+            return Err(refused("time", text, &format!("no earlier than the previous one, {latest}")));
         }
         Ok(time_ns)
     }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_appended_log_follows_where_the_first_ended() {
+    fn an_appended_log_continues_the_first() {
         let log = "fio version 3 iolog\n0 f add\n0 f open\n10 f read 0 512\n20 f close\n";
         let error = read(&[&log.repeat(2)], false).unwrap_err();
         assert_eq!(error.place, Place::Line(6));

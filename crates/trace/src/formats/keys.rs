@@ -51,13 +51,13 @@ impl Numbers {
         match proven_unit(requests) {
             Some(bytes) => {
                 meta.note(format!(
-                    "object numbers are addresses in units of {bytes} bytes: requests that follow each other prove it"
+                    "object numbers are addresses in units of {bytes} bytes, as sequential requests show"
                 ));
                 Numbers::Blocks { bytes }
             }
             None => {
                 meta.address_space = AddressSpace::Object;
-                meta.note("object numbers are not proved to be addresses: add --sector 512 if they count sectors");
+                meta.note("object numbers may not be addresses; add --sector 512 if they count sectors");
                 Numbers::Objects
             }
         }
@@ -78,7 +78,7 @@ impl Numbers {
     #[inline]
     pub(crate) fn address(self, number: u64) -> Result<u64, Problem> {
         if number == u64::MAX {
-            return Err(("object", "must not be 2^64 - 1, which is none".to_owned()));
+            return Err(("object", "must be below 2^64 - 1".to_owned()));
         }
         let block = match self {
             Numbers::Blocks { bytes } => number.checked_mul(u64::from(bytes)),

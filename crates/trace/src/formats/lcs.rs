@@ -55,10 +55,10 @@ impl Lcs {
     pub(crate) fn begin(&mut self, input: &mut Input, out: &mut Collector) -> Result<(), TraceError> {
         let refused = |why: String| TraceError::of_file(&input.name, why);
         let length = header_bytes(input.head().bytes)
-            .ok_or_else(|| refused("it does not begin with the header of lcs".to_owned()))?;
+            .ok_or_else(|| refused("it does not begin with an lcs header".to_owned()))?;
         self.version = little_endian::<8>(input.head().bytes, 8);
         if !(1..=RECORD_BYTES.len() as u64).contains(&self.version) {
-            return Err(refused(format!("version {} of lcs is not known, but 1 to 8", self.version)));
+            return Err(refused(format!("lcs version {} is unknown; allowed: 1 to 8", self.version)));
         }
         let records = input.head().bytes[length..].chunks_exact(self.record_bytes());
         let stated: Vec<Stated> =

@@ -100,8 +100,7 @@ impl Mooncake {
             Some(unit) => unit,
             None if is_bailian => TimeUnit::Seconds,
             None if is_open => {
-                let why =
-                    "rows name a `model`: such traces do not state the unit of `timestamp`; add --unit ms or --unit s";
+                let why = "rows have a `model`, and such traces do not state the unit of `timestamp`; add --unit ms or --unit s";
                 return Err(refused(why.to_owned()));
             }
             None => TimeUnit::Milliseconds,
@@ -113,17 +112,16 @@ impl Mooncake {
             (Some(bytes), _) => bytes,
             (None, Some(tokens)) => {
                 out.meta.note(format!(
-                    "blocks are taken for {tokens} bytes, a byte a token: --sector states what the model needs"
+                    "blocks are treated as {tokens} bytes, one byte per token; set --sector to the bytes that the model needs"
                 ));
-                u32::try_from(tokens)
-                    .map_err(|_| refused(format!("blocks of {tokens} tokens; add --sector with their bytes")))?
+                u32::try_from(tokens).map_err(|_| {
+                    refused(format!("blocks of {tokens} tokens; add --sector with the bytes of a block"))
+                })?
             }
             (None, None) => {
                 let found = match (possible.start(), possible.end()) {
-                    (_, &u64::MAX) => "no row says how many tokens a block has".to_owned(),
-                    (least, most) if least > most => {
-                        "`input_length` and `hash_ids` agree on no size of blocks".to_owned()
-                    }
+                    (_, &u64::MAX) => "no row determines the number of tokens of a block".to_owned(),
+                    (least, most) if least > most => "`input_length` and `hash_ids` agree on no block size".to_owned(),
                     (least, most) => format!("blocks have {least} to {most} tokens by `input_length` and `hash_ids`"),
                 };
                 return Err(refused(format!("{found}; add --sector with the bytes of a block")));

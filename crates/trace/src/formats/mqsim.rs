@@ -40,8 +40,8 @@ pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
 ///
 /// # Errors
 /// When no unit is given and requests would arrive faster than a device can serve them.
-pub(crate) fn unit(input: &Input, said: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
-    if let Some(unit) = said {
+pub(crate) fn unit(input: &Input, unit_option: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
+    if let Some(unit) = unit_option {
         return Ok(unit);
     }
     let lines = input.head().lines().filter(|line| is_like(line));
@@ -59,7 +59,7 @@ pub(crate) fn unit(input: &Input, said: Option<TimeUnit>) -> Result<TimeUnit, Tr
         return Ok(TimeUnit::Nanoseconds);
     }
     let message = format!(
-        "its first {count} requests come within {span_ns} units of time: in ns no device serves them; add --unit us, ms or s"
+        "its first {count} requests arrive within {span_ns} units of time, too fast for ns; add --unit us, ms or s"
     );
     Err(TraceError::of_file(&input.name, message))
 }
@@ -68,7 +68,7 @@ pub(crate) fn describe(unit: TimeUnit, out: &mut Collector) {
     out.meta.clock = Clock::Recording;
     out.meta.resolution_ns = unit.step_ns(0);
     if unit == TimeUnit::Nanoseconds {
-        out.meta.note("times are taken for ns");
+        out.meta.note("times are treated as ns");
     }
 }
 

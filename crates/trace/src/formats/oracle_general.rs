@@ -141,7 +141,7 @@ impl OracleGeneral {
     pub(crate) fn new(said_bytes: Option<u32>, out: &mut Collector) -> OracleGeneral {
         out.meta.resolution_ns = NS_PER_S;
         out.meta.note(WHOLE_SECONDS);
-        out.meta.note("a length is that of the first access to its object: later ones are not recorded");
+        out.meta.note("each length is that of the first access to the object; later lengths are not recorded");
         let numbers = Numbers::Objects;
         OracleGeneral { layout: Layout::Plain, said_bytes, numbers, device: 0, accesses: 0, latest_s: 0 }
     }

@@ -24,9 +24,8 @@ pub(super) fn is_write_same(opcode: u8) -> bool {
 
 /// Name under which commands with [`is_write_same`] are counted.
 pub(super) const WRITE_SAME: &str = "write same";
-pub(super) const WRITE_SAME_NOTE: &str =
-    "a write same is recorded with the bytes it transferred, not with those it filled";
-pub(super) const UNMAP_NOTE: &str = "an unmap is recorded with the bytes of its list, not with the ranges in it";
+pub(super) const WRITE_SAME_NOTE: &str = "a WRITE SAME counts the bytes transferred, not the bytes filled";
+pub(super) const UNMAP_NOTE: &str = "an UNMAP counts the bytes of its list, not of its ranges";
 
 const WRITE_SAME_10: u8 = 0x41;
 const WRITE_SAME_16: u8 = 0x93;

@@ -30,7 +30,7 @@ pub(crate) enum Block {
     Said(u32),
     /// Proved by requests that follow each other.
     Proven(u32),
-    /// That of all published traces.
+    /// The unit of all published traces.
     Usual,
 }
 
@@ -39,8 +39,8 @@ impl Block {
     ///
     /// # Errors
     /// For sizes that no drive has.
-    pub(crate) fn of(input: &Input, said: Option<u32>) -> Result<Block, TraceError> {
-        if let Some(bytes) = said {
+    pub(crate) fn of(input: &Input, sector_option: Option<u32>) -> Result<Block, TraceError> {
+        if let Some(bytes) = sector_option {
             return units::check_unit(input, bytes).map(Block::Said);
         }
         let stated = |line| {
@@ -66,9 +66,9 @@ pub(crate) fn describe(block: Block, head: Head<'_>, out: &mut Collector) {
     match block {
         Block::Said(_) => {}
         Block::Proven(bytes) => {
-            out.meta.note(format!("addresses are blocks of {bytes} bytes: requests that follow each other prove it"));
+            out.meta.note(format!("addresses are blocks of {bytes} bytes, as sequential requests show"));
         }
-        Block::Usual => out.meta.note("addresses are taken for blocks of 512 bytes"),
+        Block::Usual => out.meta.note("addresses are treated as blocks of 512 bytes"),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn record_bytes(bytes: &[u8]) -> Result<Option<usize>, Problem> {
     let size = big_endian(bytes, 0);
     if !(RECORD_BYTES_MIN..=RECORD_BYTES_MAX).contains(&size) {
         let allowed = format!("must be {RECORD_BYTES_MIN} to {RECORD_BYTES_MAX} bytes, not {size}");
-        return Err(("size", format!("{allowed}; what follows it in the file cannot be found")));
+        return Err(("size", format!("{allowed}; the rest of the file is unreadable")));
     }
     Ok(Some(size as usize))
 }
@@ -90,7 +90,10 @@ impl Srt {
         let header = Header::parse(&text).map_err(refused)?;
         let start_ns = match (out.meta.zero_unix_ns, header.start_unix_ns) {
             (Some(zero_ns), Some(start_ns)) => start_ns.checked_sub(zero_ns).ok_or_else(|| {
-                refused(("tracedate", "is before that of the first file; give the files in their order".to_owned()))
+                refused((
+                    "tracedate",
+                    "is before that of the first file; name the files in chronological order".to_owned(),
+                ))
             })?,
             _ => 0,
         };
@@ -98,7 +101,7 @@ impl Srt {
             out.meta.header = Some(text);
             out.meta.zero_unix_ns = header.start_unix_ns;
             if header.start_unix_ns.is_some() {
-                out.meta.note("the header's date names no time zone and is taken for UTC");
+                out.meta.note("the header's date has no time zone and is treated as UTC");
             }
         }
         *self = Srt { header, start_ns, targets: Vec::new() };
@@ -113,7 +116,7 @@ impl Srt {
             return Err(("version", format!("must be 1 to {VERSION_MAX}, not {version}")));
         }
         if kind != SHORT_IO && kind != SUSPECT_IO {
-            out.meta.count(&format!("records of type {kind}, which is no I/O"), 1);
+            out.meta.count(&format!("records of type {kind}, which is not I/O"), 1);
             return Ok(None);
         }
         let words = 13 + usize::from(version == 4) + usize::from(kind == SUSPECT_IO);
@@ -168,9 +171,8 @@ impl Srt {
         }
         let disk = self.header.disk(number);
         let sector_bytes = disk.map_or_else(|| self.header.common_sector_bytes(), |disk| disk.sector_bytes);
-        let sector_bytes = sector_bytes.ok_or_else(|| {
-            ("device", format!("must be a disk whose sectorsize the header tells, not {number:#010x}"))
-        })?;
+        let sector_bytes = sector_bytes
+            .ok_or_else(|| ("device", format!("must be a disk with a sectorsize in the header, not {number:#010x}")))?;
         let name = match disk {
             Some(disk) => format!("disk{}", disk.number),
             None => format!("{}.{}", number >> 24, number >> 8 & 0xffff),

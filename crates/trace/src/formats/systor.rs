@@ -23,7 +23,7 @@ pub(crate) fn describe(out: &mut Collector) {
     out.meta.clock = Clock::Unix;
     out.meta.resolution_ns = 1_000;
     out.meta.response = Some(ResponseSpan::OnTheWire);
-    out.meta.note("recordings of this kind miss some seconds at each full hour, and below 0.1 % of the packets");
+    out.meta.note("traces of this kind miss some seconds at each full hour, and less than 0.1 % of the packets");
 }
 
 pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {

@@ -12,7 +12,7 @@ use crate::error::TraceError;
 use crate::input::Input;
 
 /// Note on traces whose times are whole seconds.
-pub(crate) const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
+pub(crate) const WHOLE_SECONDS: &str = "times are whole seconds; order within a second is unknown";
 /// Units of addresses in traces: bytes, sectors, blocks.
 const UNITS: [u64; 3] = [1, 512, 4_096];
 /// Number of recent requests that a request may follow: streams of a device are interleaved.
@@ -43,7 +43,7 @@ struct Tally {
 }
 
 /// A recent request, with its end in each unit; `None` if its length is no whole number of units.
-struct Met {
+struct RecentRequest {
     device: u64,
     address: u64,
     ends: [Option<u64>; UNITS.len()],
@@ -54,7 +54,7 @@ struct Met {
 /// ignored: parts of a run may recur in any order.
 fn tallies(requests: &[Stated]) -> [Tally; UNITS.len()] {
     let mut tallies = [Tally::default(); UNITS.len()];
-    let mut recent: VecDeque<Met> = VecDeque::with_capacity(RECENT + 1);
+    let mut recent: VecDeque<RecentRequest> = VecDeque::with_capacity(RECENT + 1);
     let mut seen: FxHashSet<(u64, u64)> = FxHashSet::default();
     for request in requests.iter().filter(|request| request.length_bytes > 0) {
         let (device, address, length) = (request.device, request.address, request.length_bytes);
@@ -70,7 +70,7 @@ fn tallies(requests: &[Stated]) -> [Tally; UNITS.len()] {
                 tally.before += u64::from(ends[at].is_some_and(|end| of_device().any(|met| met.address == end)));
             }
         }
-        recent.push_back(Met { device, address, ends });
+        recent.push_back(RecentRequest { device, address, ends });
         if recent.len() > RECENT {
             recent.pop_front();
         }
@@ -125,7 +125,7 @@ pub(crate) fn sector_bytes(
     }
     let places = input.head().lines().filter_map(place);
     if may_be_bytes(places.map(|(_, offset, length)| (offset, length))) {
-        let message = "every offset and length is a multiple of 512, as those in bytes are: add --sector 1 if they are bytes, \
+        let message = "every offset and length is a multiple of 512, so the unit may be bytes: add --sector 1 if they are bytes, \
                        or --sector 512 if they are sectors";
         return Err(TraceError::of_file(&input.name, message));
     }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_objects_prove_nothing() {
+    fn object_numbers_do_not_prove_a_unit() {
         let dense: Vec<Stated> = popular(20_000).map(|number| stated(number, 4_096)).collect();
         assert_eq!(proven_unit(&dense), None);
         let sizes: Vec<Stated> = popular(20_000).map(|number| stated(number, 512 << (number % 5))).collect();

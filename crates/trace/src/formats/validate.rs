@@ -46,7 +46,7 @@ impl Validate {
         out.meta.resolution_ns = 1;
         out.meta.response = Some(ResponseSpan::AtTheHost);
         out.meta.note(
-            "arrivals follow from the recorded drive's completions and hold for that drive alone: replay it closed-loop",
+            "arrivals follow the completions of the recorded drive and are valid only for it; replay closed-loop",
         );
         Validate { next_arrival_ns: 0, device: 0 }
     }

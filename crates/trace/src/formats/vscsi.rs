@@ -111,11 +111,11 @@ impl Vscsi {
         };
         let (v1, v2) = (share(Layout::V1), share(Layout::V2));
         if v1 == 0.0 && v2 == 0.0 {
-            return Err(TraceError::of_file(&input.name, "no record says version 1 or 2 of vscsi where it should"));
+            return Err(TraceError::of_file(&input.name, "no record has the version 1 or 2 of vscsi"));
         }
         self.layout = if v2 > v1 { Layout::V2 } else { Layout::V1 };
         if self.layout == Layout::V2 {
-            out.meta.note("response times are left out: the format does not say in which unit they are");
+            out.meta.note("response times are omitted, since the format does not define their unit");
         }
         self.device = out.device(&input.label);
         out.meta.devices[self.device as usize].sector_bytes = Some(BLOCK_BYTES);

@@ -69,9 +69,9 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
                 _ => record.offset_bytes,
             };
             if column.is_time_that_may_lack() {
-                let known = |record: &&Record| value(record) != NOT_RECORDED;
-                let levels: Vec<i16> = records.iter().map(|record| i16::from(known(&record))).collect();
-                let values: Vec<i64> = records.iter().filter(known).map(|record| value(record) as i64).collect();
+                let recorded = |record: &&Record| value(record) != NOT_RECORDED;
+                let levels: Vec<i16> = records.iter().map(|record| i16::from(recorded(&record))).collect();
+                let values: Vec<i64> = records.iter().filter(recorded).map(|record| value(record) as i64).collect();
                 writer.write_batch(&values, Some(&levels), None)?;
             } else {
                 let values: Vec<i64> = records.iter().map(|record| value(record) as i64).collect();
@@ -88,8 +88,8 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
                 writer.write_batch(&values, None, None)?;
             }
             _ => {
-                let (levels, known) = processes(records);
-                let values: Vec<i32> = known.iter().map(|&index| names.processes[index].0).collect();
+                let (levels, recorded) = processes(records);
+                let values: Vec<i32> = recorded.iter().map(|&index| names.processes[index].0).collect();
                 writer.write_batch(&values, Some(&levels), None)?;
             }
         },
@@ -105,8 +105,8 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
                 writer.write_batch(&values, None, None)?;
             }
             _ => {
-                let (levels, known) = processes(records);
-                let values: Vec<ByteArray> = known.iter().map(|&index| names.processes[index].1.clone()).collect();
+                let (levels, recorded) = processes(records);
+                let values: Vec<ByteArray> = recorded.iter().map(|&index| names.processes[index].1.clone()).collect();
                 writer.write_batch(&values, Some(&levels), None)?;
             }
         },
@@ -118,8 +118,8 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
 /// Which records have a process, and the indices of these.
 fn processes(records: &[Record]) -> (Vec<i16>, Vec<usize>) {
     let levels = records.iter().map(|record| i16::from(record.process != 0)).collect();
-    let known = records.iter().filter(|record| record.process != 0);
-    (levels, known.map(|record| record.process as usize - 1).collect())
+    let recorded = records.iter().filter(|record| record.process != 0);
+    (levels, recorded.map(|record| record.process as usize - 1).collect())
 }
 
 /// The values of a column.
@@ -240,7 +240,7 @@ impl Chunk {
     /// mostly suffices; the last text is kept, so that no other can get its address.
     fn interned(&mut self, values: Vec<ByteArray>) -> Result<Vec<u32>> {
         let place = |value: &ByteArray| (value.data().as_ptr(), value.len());
-        let mut found = Vec::with_capacity(values.len());
+        let mut texts = Vec::with_capacity(values.len());
         for value in values {
             let index = match &self.last {
                 Some((last, index)) if place(last) == place(&value) => *index,
@@ -255,9 +255,9 @@ impl Chunk {
                     index
                 }
             };
-            found.push(index);
+            texts.push(index);
         }
-        Ok(found)
+        Ok(texts)
     }
 }
 

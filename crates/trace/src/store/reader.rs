@@ -229,10 +229,10 @@ impl Stored {
             let is_time = |ns: u64| ns < TIME_NS_END || ns == NOT_RECORDED;
             let spans = [record.response_ns, record.wait_ns, record.got_ns, record.inserted_ns];
             if record.arrival_ns >= TIME_NS_END || !spans.into_iter().all(is_time) {
-                return Err(wrong("a time that is negative or not there"));
+                return Err(wrong("a negative or missing time"));
             }
             if record.arrival_ns < self.last_arrival_ns {
-                return Err(wrong("an arrival before that of the request before it"));
+                return Err(wrong("an arrival before the previous request"));
             }
             self.last_arrival_ns = record.arrival_ns;
             if self.window.is_none_or(|window| window.holds(&record)) {
@@ -277,9 +277,8 @@ impl Group {
 /// Index of each of [`Column::ALL`] in a file; `None` if it lacks the column.
 type Places = [Option<usize>; Column::ALL.len()];
 
-const REWRITTEN: &str =
-    "the file was rewritten by another program; allowed: its rows in order of arrival_ns, as headstack wrote them";
-const NOT_OURS: &str = "the file was not written by headstack";
+const REWRITTEN: &str = "another program rewrote the file; rows must be in order of arrival_ns";
+const NOT_OURS: &str = "headstack did not write the file";
 
 /// Finds columns by name.
 ///
@@ -300,7 +299,7 @@ fn places(schema: &SchemaDescriptor) -> Result<Places, String> {
         if let Some(LogicalType::Timestamp(found)) = schema.column(index).logical_type_ref()
             && !matches!(found.unit, TimeUnit::NANOS)
         {
-            return Err(format!("its column {} counts other units than its name; allowed: ns", column.name()));
+            return Err(format!("its column {} has another unit than its name; allowed: ns", column.name()));
         }
         let stored = schema.column(index).physical_type();
         if !matches!(stored, Type::INT32 | Type::INT64 | Type::BYTE_ARRAY) {
@@ -356,7 +355,7 @@ fn meta_of(file: &str, program: Option<&str>, first_ns: u64) -> Meta {
         ..Meta::default()
     };
     let program = program.unwrap_or("another program");
-    meta.note(format!("rewritten by {program}: the step of the clock, capacities and notes are lost"));
+    meta.note(format!("rewritten by {program}: clock resolution, capacities and notes are lost"));
     meta
 }
 

@@ -103,7 +103,7 @@ impl StoreWriter {
         let meta = serde_json::to_string(meta).expect("metadata is plain data");
         self.file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), meta));
         let buffer = self.file.into_inner().map_err(|error| failed(&self.path, error))?;
-        buffer.into_inner().map_err(|error| TraceError::of_output(&self.path, error.error()))
+        buffer.into_inner().map_err(|error| TraceError::for_output(&self.path, error.error()))
     }
 
     fn write_row_group(&mut self, meta: &Meta) -> Result<(), TraceError> {
@@ -145,7 +145,7 @@ impl StoreWriter {
 fn failed(path: &Path, error: ParquetError) -> TraceError {
     match error {
         ParquetError::External(error) if error.is::<io::Error>() => {
-            TraceError::of_output(path, error.downcast_ref().expect("it was just looked at"))
+            TraceError::for_output(path, error.downcast_ref().expect("it was just looked at"))
         }
         other => TraceError::of_file(path.display().to_string(), other),
     }

@@ -1,7 +1,7 @@
 //! [`History`]: the original trace, read window by window, repeatedly if needed.
 
 use super::bursts::{Played, Window};
-use super::thoughts::Thoughts;
+use super::think_times::ThinkTimes;
 use crate::error::TraceError;
 use crate::reader::TraceReader;
 use crate::record::Record;
@@ -23,7 +23,7 @@ pub(super) struct History<'a> {
     batch: Vec<Record>,
     at: usize,
     last_ns: Option<u64>,
-    thoughts: Thoughts,
+    thoughts: ThinkTimes,
 }
 
 impl<'a> History<'a> {
@@ -37,7 +37,7 @@ impl<'a> History<'a> {
             batch: Vec::new(),
             at: 0,
             last_ns: None,
-            thoughts: Thoughts::default(),
+            thoughts: ThinkTimes::default(),
         })
     }
 
@@ -52,7 +52,7 @@ impl<'a> History<'a> {
             self.lap += 1;
             (self.last_ns, self.at) = (None, 0);
             self.batch.clear();
-            self.thoughts = Thoughts::default();
+            self.thoughts = ThinkTimes::default();
         }
     }
 

@@ -9,12 +9,12 @@ mod bursts;
 mod clients;
 mod copies;
 mod history;
-mod learnt;
 mod places;
 mod runs;
+mod statistics;
 #[cfg(test)]
 mod tests;
-mod thoughts;
+mod think_times;
 mod twin;
 
 use std::path::Path;
@@ -25,7 +25,7 @@ use serde::Serialize;
 use clients::Clients;
 use copies::Copies;
 pub use history::Open;
-use learnt::Learnt;
+use statistics::TraceStatistics;
 use twin::{Output, Twin};
 
 use crate::error::{Place, TraceError};
@@ -94,7 +94,7 @@ fn refused(field: &'static str, message: String) -> TraceError {
     TraceError { file: "synthesis".to_owned(), place: Place::File, field, message }
 }
 
-/// What was learnt and written.
+/// Summary of the learned and written requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Synthesis {
     /// Number of requests of the original.
@@ -118,7 +118,7 @@ pub struct Synthesis {
 /// is complete.
 ///
 /// # Errors
-/// When options are out of range; those of the trace or the disk; a stop, as an error that says so.
+/// When options are out of range; for errors of the trace or the disk; as "stopped" when `progress` stops it.
 pub fn synthesize(
     open: &Open,
     options: &Options,
@@ -134,8 +134,8 @@ pub fn synthesize(
     let learnt_clients = learnt.clients();
     let clients = options.clients.or(learnt_clients);
     if clients.is_some() && !learnt.has_responses() {
-        let message = "the trace does not record when its requests were complete, so that nobody could wait for them: \
-                       leave clients out, and replay the twin by --mode asap --depth N";
+        let message = "the trace does not record completions, so there is no closed loop: \
+                       omit clients, and replay the synthetic trace with --mode asap --depth N";
         return Err(refused("clients", message.to_owned()));
     }
     let (learnt_requests, mean_gap_ns) = (learnt.requests, learnt.mean_gap_ns());
@@ -146,7 +146,8 @@ pub fn synthesize(
         Length::Times(times) => (((learnt_requests as f64 * times).round() as u64).max(1), LATEST_NS),
         Length::Requests(requests) => (requests, LATEST_NS),
         Length::Ns(ns) if mean_gap_ns == 0 => {
-            let message = format!("a trace whose requests all come at once has no rate: {ns} ns would never pass");
+            let message =
+                format!("all requests of the trace arrive at the same time, so a length of {ns} ns is not possible");
             return Err(refused("length", message));
         }
         Length::Ns(ns) => (u64::MAX, ns.min(LATEST_NS)),
@@ -173,8 +174,8 @@ fn learn(
     open: &Open,
     progress: &mut dyn FnMut(u64) -> bool,
     stopped: &dyn Fn() -> TraceError,
-) -> Result<(Learnt, Meta), TraceError> {
-    let (mut learnt, mut reader, mut batch) = (Learnt::new(), open()?, Vec::new());
+) -> Result<(TraceStatistics, Meta), TraceError> {
+    let (mut learnt, mut reader, mut batch) = (TraceStatistics::new(), open()?, Vec::new());
     while reader.next_batch(&mut batch)? {
         batch.iter().for_each(|record| learnt.add(record));
         if !progress(learnt.requests) {
@@ -193,9 +194,9 @@ fn learn(
 fn described(mut meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
     strip_names(&mut meta);
     let Options { rate, footprint, seed, .. } = options;
-    let mut notes = vec![format!("a twin, synthesized: rate {rate}x, footprint {footprint}x, seed {seed}")];
+    let mut notes = vec![format!("a synthetic trace: rate {rate}x, footprint {footprint}x, seed {seed}")];
     if let Some(clients) = clients {
-        notes.push(format!("a closed loop of {clients} clients: replay it by --mode closed"));
+        notes.push(format!("a closed loop of {clients} clients: replay it with --mode closed"));
     }
     Meta {
         // Scaled times, and times that follow completions, have a resolution of their own.

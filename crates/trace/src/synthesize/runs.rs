@@ -12,8 +12,8 @@ pub(super) struct Ends {
 impl Ends {
     /// Returns the request that this one continues, if any; `number` is its own.
     pub(super) fn follow(&mut self, offset_bytes: u64, end_bytes: u64, number: u32) -> Option<u32> {
-        let found = self.recent.iter().position(|&(end, _)| end == offset_bytes);
-        let before = found.map(|index| self.recent.remove(index).1);
+        let run_index = self.recent.iter().position(|&(end, _)| end == offset_bytes);
+        let before = run_index.map(|index| self.recent.remove(index).1);
         if self.recent.len() == RECENT {
             self.recent.pop();
         }

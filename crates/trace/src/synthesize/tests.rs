@@ -39,10 +39,10 @@ impl Folder {
     fn twin(&self, records: &[Record], options: Options) -> (Synthesis, Vec<Record>) {
         let (trace, path) = (self.store(records), self.0.join("twin.parquet"));
         let open = || TraceReader::open(&[&trace], &ReadOptions::default());
-        let told = synthesize(&open, &options, &path, &mut |_| true).unwrap();
+        let synthesis = synthesize(&open, &options, &path, &mut |_| true).unwrap();
         let twin = TraceReader::open(&[&path], &ReadOptions::default()).unwrap().read_all().unwrap();
-        assert_eq!((told.requests, told.duration_ns), (twin.len() as u64, twin[twin.len() - 1].arrival_ns));
-        (told, twin)
+        assert_eq!((synthesis.requests, synthesis.duration_ns), (twin.len() as u64, twin[twin.len() - 1].arrival_ns));
+        (synthesis, twin)
     }
 }
 
@@ -134,10 +134,10 @@ fn kinds(records: &[Record]) -> BTreeMap<(u32, Operation, u32), usize> {
 }
 
 #[test]
-fn a_twin_is_to_caches_and_queues_what_the_trace_is() {
+fn a_synthetic_trace_matches_cache_hits_and_queue_depth() {
     let records = bursty(30_000);
-    let (told, twin) = Folder::new("same").twin(&records, SAME);
-    assert_eq!((told.requests, told.clients), (30_000, None));
+    let (synthesis, twin) = Folder::new("same").twin(&records, SAME);
+    assert_eq!((synthesis.requests, synthesis.clients), (30_000, None));
     assert_eq!(kinds(&records), kinds(&twin));
     let (of, made) = (analyzed(&records), analyzed(&twin));
     let error = curve_error(&of, &made, 1.0, 1.0);
@@ -148,7 +148,7 @@ fn a_twin_is_to_caches_and_queues_what_the_trace_is() {
 }
 
 #[test]
-fn a_twin_is_no_copy_and_its_seed_tells_which() {
+fn a_synthetic_trace_is_not_a_copy_and_depends_on_its_seed() {
     let records = bursty(5_000);
     let folder = Folder::new("seeds");
     let (_, one) = folder.twin(&records, SAME);
@@ -170,9 +170,9 @@ fn length_rate_and_footprint_are_as_stated() {
     let folder = Folder::new("scaled");
     let of = analyzed(&records);
     let options = Options { length: Length::Times(4.0), rate: 2.0, footprint: 2.0, ..SAME };
-    let (told, twin) = folder.twin(&records, options);
+    let (synthesis, twin) = folder.twin(&records, options);
     let made = analyzed(&twin);
-    assert_eq!(told.requests, 80_000);
+    assert_eq!(synthesis.requests, 80_000);
     let rate = made.requests_per_s.unwrap() / of.requests_per_s.unwrap();
     assert!((1.8..2.2).contains(&rate), "{rate}");
     let distinct = |report: &Report| report.reuse.as_ref().unwrap().distinct;
@@ -181,8 +181,8 @@ fn length_rate_and_footprint_are_as_stated() {
     assert!((3.99..4.01).contains(&footprint), "{footprint}");
     let error = curve_error(&of, &made, 2.0, 0.95);
     assert!(error < 0.03, "{error}");
-    let (told, _) = folder.twin(&records, Options { length: Length::Ns(of.duration_ns / 3), ..SAME });
-    assert!(told.duration_ns <= of.duration_ns / 3 && told.requests < 12_000, "{told:?}");
+    let (synthesis, _) = folder.twin(&records, Options { length: Length::Ns(of.duration_ns / 3), ..SAME });
+    assert!(synthesis.duration_ns <= of.duration_ns / 3 && synthesis.requests < 12_000, "{synthesis:?}");
 }
 
 #[test]
@@ -243,19 +243,19 @@ fn clients_of_a_trace_that_was_no_loop_have_its_responses() {
         Record { response_ns, ..Record::new(now_ns, Operation::Read, random.below(1 << 18) * 4_096, 4_096) }
     };
     let records: Vec<Record> = (0..10_000).map(|_| one()).collect();
-    let (told, twin) = Folder::new("outside").twin(&records, Options { clients: Some(4), ..SAME });
-    assert_eq!((told.learnt_clients, told.clients), (None, Some(4)));
+    let (synthesis, twin) = Folder::new("outside").twin(&records, Options { clients: Some(4), ..SAME });
+    assert_eq!((synthesis.learnt_clients, synthesis.clients), (None, Some(4)));
     assert!(analyzed(&twin).depth.unwrap().max <= 4);
     assert!((mean_ms(&twin) / mean_ms(&records) - 1.0).abs() < 0.1, "{} {}", mean_ms(&twin), mean_ms(&records));
 }
 
 #[test]
-fn a_closed_loop_stays_one_of_as_many_clients_as_are_asked_for() {
+fn a_closed_loop_keeps_the_requested_clients() {
     let records = closed(20_000, 8);
     let folder = Folder::new("closed");
     for (clients, depth) in [(None, 8), (Some(3), 3)] {
-        let (told, twin) = folder.twin(&records, Options { clients, ..SAME });
-        assert_eq!((told.learnt_clients, told.clients), (Some(8), Some(depth)));
+        let (synthesis, twin) = folder.twin(&records, Options { clients, ..SAME });
+        assert_eq!((synthesis.learnt_clients, synthesis.clients), (Some(8), Some(depth)));
         let found = analyzed(&twin).depth.unwrap();
         assert_eq!(found.max, u64::from(depth));
         assert!(found.mean > 0.98 * f64::from(depth), "{}", found.mean);

@@ -59,11 +59,11 @@ impl Step {
             "unknown" => Step::Unknown(operation(value).map_err(of)?),
             "strip-names" if value.is_empty() => Step::StripNames,
             "anonymise" => {
-                let message = "anonymise: is now strip-names, since it removes names, dates and process numbers only: addresses, \
-                               gaps, sizes and hashes of keys stay, by which a trace can be recognised";
+                let message = "anonymise: renamed to strip-names, since it removes only names, dates and process numbers: addresses, \
+                               gaps, sizes and hashes of keys remain, and may identify a trace";
                 return Err(message.to_owned());
             }
-            _ => return Err(format!("`{text}` is not a step; there are {STEPS}")),
+            _ => return Err(format!("`{text}` is not a step; allowed: {STEPS}")),
         })
     }
 }

@@ -42,7 +42,7 @@ fn filters() {
     assert_eq!(apply(&["time=4ns-"], &records), [write]);
     assert_eq!(apply(&["time=4ns"], &records), records[..1]);
     assert_eq!(apply(&["first=1"], &records), records[..1]);
-    assert_eq!(apply(&["process=fio"], &[record(0, 0, 1)]), [], "a process that is not recorded is nobody's");
+    assert_eq!(apply(&["process=fio"], &[record(0, 0, 1)]), [], "an unrecorded process matches no name");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn moving_and_scaling() {
 }
 
 #[test]
-fn samples_are_the_share_asked_for_and_the_same_again() {
+fn samples_have_the_requested_share_and_are_reproducible() {
     let records: Vec<Record> = (0..100_000).map(|i| record(i, (i % 1_000) << 12, 512)).collect();
     let sample = apply(&["sample=0.1"], &records);
     assert!((9_500..10_500).contains(&sample.len()), "{}", sample.len());
@@ -106,7 +106,7 @@ fn nothing_needs_no_unit() {
 }
 
 #[test]
-fn wrong_steps_say_what_is_allowed() {
+fn wrong_steps_are_refused_with_allowed_values() {
     for (text, told) in [
         ("kind=reed", "read, write"),
         ("kind=", "read, write"),
@@ -129,7 +129,7 @@ fn wrong_steps_say_what_is_allowed() {
         ("stack=0B", "above 0"),
         ("unknown=what", "read, write"),
         ("strip-names=yes", "not a step"),
-        ("anonymise", "is now strip-names"),
+        ("anonymise", "renamed to strip-names"),
         ("sort", "not a step"),
     ] {
         let error = Step::parse(text).unwrap_err();
@@ -139,7 +139,7 @@ fn wrong_steps_say_what_is_allowed() {
 
 proptest! {
     #[test]
-    fn a_step_reads_what_it_prints(number in 1u64..1 << 40, digits in 1u64..999_999, seed in 0u64..9) {
+    fn steps_parse_their_own_output(number in 1u64..1 << 40, digits in 1u64..999_999, seed in 0u64..9) {
         let half = format!("0.{digits:06}");
         for text in [
             format!("clip={number}B-"), format!("fold={number}B"), format!("shift=-{number}B"), format!("stack={number}B"),

@@ -96,7 +96,7 @@ fn at(stage: Stage) -> ReadOptions {
 }
 
 #[test]
-fn versions_and_byte_orders_tell_the_same_story() {
+fn versions_and_byte_orders_agree() {
     for layout in [Layout::V7, Layout::V7BigEndian, Layout::V8] {
         let bytes = story::binary(layout, |_| true);
         let found = read_bytes(bytes.clone(), &ReadOptions::default()).unwrap();
@@ -119,7 +119,7 @@ fn versions_and_byte_orders_tell_the_same_story() {
 }
 
 #[test]
-fn version_8_records_under_a_header_of_version_7_are_told_by_what_they_say() {
+fn version_8_records_under_a_version_7_header_are_detected() {
     // Neither errors nor what belongs to an event are in them: no names, no place of a split.
     let bytes = story::binary(Layout::Hybrid, |event| event.bytes != 1 << 20 && event.bytes != 1 << 19);
     let found = read_bytes(bytes, &ReadOptions::default()).unwrap();
@@ -143,7 +143,7 @@ fn files_of_several_cpus_are_merged_by_time() {
 }
 
 #[test]
-fn a_trace_without_queued_requests_is_counted_where_it_was_issued() {
+fn a_trace_without_queue_events_counts_at_the_issue() {
     let bytes = story::binary(Layout::V7, |event| ["D", "C", "R"].contains(&event.action));
     let found = read_bytes(bytes, &ReadOptions::default()).unwrap();
     assert_eq!(lines(&found, START_NS), ISSUED);
@@ -212,7 +212,7 @@ fn damage_is_read_or_refused_on_one_line() {
 }
 
 #[test]
-fn the_text_tells_the_same_story_as_the_records() {
+fn blkparse_text_and_binary_records_agree() {
     let text = story::text();
     let totals = "CPU0 (8,16):\n Reads Queued: 3, 4KiB\n\nTotal (8,16):\nEvents (8,16): 1,000 entries\n";
     for stage in [Stage::Queue, Stage::Issue] {
@@ -220,7 +220,7 @@ fn the_text_tells_the_same_story_as_the_records() {
         let expected = read_bytes(story::binary(Layout::V7, |_| true), &at(stage)).unwrap();
         assert_eq!(lines(&found, 0), lines(&expected, START_NS + 10_000));
         assert_eq!(found.1.counts, expected.1.counts);
-        assert_eq!(found.1.notes, ["t: blkparse counted 1000 events, 65 are in its text"]);
+        assert_eq!(found.1.notes, ["t: blkparse counted 1000 events, but its text has 65"]);
     }
 }
 

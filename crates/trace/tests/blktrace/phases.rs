@@ -109,7 +109,7 @@ fn what_was_stored_before_phases_were_is_read() {
 }
 
 #[test]
-fn where_nothing_is_said_of_issues_there_are_no_phases() {
+fn without_issue_events_there_are_no_phases() {
     let found = (vec![Record::new(5, headstack_trace::Operation::Read, 0, 512)], Meta::default());
     assert_eq!(analyzed(&found).phases, None);
 }

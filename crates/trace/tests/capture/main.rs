@@ -61,7 +61,7 @@ fn every_request_of_fio_is_recorded() {
 }
 
 #[test]
-fn trims_and_what_is_split_are_recorded_whole() {
+fn trims_and_split_requests_are_recorded_whole() {
     let Some(bench) = Bench::new("fio") else { return };
     // Requests of 1 MiB to a device that takes a quarter of that.
     let limit = format!("/sys/class/block/{}/queue/max_sectors_kb", name(&bench.device));
@@ -203,7 +203,7 @@ fn two_captures_at_a_time() {
     let mut first = Capture::start(&bench.options(Method::Tracer, Stage::Queue)).unwrap();
     let options = CaptureOptions { method: Some(Method::Tracer), ..CaptureOptions::new(&bench.device) };
     let refused = Capture::start(&options).err().unwrap().to_string();
-    assert!(refused.contains("somebody uses the tracer `blk`") && refused.lines().count() == 1, "{refused}");
+    assert!(refused.contains("another program uses the tracer `blk`") && refused.lines().count() == 1, "{refused}");
     let mut second = Capture::start(&CaptureOptions::new(&bench.device)).unwrap();
     assert_eq!(second.method(), Method::Tracepoints);
     let mut third = Capture::start(&bench.options(Method::Tracepoints, Stage::Issue)).unwrap();
@@ -304,14 +304,14 @@ fn what_a_killed_capture_left_is_cleaned_up() {
         if method == Method::Tracer {
             // While it lives, it is not touched.
             let error = Capture::start(&bench.options(method, Stage::Queue)).err().unwrap().to_string();
-            assert!(error.contains("somebody uses the tracer"), "{error}");
+            assert!(error.contains("another program uses the tracer"), "{error}");
         }
         child.0.kill().unwrap();
         child.0.wait().unwrap();
         assert_ne!(state(&bench.device), bench.before);
         let capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
         let notes = capture.meta().notes.join("; ");
-        assert!(notes.contains("had left"), "{notes}");
+        assert!(notes.contains("left"), "{notes}");
         drop(capture);
         bench.assert_set_back();
     }

@@ -50,7 +50,7 @@ struct AccessForm {
     share_percent: Option<f64>,
     #[serde(default)]
     addresses: Addresses,
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pointers: u32,
     #[serde(default)]
     flush_every: u64,
@@ -59,7 +59,7 @@ struct AccessForm {
     lines: Vec<AccessLine>,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

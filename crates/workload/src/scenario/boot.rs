@@ -51,7 +51,7 @@ pub struct Phase {
     /// Number of requests.
     pub requests: u64,
     /// Requests in flight at a time.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Think time before each request.
     #[serde(default)]
@@ -66,7 +66,7 @@ pub struct Phase {
     pub addresses: Addresses,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
@@ -81,7 +81,7 @@ impl Boot {
             }
         }
         if self.phases.is_empty() {
-            return Err(("phases".to_owned(), "there are no phases; at least one is needed".to_owned()));
+            return Err(("phases".to_owned(), "no phases; at least one is required".to_owned()));
         }
         for (index, phase) in self.phases.iter().enumerate() {
             phase.validate().map_err(|(key, message)| (format!("phases[{index}].{key}"), message))?;

@@ -22,7 +22,7 @@ pub struct ScenarioForm {
     pub name: String,
     #[serde(default)]
     pub source: String,
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub cpus: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Rate>,
@@ -34,7 +34,7 @@ pub struct ScenarioForm {
     pub streams: Vec<StreamForm>,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

@@ -17,7 +17,7 @@ pub struct Prefill {
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
     /// Queue depth, for each LUN that is being written.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub outstanding: u32,
 }
 
@@ -31,7 +31,7 @@ pub enum Order {
     Concurrent,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

@@ -49,7 +49,7 @@ impl TryFrom<String> for Mark {
         };
         match number.trim().parse() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Mark::Percent(percent)),
-            _ => Err(format!("{text:?} is not a place in a LUN; \"0%\" to \"100%\" or a size is allowed")),
+            _ => Err(format!("{text:?} is not an offset in a LUN; \"0%\" to \"100%\" or a size is allowed")),
         }
     }
 }
@@ -111,14 +111,14 @@ impl Range {
 pub(crate) fn check_luns(luns: &[(String, Span)], sector_bytes: u32) -> Result<(), Complaint> {
     let error = |message: String| Err(("luns".to_owned(), message));
     if luns.is_empty() || sector_bytes == 0 {
-        return error("the system has no LUN or no sectors; it must have both".to_owned());
+        return error("the system has no LUN or no sectors".to_owned());
     }
     let mut next_bytes = luns[0].1.start_bytes;
     for (name, span) in luns {
         let sectors = span.start_bytes.is_multiple_of(u64::from(sector_bytes))
             && span.length_bytes.is_multiple_of(u64::from(sector_bytes));
         if span.start_bytes != next_bytes || !sectors || span.length_bytes == 0 {
-            return error(format!("{name}: LUNs are whole sectors and lie one after another"));
+            return error(format!("{name}: LUNs must be whole sectors, one after another"));
         }
         next_bytes = match span.start_bytes.checked_add(span.length_bytes) {
             Some(end_bytes) if end_bytes <= i64::MAX as u64 => end_bytes,
@@ -145,7 +145,7 @@ pub(crate) fn resolve(
             None => {
                 let names: Vec<&str> = luns.iter().map(|(name, _)| name.as_str()).collect();
                 let message = format!(
-                    "the system has no LUN {wanted:?}; allowed: {}, or no key for the whole system",
+                    "the system has no LUN {wanted:?}; allowed: {}, or omit the key for the whole system",
                     names.join(", ")
                 );
                 return Err(("lun".to_owned(), message));

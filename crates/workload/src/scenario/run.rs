@@ -135,7 +135,7 @@ impl ScenarioRun {
     }
 
     /// Returns the next step of `client`: called at the start, and whenever its last step is over. After [`Step::Io`]
-    /// that is at once, after [`Step::Await`] when [`complete`](ScenarioRun::complete) says so.
+    /// that is immediately, after [`Step::Await`] when [`complete`](ScenarioRun::complete) returns true.
     #[inline]
     pub fn next(&mut self, client: u32, now_ns: u64) -> Step {
         let place = &mut self.clients[client as usize];
@@ -144,7 +144,7 @@ impl ScenarioRun {
         match step {
             Step::Io { .. } => place.in_flight += 1,
             Step::Await => {
-                debug_assert!(place.in_flight > 0, "client {client} would wait for ever");
+                debug_assert!(place.in_flight > 0, "client {client} would wait forever");
                 place.awaits = true;
             }
             // Only finite streams are ever done.

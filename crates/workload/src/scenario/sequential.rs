@@ -22,7 +22,7 @@ pub struct Sequential {
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
     /// Queue depth of a stream.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Think time before each request.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub enum Direction {
     Write,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

@@ -24,7 +24,7 @@ pub struct Transactions {
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
     /// Requests of a transaction.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub requests: u32,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
@@ -33,7 +33,7 @@ pub struct Transactions {
     pub addresses: Addresses,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

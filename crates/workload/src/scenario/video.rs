@@ -37,21 +37,21 @@ pub struct Video {
     #[serde(rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
     /// Requests of one frame in flight at a time.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Number of frames after which the stream ends; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
 impl Video {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         if self.reads == 0 && self.writes == 0 {
-            return Err(("reads".to_owned(), "there is no track; reads or writes must be above 0".to_owned()));
+            return Err(("reads".to_owned(), "no tracks; reads or writes must be above 0".to_owned()));
         }
         for (key, tracks) in [("reads", self.reads), ("writes", self.writes)] {
             if tracks > 0 {
@@ -62,7 +62,7 @@ impl Video {
         check_count("outstanding", self.outstanding)?;
         check_not_zero("frame", u64::from(self.frame_bytes), "a frame has content")?;
         check_not_zero("request", u64::from(self.request_bytes), "a request has at least one sector")?;
-        check_not_zero("frames", self.frames.unwrap_or(1), "leave the key out for a stream without end")?;
+        check_not_zero("frames", self.frames.unwrap_or(1), "omit the key for an endless stream")?;
         match self.frames_per_s {
             Some(rate) if !(rate > 0.0 && rate <= 1e6) => {
                 let message = format!("{rate} is out of range; above 0 and up to 1e6 is allowed");

@@ -79,8 +79,7 @@ impl Web {
         let (smallest, mean, largest) = (self.smallest_bytes, self.mean_bytes, self.largest_bytes);
         let one_size = smallest == mean && mean == largest;
         if !(one_size || smallest < mean && mean < largest) {
-            let message =
-                format!("{mean} bytes is not between the smallest file and the largest; it must be, or all equal");
+            let message = format!("{mean} bytes is not between the smallest and the largest file");
             return Err(("mean_file".to_owned(), message));
         }
         check_share("hot_files_percent", self.hot_files_percent)?;
@@ -187,7 +186,7 @@ impl WebRun {
         let files = Files::new(web, setup.span, setup.sector_bytes, setup.seed);
         let count = files.count();
         if count == 0 {
-            let message = format!("not one file fits into the range of {} bytes", setup.span.length_bytes);
+            let message = format!("no file fits into the range of {} bytes", setup.span.length_bytes);
             return Err(("files".to_owned(), message));
         }
         let user = |index| User { random: Random::new(seed_of(setup.seed, "user", index), Purpose::Pages), page: None };

@@ -42,21 +42,21 @@ class Estimate:
 
 def estimates(kind: str | None, values: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Estimate]:
     """Returns estimates for missing values, as far as the class determines them."""
-    found: dict[str, Estimate] = {}
+    estimated: dict[str, Estimate] = {}
     for key in missing:
         if kind == "disk" and key == "geometry":
             if (disks := _disks(values)) is not None:
-                found["geometry.platters"] = Estimate(disks, "D the density of drives of its year", key)
+                estimated["geometry.platters"] = Estimate(disks, "D platter density of its year", key)
         elif kind == "disk" and key == "seek.read_average" and "spindle.speed" in values:
             speed = float(values["spindle.speed"].removesuffix("rpm"))
-            found[key] = Estimate(_seek(speed), "D the class: what sheets of drives of this speed state", key)
+            estimated[key] = Estimate(_seek(speed), "D typical of drives of this speed", key)
         elif kind == "disk" and key == "interface.rate":
             rate = {"sata": "600MB/s", "sas": "1200MB/s"}.get(values.get("interface.kind", ""))
             if rate is not None:
-                found[key] = Estimate(rate, "D the standard of today", key)
+                estimated[key] = Estimate(rate, "D current standard", key)
         elif kind == "ssd" and key == "flash.cells":
-            found[key] = Estimate("tlc", "D most solid-state drives since 2016", key)
-    return found
+            estimated[key] = Estimate("tlc", "D most SSDs since 2016", key)
+    return estimated
 
 
 def _seek(rpm: float) -> str:

@@ -22,8 +22,8 @@ def numbers(text: str) -> list[float]:
     """
     # Skips digits within names: `QD16`, `4KB`.
     pattern = rf"(?<![\w.])({NUMBER})\s*(k|m|thousand|million)?(?![\w]|\.\d)"
-    found = re.finditer(pattern, re.sub(r"(?i)(k|m)?iops|hours?\b|hrs?\b|h\b", r"\g<1> ", text), re.IGNORECASE)
-    return [_number(match[1]) * SCALES[(match[2] or "").lower()] for match in found]
+    matches = re.finditer(pattern, re.sub(r"(?i)(k|m)?iops|hours?\b|hrs?\b|h\b", r"\g<1> ", text), re.IGNORECASE)
+    return [_number(match[1]) * SCALES[(match[2] or "").lower()] for match in matches]
 
 
 def first(text: str) -> float | None:
@@ -42,11 +42,11 @@ def pair(text: str) -> tuple[float | None, float | None]:
     >>> pair("8.5 / 9.5 ms"), pair("<8.5")
     ((8.5, 9.5), (8.5, None))
     """
-    found = re.findall(NUMBER, text)
+    digits = re.findall(NUMBER, text)
     both = re.search(rf"({NUMBER})[^\d/]*/[^\d/]*({NUMBER})", text)
     if both:
         return _number(both[1]), _number(both[2])
-    return (_number(found[0]) if found else None), None
+    return (_number(digits[0]) if digits else None), None
 
 
 def _number(text: str) -> float:
@@ -76,8 +76,11 @@ def times_us(label: str, value: str) -> tuple[float | None, float | None]:
 
 
 def _scaled(both: tuple[float | None, float | None], scale: float) -> tuple[float | None, float | None]:
-    one, other = both
-    return (None if one is None else one * scale, None if other is None else other * scale)
+    first_value, second_value = both
+    return (
+        None if first_value is None else first_value * scale,
+        None if second_value is None else second_value * scale,
+    )
 
 
 def bytes_of(label: str, value: str, units: Mapping[str, float] = BYTES) -> float | None:
@@ -86,8 +89,8 @@ def bytes_of(label: str, value: str, units: Mapping[str, float] = BYTES) -> floa
     if match:
         scales = BINARY if match[3] else DECIMAL
         return _number(match[1]) * scales[match[2].lower()]
-    found, unit = first(value), unit_of(label, "", units)
-    return None if found is None or unit is None else found * units[unit]
+    number, unit = first(value), unit_of(label, "", units)
+    return None if number is None or unit is None else number * units[unit]
 
 
 def rates(label: str, value: str) -> list[float]:
@@ -96,18 +99,18 @@ def rates(label: str, value: str) -> list[float]:
     >>> rates("Max sustained transfer rate OD (MB/s)", "285"), rates("", "268 MiB/s"), rates("", "6.0 Gb/s")
     ([285000000.0], [281018368.0], [750000000.0])
     """
-    found = [_rate(match) for match in RATE.finditer(value)]
-    if found:
-        if len(found) == 1 and None not in (both := pair(value)):
+    stated = [_rate(match) for match in RATE.finditer(value)]
+    if stated:
+        if len(stated) == 1 and None not in (both := pair(value)):
             # `3,500/2,100 MB/s`
-            return [found[0] * one / max(both[1] or 1.0, 1e-9) for one in both if one is not None]
-        return found
+            return [stated[0] * number / max(both[1] or 1.0, 1e-9) for number in both if number is not None]
+        return stated
     match = RATE.search(re.sub(r"\(", "(1 ", label) if "(" in label else f"1 {label.split()[-1] if label else ''}")
     scale = _rate(match) if match else 1e6
-    return [one * scale for one in pair(value) if one is not None]
+    return [number * scale for number in pair(value) if number is not None]
 
 
 def _rate(match: re.Match[str]) -> float:
-    letter, is_binary, what = match[2].lower(), match[3], match[4]
-    bits = what.lower().startswith("bit") or what == "b"
+    letter, is_binary, unit = match[2].lower(), match[3], match[4]
+    bits = unit.lower().startswith("bit") or unit == "b"
     return _number(match[1]) * (BINARY if is_binary else DECIMAL)[letter] / (8 if bits else 1)

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 from headstack.catalogue.sheets import figures
 from headstack.catalogue.sheets.lines import Line
 
-Found: TypeAlias = dict[str, Any]
+KeyValues: TypeAlias = dict[str, Any]
 
 OUTER = "media.sustained_outer_rate"
 SECTORS = {"512e": (512, 4096), "4kn": (4096, 4096), "512n": (512, 512)}
 
 
-def keys_of(line: Line) -> Found | None:
+def keys_of(line: Line) -> KeyValues | None:
     """Returns the values of a line, or ``None`` if a drive file has no key for it.
 
     >>> keys_of(Line(1, "Average seek, read (ms)", "8.5"))
@@ -34,9 +34,9 @@ def keys_of(line: Line) -> Found | None:
         return {label: _plain(value)}
     for pattern, read in RULES:
         if pattern.search(label) and (
-            found := {key: is_ for key, is_ in read(label, value).items() if is_ is not None}
+            values := {key: stated for key, stated in read(label, value).items() if stated is not None}
         ):
-            return found
+            return values
     return None
 
 
@@ -49,27 +49,27 @@ def _plain(value: str) -> Any:
     return int(digits) if digits.isdecimal() else float(digits) if re.fullmatch(r"\d+\.\d+", digits) else text
 
 
-def _text(key: str) -> Callable[[str, str], Found]:
+def _text(key: str) -> Callable[[str, str], KeyValues]:
     return lambda label, value: {key: value}
 
 
-def _count(key: str) -> Callable[[str, str], Found]:
-    def read(label: str, value: str) -> Found:
-        found = figures.first(value)
-        return {key: None if found is None else int(found)}
+def _count(key: str) -> Callable[[str, str], KeyValues]:
+    def read(label: str, value: str) -> KeyValues:
+        number = figures.first(value)
+        return {key: None if number is None else int(number)}
 
     return read
 
 
-def _watts(key: str) -> Callable[[str, str], Found]:
-    def read(label: str, value: str) -> Found:
-        found = figures.first(value)
-        return {key: found / 1000 if found is not None and re.search(r"\d\s*mw\b", value.lower()) else found}
+def _watts(key: str) -> Callable[[str, str], KeyValues]:
+    def read(label: str, value: str) -> KeyValues:
+        watts = figures.first(value)
+        return {key: watts / 1000 if watts is not None and re.search(r"\d\s*mw\b", value.lower()) else watts}
 
     return read
 
 
-def _both(label: str, value: str) -> tuple[bool, bool]:
+def _directions(label: str, value: str) -> tuple[bool, bool]:
     """Whether a line is about reads, and about writes; both if it names neither."""
     reads, writes = "read" in label, "write" in label
     if not reads and not writes:
@@ -79,7 +79,7 @@ def _both(label: str, value: str) -> tuple[bool, bool]:
 
 def _directed(label: str, value: str, values: list[float]) -> tuple[float | None, float | None]:
     """Returns the figure for reads and the one for writes."""
-    reads, writes = _both(label, value)
+    reads, writes = _directions(label, value)
     if not values:
         return None, None
     if reads and writes:
@@ -87,37 +87,37 @@ def _directed(label: str, value: str, values: list[float]) -> tuple[float | None
     return (values[0], None) if reads else (None, values[0])
 
 
-def _year(label: str, value: str) -> Found:
+def _year(label: str, value: str) -> KeyValues:
     match = re.search(r"(?<!\d)(19[89]\d|20\d\d)(?!\d)", value)
     return {"year": int(match[1]) if match else None}
 
 
-def _capacity(label: str, value: str) -> Found:
-    found = figures.bytes_of(label, value)
-    return {"capacity.size": None if found is None else _size(found)}
+def _capacity(label: str, value: str) -> KeyValues:
+    size_bytes = figures.bytes_of(label, value)
+    return {"capacity.size": None if size_bytes is None else _size(size_bytes)}
 
 
-def _size(found: float) -> str:
+def _size(size_bytes: float) -> str:
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if found >= scale:
-            return f"{found / scale:.12g}{unit}"
-    return f"{found:.0f}B"
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.12g}{unit}"
+    return f"{size_bytes:.0f}B"
 
 
 def _memory(label: str, value: str) -> str | None:
     """Returns a memory size, which is a power of two in either unit."""
-    found = figures.bytes_of(label, re.sub(r"(?<=[kKmMgG])i(?=[bB])", "", value))
-    return None if found is None else f"{found / 1e6 * (1.024 if found >= 1e9 else 1):.0f}MiB"
+    size_bytes = figures.bytes_of(label, re.sub(r"(?<=[kKmMgG])i(?=[bB])", "", value))
+    return None if size_bytes is None else f"{size_bytes / 1e6 * (1.024 if size_bytes >= 1e9 else 1):.0f}MiB"
 
 
-def _buffer(label: str, value: str) -> Found:
+def _buffer(label: str, value: str) -> KeyValues:
     if re.search(r"\bhmb\b|host memory|dram-?less|none", value.lower()):
         return {"controller.map_cache": "64MiB"}
     size = _memory(label, value)
     return {"buffer.size": size, "?dram": size}
 
 
-def _sector(label: str, value: str) -> Found:
+def _sector(label: str, value: str) -> KeyValues:
     text = value.lower().replace(" ", "")
     named = next((sizes for name, sizes in SECTORS.items() if name in text), None)
     if named is None:
@@ -128,20 +128,20 @@ def _sector(label: str, value: str) -> Found:
     return {"capacity.logical_block": f"{named[0]}B", "capacity.physical_sector": f"{named[1]}B"}
 
 
-def _disks_and_heads(label: str, value: str) -> Found:
-    one, other = figures.pair(value)
+def _disks_and_heads(label: str, value: str) -> KeyValues:
+    first, second = figures.pair(value)
     heads_first = label.find("head") < min(at for at in (label.find("dis"), label.find("platter")) if at >= 0)
-    heads, disks = (one, other) if heads_first else (other, one)
+    heads, disks = (first, second) if heads_first else (second, first)
     return {
         "geometry.heads": None if heads is None else int(heads),
         "geometry.platters": None if disks is None else int(disks),
     }
 
 
-def _seek(which: str) -> Callable[[str, str], Found]:
-    def read(label: str, value: str) -> Found:
-        one, other = figures.times_ms(label, value)
-        values = [time for time in (one, other) if time is not None]
+def _seek(which: str) -> Callable[[str, str], KeyValues]:
+    def read(label: str, value: str) -> KeyValues:
+        first, second = figures.times_ms(label, value)
+        values = [time for time in (first, second) if time is not None]
         reads, writes = _directed(label, value, values)
         return {
             f"seek.{direction}_{which}": None if time is None else f"{time:g}ms"
@@ -151,10 +151,10 @@ def _seek(which: str) -> Callable[[str, str], Found]:
     return read
 
 
-def _rate(key: str) -> Callable[[str, str], Found]:
-    def read(label: str, value: str) -> Found:
-        found = figures.rates(label, value)
-        return {key: _per_second(found[0]) if found else None}
+def _rate(key: str) -> Callable[[str, str], KeyValues]:
+    def read(label: str, value: str) -> KeyValues:
+        rates = figures.rates(label, value)
+        return {key: _per_second(rates[0]) if rates else None}
 
     return read
 
@@ -163,7 +163,7 @@ def _per_second(rate: float) -> str:
     return f"{rate / 1e9:.6g}GB/s" if rate >= 1e9 else f"{rate / 1e6:.6g}MB/s"
 
 
-def _sequential(label: str, value: str) -> Found:
+def _sequential(label: str, value: str) -> KeyValues:
     reads, writes = _directed(label, value, figures.rates(label, value))
     return {
         "stated.sequential_read": None if reads is None else _per_second(reads),
@@ -183,7 +183,7 @@ def _request(text: str) -> int | None:
     return int(match[1]) * 1024 if match else None
 
 
-def _random(label: str, value: str) -> Found:
+def _random(label: str, value: str) -> KeyValues:
     """Returns the rates of random requests; rates at queue depth 1 are converted to latencies."""
     text = f"{label} {value.lower()}"
     if re.search(r"\d0\s*/\s*\d0|mix|r/w|\bseq", label):
@@ -200,7 +200,9 @@ def _random(label: str, value: str) -> Found:
             "?read_alone": None if reads is None else f"{1e6 / reads:.4g}us",
             "?write_alone": None if writes is None else f"{1e6 / writes:.4g}us",
         }
-    common: Found = {"size": f"{size // 1024}KiB"} if depth is None else {"depth": depth, "size": f"{size // 1024}KiB"}
+    common: KeyValues = (
+        {"size": f"{size // 1024}KiB"} if depth is None else {"depth": depth, "size": f"{size // 1024}KiB"}
+    )
     state = {"state": "steady"} if re.search(r"steady|sustained", text) else {}
     if re.search(r"\bwc[de]\b|write cache", text):
         state["cache"] = "off" if re.search(r"\bwcd\b|disabled|\boff\b", text) else "on"
@@ -210,18 +212,18 @@ def _random(label: str, value: str) -> Found:
     }
 
 
-def _latency(label: str, value: str) -> Found:
+def _latency(label: str, value: str) -> KeyValues:
     if "seq" in label or "99" in label or "qos" in label:
         return {}
-    one, other = figures.times_us(label, value)
-    reads, writes = _directed(label, value, [time for time in (one, other) if time is not None])
+    first, second = figures.times_us(label, value)
+    reads, writes = _directed(label, value, [time for time in (first, second) if time is not None])
     return {
         "stated.read_latency": None if reads is None else f"{reads:g}us",
         "stated.write_latency": None if writes is None else f"{writes:g}us",
     }
 
 
-def _turn(label: str, value: str) -> Found:
+def _turn(label: str, value: str) -> KeyValues:
     """Parses half a revolution, which a disk's data sheet calls its latency."""
     if not re.search(r"\bms(ec)?\b", f"{label} {value.lower()}"):
         return {}
@@ -232,7 +234,7 @@ LINES = {"1.5": 150, "3": 300, "6": 600, "12": 1200, "22.5": 2400, "24": 2400}
 """Payload in MB/s of a serial link by its rate in Gbit/s."""
 
 
-def _interface(label: str, value: str) -> Found:
+def _interface(label: str, value: str) -> KeyValues:
     text = value.lower()
     lanes = re.search(r"[x×]\s*(\d+)|(\d+)\s*lanes?", text)
     express = re.search(r"(?:pci\s*-?\s*e(?:xpress)?|gen(?:eration)?)\D{0,12}?(\d)(?:\.\d)?", text.replace("®", ""))
@@ -255,11 +257,11 @@ def _line(text: str) -> str | None:
     return f"{megabytes}MB/s" if megabytes else None
 
 
-def _link(label: str, value: str) -> Found:
+def _link(label: str, value: str) -> KeyValues:
     return {"interface.rate": _line(value.lower())} if _line(value.lower()) else _rate("interface.rate")(label, value)
 
 
-def _flash(label: str, value: str) -> Found:
+def _flash(label: str, value: str) -> KeyValues:
     text = value.lower()
     kinds = (
         ("qlc", r"qlc|4[- ]?bit|quad"),
@@ -276,35 +278,35 @@ def _flash(label: str, value: str) -> Found:
     }
 
 
-def _slc_cache(label: str, value: str) -> Found:
-    found = figures.bytes_of(label, value)
-    return {"stated.slc_cache": None if found is None else _size(found)}
+def _slc_cache(label: str, value: str) -> KeyValues:
+    size_bytes = figures.bytes_of(label, value)
+    return {"stated.slc_cache": None if size_bytes is None else _size(size_bytes)}
 
 
-def _hours(label: str, value: str) -> Found:
-    found = figures.numbers(value)
-    if not found:
+def _hours(label: str, value: str) -> KeyValues:
+    hours = figures.numbers(value)
+    if not hours:
         return {}
-    millions = found[0] < 1000
-    return {"reliability.mtbf_h": int(found[0] * 1e6) if millions else int(found[0])}
+    millions = hours[0] < 1000
+    return {"reliability.mtbf_h": int(hours[0] * 1e6) if millions else int(hours[0])}
 
 
-def _errors(label: str, value: str) -> Found:
+def _errors(label: str, value: str) -> KeyValues:
     match = re.search(r"10\s*(?:\^|e|\*\*)?\s*-?(\d{2})\b|1e-?(\d{2})|10(1[3-8])\b", value.lower().replace(" ", ""))
     return {
         "reliability.bits_per_error": float(f"1e{next(part for part in match.groups() if part)}") if match else None
     }
 
 
-def _share(label: str, value: str) -> Found:
+def _share(label: str, value: str) -> KeyValues:
     return {"reliability.afr_percent": figures.first(value)}
 
 
-def _protected(label: str, value: str) -> Found:
+def _protected(label: str, value: str) -> KeyValues:
     return {"buffer.power_loss_protected": not re.match(r"(?i)no(ne)?\b|n/?a\b|-", value)}
 
 
-def _price(label: str, value: str) -> Found:
+def _price(label: str, value: str) -> KeyValues:
     match = re.search(r"(?:usd|us\$|\$)\s*([\d,]+(?:\.\d+)?)|([\d,]+(?:\.\d+)?)\s*(?:usd|us\$|\$)", value.lower())
     day = re.search(r"(20\d\d(?:-\d\d){0,2})(?!\d)", value) or re.search(r"(20\d\d(?:-\d\d){0,2})(?!\d)", label)
     if not match or not day:
@@ -312,37 +314,37 @@ def _price(label: str, value: str) -> Found:
     return {"price.usd": float((match[1] or match[2]).replace(",", "")), "price.date": day[1]}
 
 
-def _unit(label: str, value: str) -> Found:
-    found = figures.bytes_of(label, value.replace("KB", "KiB").replace("kB", "KiB"))
-    return {"capacity.mapping_unit": None if found is None else f"{found / 1024:.0f}KiB"}
+def _unit(label: str, value: str) -> KeyValues:
+    size_bytes = figures.bytes_of(label, value.replace("KB", "KiB").replace("kB", "KiB"))
+    return {"capacity.mapping_unit": None if size_bytes is None else f"{size_bytes / 1024:.0f}KiB"}
 
 
-def _blocks(label: str, value: str) -> Found:
-    found = figures.first(value)
-    return {"capacity.logical_blocks": int(found) if found is not None and found > 1e5 else None}
+def _blocks(label: str, value: str) -> KeyValues:
+    blocks = figures.first(value)
+    return {"capacity.logical_blocks": int(blocks) if blocks is not None and blocks > 1e5 else None}
 
 
-def _raw(label: str, value: str) -> Found:
+def _raw(label: str, value: str) -> KeyValues:
     return {"flash.raw": _capacity(label, value).get("capacity.size")}
 
 
-def _speed(label: str, value: str) -> Found:
-    found = figures.first(value)
+def _speed(label: str, value: str) -> KeyValues:
+    rpm = figures.first(value)
     # "5400 RPM class" is a product class, not a speed.
-    return {"spindle.speed": f"{found:g}rpm" if found is not None and 1000 <= found <= 30000 else None}
+    return {"spindle.speed": f"{rpm:g}rpm" if rpm is not None and 1000 <= rpm <= 30000 else None}
 
 
-def _endurance(label: str, value: str) -> Found:
+def _endurance(label: str, value: str) -> KeyValues:
     if "dwpd" in f"{label} {value.lower()}" or "drive writes" in label:
         return {"?dwpd": figures.first(value)}
     return {"?tbw": value}
 
 
-def _form(label: str, value: str) -> Found:
+def _form(label: str, value: str) -> KeyValues:
     return {"geometry.media_diameter_mm": 65.0 if re.search(r"\b2[.,]5", value) else None}
 
 
-RULES: tuple[tuple[re.Pattern[str], Callable[[str, str], Found]], ...] = tuple(
+RULES: tuple[tuple[re.Pattern[str], Callable[[str, str], KeyValues]], ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
         (r"^(vendor|manufacturer|maker|brand)\b", _text("vendor")),

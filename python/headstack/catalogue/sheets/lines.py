@@ -32,7 +32,7 @@ class Line:
     value: str
 
     @property
-    def told(self) -> str:
+    def quoted(self) -> str:
         """Quotes the line in messages and comments."""
         return f"line {self.number}: {self.label}: {self.value}"
 
@@ -50,14 +50,14 @@ def lines_of(text: str, form: str = "", column: int | None = None) -> list[Line]
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"the sheet is no TOML: {error}") from None
+            raise InputError(f"the sheet is not valid TOML: {error}") from None
         return [Line(number, label, str(value)) for number, (label, value) in enumerate(_flat(table), 1)]
-    found = []
+    lines = []
     for number, raw in enumerate(text.splitlines(), 1):
         cells = _cells(raw.translate(MARKS), form)
         if cells is not None:
-            found.append(Line(number, cells[0], _select_value(cells[1:], number, column)))
-    return found
+            lines.append(Line(number, cells[0], _select_value(cells[1:], number, column)))
+    return lines
 
 
 def _flat(table: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, Any]]:
@@ -96,5 +96,5 @@ def _select_value(values: list[str], number: int, column: int | None) -> str:
             f"line {number}: the sheet has {len(values)} models; choose one with --column 1 to {len(values)}"
         )
     if not 1 <= column <= len(values):
-        raise InputError(f"line {number}: column {column}; 1 to {len(values)} are allowed")
+        raise InputError(f"line {number}: column {column} is out of range; 1 to {len(values)} are allowed")
     return values[column - 1]

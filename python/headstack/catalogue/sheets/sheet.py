@@ -61,7 +61,7 @@ class Sheet:
 
     values: dict[str, Any] = field(default_factory=dict)
     """Values by key of a drive file; keys that begin with ``?`` are only for notes and checks."""
-    said: dict[str, Line] = field(default_factory=dict)
+    lines: dict[str, Line] = field(default_factory=dict)
     """The line that states each value."""
     unused: list[Line] = field(default_factory=list)
     """Lines without a key in a drive file."""
@@ -77,10 +77,10 @@ class Sheet:
         """
         sheet = cls()
         for line in lines:
-            found = keys_of(line)
-            if found is None:
+            values = keys_of(line)
+            if values is None:
                 sheet.unused.append(line)
-            for key, value in (found or {}).items():
+            for key, value in (values or {}).items():
                 sheet._put(key, value, line)
         sheet._tidy()
         sheet._check()
@@ -105,7 +105,7 @@ class Sheet:
         needed = list(NEEDED[self.kind])
         if self.values.get("interface.kind") == "nvme":
             needed.append("interface.generation")
-        return [key for key in needed if not any(one in self.values for one in EITHER.get(key, (key,)))]
+        return [key for key in needed if not any(alternative in self.values for alternative in EITHER.get(key, (key,)))]
 
     def estimates(self) -> dict[str, Estimate]:
         """Returns estimates of missing values from the class of the drive."""
@@ -117,36 +117,36 @@ class Sheet:
         Raises ``InputError`` with all missing values that cannot be estimated.
         """
         guessed = self.estimates()
-        found = {one.needed for one in guessed.values()}
-        lacking = [key for key in self.missing if key not in found]
+        estimated_keys = {estimate.needed for estimate in guessed.values()}
+        lacking = [key for key in self.missing if key not in estimated_keys]
         if lacking:
             how = "; ".join(HOW[key] for key in lacking)
             if self.kind is None:
-                raise InputError(f"nothing tells a disk from a solid-state drive; add one of these lines: {how}")
+                raise InputError(f"cannot distinguish a disk from an SSD; add one of these lines: {how}")
             raise InputError(f"{', '.join(lacking)}; add lines such as these: {how}", key="missing")
-        return toml(str(self.kind), self.values, self.said, guessed, source)
+        return toml(str(self.kind), self.values, self.lines, guessed, source)
 
     def _put(self, key: str, value: Any, line: Line) -> None:
         before = self.values.get(key)
         if isinstance(before, dict) and isinstance(value, dict) and before.get("depth") != value.get("depth"):
             # Of several queue depths, the deepest is the drive's maximum.
             if (value.get("depth") or 1e9) > (before.get("depth") or 1e9):
-                self.values[key], self.said[key] = value, line
+                self.values[key], self.lines[key] = value, line
         elif before is None:
-            self.values[key], self.said[key] = value, line
+            self.values[key], self.lines[key] = value, line
         elif before != value:
-            self._differ(key, f"{line.told} is another value than {self.said[key].told}; the first is taken")
+            self._differ(key, f"{line.quoted} differs from {self.lines[key].quoted}; the first is used")
 
     def _differ(self, key: str, message: str) -> None:
         self.contradictions.append(f"{key}: {message}")
 
     def _tidy(self) -> None:
         """Moves values whose label means something else for this kind of drive."""
-        values, said = self.values, self.said
+        values, lines = self.values, self.lines
 
         def move(key: str, other: str) -> None:
             if key in values and other not in values:
-                values[other], said[other] = values.pop(key), said.pop(key)
+                values[other], lines[other] = values.pop(key), lines.pop(key)
 
         if self.kind == "ssd":
             # The cache of an SSD's data sheet holds the mapping table; the size of the write buffer is not stated.
@@ -176,7 +176,7 @@ class Sheet:
                 values.pop(key, None)
         if "name" not in values and "model" in values:
             vendor = f"{values['vendor']} " if "vendor" in values else ""
-            values["name"], said["name"] = f"{vendor}{values['model']}", said["model"]
+            values["name"], lines["name"] = f"{vendor}{values['model']}", lines["model"]
         if "capacity.logical_blocks" in values and "capacity.size" in values:
             self._blocks_and_size(values["capacity.logical_blocks"], values["capacity.size"])
 
@@ -184,7 +184,7 @@ class Sheet:
         block = 4096 if self.values.get("capacity.logical_block") == "4096B" else 512
         bytes_ = _native.parse_bytes(size)
         if not 0.98 < blocks * block / bytes_ < 1.03:
-            self._differ("capacity", f"{blocks:,} blocks of {block} bytes are not {size}; the blocks are taken")
+            self._differ("capacity", f"{blocks:,} blocks of {block} bytes are not {size}; the blocks are used")
         if self.kind == "disk":
             del self.values["capacity.size"]
         else:
@@ -198,10 +198,12 @@ class Sheet:
         if half and (speed := values.get("spindle.speed")):
             follows = 30_000 / float(speed.removesuffix("rpm"))
             if abs(follows - half) > 0.05 * follows:
-                self._differ("spindle.speed", f"half a turn at {speed} takes {follows:.2f} ms, not {half:g} ms")
+                self._differ("spindle.speed", f"half a revolution at {speed} takes {follows:.2f} ms, not {half:g} ms")
         heads, disks = values.get("geometry.heads"), values.get("geometry.platters")
         if heads and disks and not 2 * disks - 2 <= heads <= 2 * disks:
-            self._differ("geometry.heads", f"{heads} heads on {disks} disks; two a disk at most, and few less")
+            self._differ(
+                "geometry.heads", f"{heads} heads on {disks} platters; allowed: two per platter, or up to two fewer"
+            )
         for low, high in (
             ("seek.read_track_to_track", "seek.read_average"),
             ("seek.read_average", "seek.read_full_stroke"),
@@ -209,27 +211,30 @@ class Sheet:
             ("seek.write_average", "seek.write_full_stroke"),
         ):
             if low in values and high in values and _ms(values[low]) >= _ms(values[high]):
-                self._differ(low, f"{values[low]} is no less than {high}, {values[high]}")
+                self._differ(low, f"{values[low]} is not less than {high}, {values[high]}")
         rate = values.get("interface.rate")
         for key in ("media.sustained_outer_rate", "stated.sequential_read", "stated.sequential_write"):
             if rate and key in values and _native.parse_rate(values[key]) > _native.parse_rate(rate):
-                self._differ(key, f"{values[key]} is more than the interface carries, {rate}")
+                self._differ(key, f"{values[key]} exceeds the interface rate, {rate}")
         reads, in_order = values.get("stated.random_read"), values.get("stated.sequential_read")
         if reads and in_order and reads["iops"] * 4096 > 1.1 * _native.parse_rate(in_order):
-            self._differ("stated.random_read", f"{reads['iops']:,} of 4 KiB a second are more than {in_order}")
+            self._differ("stated.random_read", f"{reads['iops']:,} IOPS of 4 KiB exceed {in_order}")
         self._check_alone()
 
     def _check_alone(self) -> None:
         """Checks a latency against the rate at a queue depth."""
-        for which in ("read", "write"):
-            stated, alone = self.values.get(f"stated.random_{which}"), self.values.get(f"stated.{which}_latency")
+        for direction in ("read", "write"):
+            stated, alone = (
+                self.values.get(f"stated.random_{direction}"),
+                self.values.get(f"stated.{direction}_latency"),
+            )
             if stated and alone and (depth := stated.get("depth")):
                 most = depth * 1e6 / _us(alone)
-                if stated["iops"] > 1.3 * most and which == "read":
-                    told = (
-                        f"{stated['iops']:,} a second at depth {depth} are more than {alone} each allow ({most:,.0f})"
+                if stated["iops"] > 1.3 * most and direction == "read":
+                    message = (
+                        f"{stated['iops']:,} IOPS at queue depth {depth} exceed {most:,.0f}, the limit at {alone} each"
                     )
-                    self._differ(f"stated.random_{which}", told)
+                    self._differ(f"stated.random_{direction}", message)
 
 
 def _ms(text: str) -> float:
@@ -240,16 +245,16 @@ def _us(text: str) -> float:
     return float(_native.parse_duration_ns(text)) / 1e3
 
 
-def told(sheet: Sheet, guessed: Mapping[str, Estimate]) -> list[str]:
+def format_remarks(sheet: Sheet, guessed: Mapping[str, Estimate]) -> list[str]:
     """Returns remarks for the reader of the file."""
-    lines = [f"contradiction: {one}" for one in sheet.contradictions]
+    lines = [f"contradiction: {contradiction}" for contradiction in sheet.contradictions]
     if guessed:
-        lines.append("missing, and estimated by the class of drive:")
+        lines.append("missing, and estimated from the class of the drive:")
         lines += [
-            f"  {key} = {one.value} ({re.sub('^D ', '', one.source)}); or add: {HOW[one.needed]}"
-            for key, one in guessed.items()
+            f"  {key} = {estimate.value} ({re.sub('^D ', '', estimate.source)}); or add: {HOW[estimate.needed]}"
+            for key, estimate in guessed.items()
         ]
     if sheet.unused:
         names = ", ".join(line.label for line in sheet.unused)
-        lines.append(f"without a place in a drive file: {names}")
+        lines.append(f"not used in a drive file: {names}")
     return lines

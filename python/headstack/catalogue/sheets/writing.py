@@ -77,14 +77,14 @@ def toml(
     """Returns the drive file as TOML."""
     stated = {key: value for key, value in values.items() if not key.startswith("?")}
     stated |= _generation(values)
-    rows = stated | {key: one.value for key, one in guessed.items()}
+    rows = stated | {key: estimate.value for key, estimate in guessed.items()}
     lines = [
         f"{key:<6} = {str(rows[key]) if key == 'year' else _value(rows[key])}{_quoted(said.get(key))}"
         for key in ("name", "vendor", "model", "year")
         if key in rows
     ]
     if "name" not in rows:
-        lines.insert(0, 'name   = "Drive of a data sheet"')
+        lines.insert(0, 'name   = "Drive from a data sheet"')
     if notes := _notes(values):
         lines.append(f'notes  = """\n{notes}"""')
     for table in TABLES[kind]:
@@ -97,11 +97,11 @@ def toml(
         lines += ["", f"[{table}]" if keys else f"# [{table}]"]
         width = max((len(key) for key in keys), default=0) - len(table) - 1
         for key in keys:
-            comment = "  # not on the sheet: an estimate" if key in guessed else _quoted(said.get(key))
+            comment = "  # estimate, not on the sheet" if key in guessed else _quoted(said.get(key))
             lines.append(f"{key.removeprefix(f'{table}.'):<{width}} = {_value(rows[key])}{comment}")
         for key, value in helpful.items():
             example = f"# {key.removeprefix(f'{table}.')} = {_value(value)}"
-            lines.append(f"{example}  # not on the sheet: derived; state it where you know it")
+            lines.append(f"{example}  # derived, not on the sheet; set it if you know the value")
     lines += [
         "",
         "# A read in the named source, S stated by a study's document, B and C general knowledge of high and medium",
@@ -109,9 +109,9 @@ def toml(
         "[sources]",
         f"default = {_value(source)}",
     ]
-    lines += [f'"{key}" = {_value(one.source)}' for key, one in guessed.items()]
+    lines += [f'"{key}" = {_value(estimate.source)}' for key, estimate in guessed.items()]
     if "flash.generation" in rows:
-        lines.append('"flash.generation" = "I the layers that the sheet states"')
+        lines.append('"flash.generation" = "I number of layers on the sheet"')
     return "\n".join(lines) + "\n"
 
 
@@ -124,19 +124,19 @@ def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _notes(values: Mapping[str, Any]) -> str:
     """Returns a note on values that have no key in the file."""
-    told = []
+    sentences = []
     if "?dwpd" in values:
-        told.append(f"Endurance: {values['?dwpd']:g} drive writes a day.")
+        sentences.append(f"Endurance: {values['?dwpd']:g} drive writes per day.")
     if "?tbw" in values:
-        told.append(f"Endurance: {values['?tbw']}.")
+        sentences.append(f"Endurance: {values['?tbw']}.")
     if "?dram" in values and "buffer.size" not in values:
-        told.append(f"{values['?dram']} of memory.")
-    return textwrap.fill(" ".join(told), 100).replace("\\", "/").replace('"', "'")
+        sentences.append(f"DRAM: {values['?dram']}.")
+    return textwrap.fill(" ".join(sentences), 100).replace("\\", "/").replace('"', "'")
 
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bool):
@@ -148,4 +148,4 @@ def _value(value: Any) -> str:
 
 def _quoted(line: Line | None) -> str:
     """Quotes a line of the sheet as a comment."""
-    return "" if line is None else "  # " + " ".join(line.told.split())
+    return "" if line is None else "  # " + " ".join(line.quoted.split())

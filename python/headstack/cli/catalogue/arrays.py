@@ -74,7 +74,7 @@ def show_array(name: str, as_json: bool, as_toml: bool) -> None:
 
 
 def print_luns(description: Description) -> None:
-    """What is exported."""
+    """Prints the exported LUNs."""
     groups = description["groups"]
     size = _native.format_bytes
     rows = [[lun["name"], groups[lun["group"]]["name"], size(lun["length_bytes"])] for lun in description["luns"]]
@@ -82,14 +82,14 @@ def print_luns(description: Description) -> None:
 
 
 def print_groups(description: Description) -> None:
-    """How blocks lie."""
+    """Prints the RAID groups."""
     size = _native.format_bytes
     rows = [
         [
             group["name"],
             group["level"] if group["spans"] == 1 else f"{group['level']} in {group['spans']} spans",
-            named(description, group["members"]),
-            named(description, group["spares"]),
+            format_members(description, group["members"]),
+            format_members(description, group["spares"]),
             size(group["stripe_unit_bytes"]) if group["level"] not in ("concat", "raid1") else "",
             size(group["member_bytes"]),
         ]
@@ -100,20 +100,20 @@ def print_groups(description: Description) -> None:
 
 
 def print_drives(description: Description) -> None:
-    """The drives, and their ways to the controller; neighbours that are alike in one line."""
+    """Prints the drives and their paths to the controller; equal neighbours share one line."""
     names = device_names(description)
 
     def kind(member: Description) -> tuple[str, str]:
-        ways = [" > ".join(description["links"][link]["name"] for link in way) for way in member["ways"]]
-        return names[member["device"]], " or ".join(way for way in ways if way)
+        paths = [" > ".join(description["links"][link]["name"] for link in way) for way in member["ways"]]
+        return names[member["device"]], " or ".join(way for way in paths if way)
 
     runs = itertools.groupby(description["members"], key=kind)
-    rows = [[shortened([member["name"] for member in run]), *both] for both, run in runs]
+    rows = [[shortened([member["name"] for member in run]), *path] for path, run in runs]
     print_table([Names("drives"), Words("drive", 2), Words("path to the controller")], rows)
 
 
 def print_links(description: Description) -> None:
-    """The links, neighbours that are alike in one line; a byte's time is shown as a rate."""
+    """Prints the links with their rates; equal neighbours share one line."""
     time = _native.format_duration_ns
 
     def figures(numbered: tuple[int, Description]) -> list[str]:
@@ -129,20 +129,20 @@ def print_links(description: Description) -> None:
             time(link["command_ns"]),
             f"{time(link['read_ns'])}, {time(link['write_ns'])}",
             time(link["latency_ns"]),
-            ", ".join(trait for trait, holds in traits.items() if holds),
+            ", ".join(trait for trait, applies in traits.items() if applies),
         ]
 
     runs = itertools.groupby(enumerate(description["links"]), key=figures)
     rows = [[shortened([link["name"] for _, link in run]), *cells] for cells, run in runs]
     if rows:
-        figures_of = [Figures("MB/s", 0), Figures("command", 2), Figures("read, write", 2), Figures("latency", 3)]
-        print_table([Names("link"), Words("kind"), *figures_of, Prose("")], rows)
+        number_columns = [Figures("MB/s", 0), Figures("command", 2), Figures("read, write", 2), Figures("latency", 3)]
+        print_table([Names("link"), Words("kind"), *number_columns, Prose("")], rows)
     else:
         say("links: only the drives' own ports")
 
 
 def print_controller(description: Description) -> None:
-    """What a request meets before the drives, and what breaks."""
+    """Prints the controller, its cache and scheduled incidents."""
     size, time = _native.format_bytes, _native.format_duration_ns
     controller = description["controller"]
     say(
@@ -153,23 +153,23 @@ def print_controller(description: Description) -> None:
     if cache is None:
         say("cache: none")
     else:
-        holder = named(description, cache["flash_members"]) or size(cache["memory_bytes"])
+        holder = format_members(description, cache["flash_members"]) or size(cache["memory_bytes"])
         say(
             f"cache: write-{cache['writes']}, {size(cache['data_bytes'])} of {holder} for data, "
             f"at most {size(cache['dirty_bytes_max'])} dirty, pages of {size(cache['page_bytes'])}, "
             f"destages {cache['destage']}"
         )
     for incident in description["incidents"]:
-        say(f"at {time(incident['at_ns'])}: {what_happens(description, incident['what'])}")
+        say(f"at {time(incident['at_ns'])}: {describe_incident(description, incident['what'])}")
 
 
-def what_happens(description: Description, what: str | Description) -> str:
-    """An incident in words."""
-    if isinstance(what, str):
-        return what.replace("-", " ")
-    return f"{description['members'][what['member-fails']['member']]['name']} fails"
+def describe_incident(description: Description, incident: str | Description) -> str:
+    """Describes an incident."""
+    if isinstance(incident, str):
+        return incident.replace("-", " ")
+    return f"{description['members'][incident['member-fails']['member']]['name']} fails"
 
 
-def named(description: Description, members: list[int]) -> str:
-    """The names of members."""
+def format_members(description: Description, members: list[int]) -> str:
+    """Formats the names of members."""
     return shortened([description["members"][member]["name"] for member in members])

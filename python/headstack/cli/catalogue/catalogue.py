@@ -66,7 +66,7 @@ def drives() -> None:
 @click.option("--reverse", is_flag=True, help="Sort in descending order.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @wide_option
-def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
+def list_drives(as_json: bool, prices: str | None, **conditions: Any) -> None:
     """List the drives of the catalogue, or those that match.
 
     \b
@@ -79,12 +79,12 @@ def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
     price file has the columns item, price, currency, date, confidence and source; check it with "headstack catalog
     prices check".
     """
-    ours = () if prices is None else hs.prices.read(prices)
-    names = hs.drives.list(prices=ours, **wanted)
+    own_prices = () if prices is None else hs.prices.read(prices)
+    names = hs.drives.list(prices=own_prices, **conditions)
     if as_json:
-        print(to_json([Drive.load(name).told(ours) for name in names]), end="")
+        print(to_json([Drive.load(name).summary_with(own_prices) for name in names]), end="")
     elif names:
-        print_table(*listings.drives(names, ours))
+        print_table(*listings.drives(names, own_prices))
     else:
         print(f"no drive matches ({len(hs.drives.list())} searched)")
 
@@ -115,7 +115,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
     if not name.endswith(".toml"):
-        dated = [price for price in hs.prices.known() if price.item == drive.name.partition("@")[0]]
+        dated = [price for price in hs.prices.shipped_prices() if price.item == drive.name.partition("@")[0]]
         rows += [
             [
                 "price",
@@ -147,11 +147,11 @@ def import_drive(path: str, output: str | None, name: str | None, unmapped: bool
     imported = import_disksim(path)
     if name in imported.refused:
         raise hs.InputError(imported.refused[name])
-    found = [drive for drive in imported.drives if name in (None, drive.name)]
-    if len(found) != 1:
+    matching = [drive for drive in imported.drives if name in (None, drive.name)]
+    if len(matching) != 1:
         names = ", ".join(drive.name for drive in imported.drives) or "none"
         raise hs.InputError(f"{path}: select one drive with --name: {names}")
-    drive = found[0]
+    drive = matching[0]
     text = drive.to_toml()
     left_out = imported.unmapped[drive.name]
     if unmapped:

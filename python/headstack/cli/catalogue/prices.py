@@ -13,7 +13,7 @@ import click
 
 from headstack._native import InputError
 from headstack.catalogue.price_checks import Check, check
-from headstack.catalogue.price_list import COLUMNS, OPTIONAL, Price, known, last_day
+from headstack.catalogue.price_list import COLUMNS, OPTIONAL, Price, last_day, shipped_prices
 from headstack.catalogue.prices import GROUPS, OLD_DAYS, PriceBook
 from headstack.cli.completing import Among
 from headstack.cli.files import SOURCE
@@ -62,19 +62,22 @@ def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: b
     the day, and currencies without an exchange rate. Unreadable rows are errors (exit code 2). To price a drive of
     your own, put its file NAME.toml next to the price file, or fill the column "kind".
     """
-    days = _days(max_age)
-    checks = check(paths, _day(on), days)
-    for one in checks:
-        say(_summary(one))
-    findings = [finding for one in checks for finding in one.findings]
+    days = _parse_days(max_age)
+    checks = check(paths, _date_of(on), days)
+    for file in checks:
+        say(_format_summary(file))
+    findings = [finding for file in checks for finding in file.findings]
     if findings:
         print()
         columns = [Names("where"), Words("item", 0), Words("what", 0), Prose("finding", 0)]
-        print_table(columns, [[f"{one.path}:{one.line}", one.item, one.about, one.text] for one in findings])
-    for one in checks:
-        for finding in one.findings:
+        print_table(
+            columns,
+            [[f"{finding.path}:{finding.line}", finding.item, finding.about, finding.text] for finding in findings],
+        )
+    for file in checks:
+        for finding in file.findings:
             if finding.about == "no rate":
-                raise InputError(f"{one.path}:{finding.line}: {finding.text}")
+                raise InputError(f"{file.path}:{finding.line}: {finding.text}")
     return EXIT_WARNED if findings and strict else 0
 
 
@@ -83,7 +86,7 @@ def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: b
     "items",
     metavar="[ITEM]...",
     nargs=-1,
-    type=Among(lambda: [*GROUPS, *dict.fromkeys(price.item for price in known())]),
+    type=Among(lambda: [*GROUPS, *dict.fromkeys(price.item for price in shipped_prices())]),
     help=f"Items, kinds (nearline, ssd-nvme) or {', '.join(GROUPS)}.  [default: all items]",
 )
 @on_option
@@ -104,27 +107,27 @@ def list_prices(items: tuple[str, ...], on: str | None, paths: tuple[str, ...], 
     Without ITEM: the valid price of each item on that date. With ITEM: every price up to the date, newest last; kinds
     and groups include the samples from which prices of their kind are estimated.
     """
-    day = _day(on)
+    day = _date_of(on)
     book = PriceBook.load(paths or None, on=day)
-    found = _found(book, items, day) if items else [*book]
-    outputs = Outputs({"csv_path": csv_path}, {"csv": _csv})
-    outputs.write(found, partial(_print, found, day))
+    selected = _select_prices(book, items, day) if items else [*book]
+    outputs = Outputs({"csv_path": csv_path}, {"csv": _write_csv})
+    outputs.write(selected, partial(_print_prices, selected, day))
 
 
-def _found(book: PriceBook, items: Sequence[str], day: str) -> list[Price]:
-    """All prices of these up to a day, by item and date."""
+def _select_prices(book: PriceBook, items: Sequence[str], day: str) -> list[Price]:
+    """Returns all prices of some items up to a day, by item and date."""
     last, chosen = last_day(day), set[str]()
     for name in items:
-        some = book.items_of(name)
-        if not some:
+        item_names = book.items_of(name)
+        if not item_names:
             raise InputError(f"{name}: no known price; allowed: an item, a kind, {', '.join(GROUPS)}")
-        chosen |= some
+        chosen |= item_names
     rows = (price for price in (*book.samples, *book.shipped, *book.ours) if price.item in chosen)
     return sorted((row for row in rows if row.since <= last), key=lambda row: (row.item, row.until))
 
 
-def _print(found: Sequence[Price], day: str) -> None:
-    if not found:
+def _print_prices(prices: Sequence[Price], day: str) -> None:
+    if not prices:
         print(f"no price on or before {day}")
         return
     columns = [
@@ -132,29 +135,36 @@ def _print(found: Sequence[Price], day: str) -> None:
         Figures("$", 0),
         Words("date", 0),
         Figures("days old", 2),
-        Words("sure", 1),
+        Words("confidence", 1),
         Prose("source", 3),
         Prose("notes", 4),
     ]
     rows = [
-        [price.item, f"{price.usd:,.6g}", price.date, f"{price.age_days(day):,}", price.confidence, *_told(price)]
-        for price in found
+        [
+            price.item,
+            f"{price.usd:,.6g}",
+            price.date,
+            f"{price.age_days(day):,}",
+            price.confidence,
+            *_source_and_notes(price),
+        ]
+        for price in prices
     ]
     print_table(columns, rows)
 
 
-def _told(price: Price) -> tuple[str, str]:
+def _source_and_notes(price: Price) -> tuple[str, str]:
     stated = "" if price.stated is None else f"{price.stated:,g} {price.currency}"
     return price.source, "; ".join(filter(None, (stated, price.notes)))
 
 
-def _csv(found: Sequence[Price], path: object = None) -> str:
-    """A file of prices, in dollars."""
+def _write_csv(prices: Sequence[Price], path: object = None) -> str:
+    """Writes prices in dollars as a price file."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow([*COLUMNS, *OPTIONAL])
-    for price in found:
-        source, notes = _told(price)
+    for price in prices:
+        source, notes = _source_and_notes(price)
         capacity = "" if price.capacity_bytes is None else f"{price.capacity_bytes}B"
         row = [
             price.item,
@@ -173,28 +183,28 @@ def _csv(found: Sequence[Price], path: object = None) -> str:
     return text.getvalue()
 
 
-def _summary(one: Check) -> str:
-    if not one.rows:
-        return f"{one.path}: no rows"
-    told = f"{one.path}: {_count(one.rows, 'row')}, {_count(one.items, 'item')}"
-    told += f", of {one.first}" + (f" to {one.last}" if one.last != one.first else "") if one.first else ""
-    return f"{told}, in {', '.join(one.currencies)}; {_count(len(one.findings), 'finding')}"
+def _format_summary(file: Check) -> str:
+    if not file.rows:
+        return f"{file.path}: no rows"
+    summary = f"{file.path}: {_format_count(file.rows, 'row')}, {_format_count(file.items, 'item')}"
+    summary += f", of {file.first}" + (f" to {file.last}" if file.last != file.first else "") if file.first else ""
+    return f"{summary}, in {', '.join(file.currencies)}; {_format_count(len(file.findings), 'finding')}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _format_count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _day(on: str | None) -> str:
-    """The day that is meant: the clock is looked at here alone."""
+def _date_of(on: str | None) -> str:
+    """Returns the day of ``--on``, by default today; only this function reads the clock."""
     if on is None:
         return datetime.date.today().isoformat()
     last_day(on, "--on")
     return on
 
 
-def _days(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,6}) ?(d|days)?", text)
-    if found is None:
+def _parse_days(text: str) -> int:
+    match = re.fullmatch(r"(\d{1,6}) ?(d|days)?", text)
+    if match is None:
         raise InputError(f"--max-age: {text!r} is not a number of days; write for example 365d")
-    return int(found[1])
+    return int(match[1])

@@ -60,18 +60,18 @@ def show_scenario(name: str, as_json: bool, as_toml: bool) -> None:
             say(f"{key}: {plain(value)}")
     for stream in description["streams"]:
         kind = kind_of(stream)
-        say(f"\n{stream['name']}: {kind}, {place(stream)}")
+        say(f"\n{stream['name']}: {kind}, {describe_addresses(stream)}")
         print_value(stream[kind], "  ")
 
 
-def place(stream: dict[str, Any]) -> str:
-    """Where a stream goes."""
+def describe_addresses(stream: dict[str, Any]) -> str:
+    """Describes the addresses of a stream."""
     lun = f"LUN {stream['lun']}" if "lun" in stream else "the whole system"
     return f"{' to '.join(stream['range'])} of {lun}" if "range" in stream else lun
 
 
 def print_value(table: dict[str, Any], indent: str) -> None:
-    """One line a key, and one for each entry of a list of tables."""
+    """Prints one line per key, and one per entry of a list of tables."""
     for key, value in table.items():
         if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
             for entry in value:

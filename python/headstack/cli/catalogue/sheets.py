@@ -1,4 +1,4 @@
-"""``headstack drives new``: a drive file from what a data sheet states."""
+"""``headstack drives new``: creates a drive file from a data sheet."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import headstack as hs
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.sheets import Line, Sheet, lines_of
 from headstack.catalogue.sheets.labels import keys_of
-from headstack.catalogue.sheets.sheet import told
+from headstack.catalogue.sheets.sheet import format_remarks
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.io.atomic_files import write_text
 
-ASKED = {
+PROMPTS = {
     "disk": (
         "Name",
         "Vendor",
@@ -48,7 +48,7 @@ ASKED = {
         "Endurance (DWPD)",
     ),
 }
-"""What is asked of a kind of drive; each is a label that sheets have."""
+"""Figures to prompt for by kind of drive; each is a label of data sheets."""
 
 
 @click.command("new")
@@ -85,17 +85,17 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
     estimated, and marked so, where the class of drive allows it.
     """
     if sheet is not None:
-        lines = lines_of(_text(sheet), _form(sheet), column)
-        named = "the standard input" if sheet == "-" else os.path.basename(sheet)
+        lines = lines_of(_text(sheet), _format_of(sheet), column)
+        sheet_name = "the standard input" if sheet == "-" else os.path.basename(sheet)
     elif sys.stdin.isatty():
-        lines, named = _asked(), "as its owner says"
+        lines, sheet_name = _prompt(), "as its owner says"
     else:
         raise hs.InputError("--from: name a data sheet; headstack prompts for figures only on a terminal")
     if not lines:
         raise hs.InputError(f"{sheet}: no line has a label and a value, for example 'Capacity: 18TB'")
-    found = Sheet.of(lines)
-    text = found.to_toml(_source(source, named))
-    for line in told(found, found.estimates()):
+    drive_sheet = Sheet.of(lines)
+    text = drive_sheet.to_toml(_source(source, sheet_name))
+    for line in format_remarks(drive_sheet, drive_sheet.estimates()):
         click.echo(f"headstack: {line}", err=True)
     _check(text)
     if output is None:
@@ -114,22 +114,22 @@ def _text(sheet: str) -> str:
         raise hs.InputError(f"{sheet}: cannot be read: {error.strerror}") from None
 
 
-def _form(sheet: str) -> str:
+def _format_of(sheet: str) -> str:
     return os.path.splitext(sheet)[1].removeprefix(".").lower()
 
 
-def _source(text: str | None, named: str) -> str:
-    """With a code of how sure it is, unless there is one."""
+def _source(text: str | None, sheet_name: str) -> str:
+    """Returns the source with a confidence grade, by default A."""
     if text is None:
-        return f"A data sheet, {named}"
+        return f"A data sheet, {sheet_name}"
     return text if text[:2] in ("A ", "S ", "B ", "C ", "D ", "I ") else f"A {text}"
 
 
-def _asked() -> list[Line]:
-    """What somebody at a terminal answers; nothing is an answer too."""
-    kind = click.prompt("Kind of drive", type=click.Choice(tuple(ASKED)), err=True)
+def _prompt() -> list[Line]:
+    """Prompts for each figure on the terminal; an empty answer skips it."""
+    kind = click.prompt("Kind of drive", type=click.Choice(tuple(PROMPTS)), err=True)
     lines: list[Line] = []
-    for label in ASKED[kind]:
+    for label in PROMPTS[kind]:
         while True:
             value = click.prompt(label, default="", show_default=False, err=True).strip()
             line = Line(len(lines) + 1, label.partition(", such")[0].partition(", with")[0], value)
@@ -142,7 +142,7 @@ def _asked() -> list[Line]:
 
 
 def _check(text: str) -> None:
-    """Completes the drive, as every command that is given the file will."""
+    """Loads the drive, so that errors in the sheet are reported now."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "sheet.toml")
         write_text(path, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -11,35 +12,51 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.command import Brief
+from headstack.cli.compare import sides
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.formats import output_options
 from headstack.cli.loading import with_subcommands
-from headstack.cli.output import Outputs, print_table, progress, say, wide_option
+from headstack.cli.output import (
+    Outputs,
+    print_notes_of,
+    print_results,
+    print_table,
+    progress,
+    say,
+    verbose_option,
+    wide_option,
+)
+from headstack.cli.recognition import FIO, RESULTS
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
-from headstack.comparison.comparison import compare as held_against
+from headstack.comparison.comparison import compare as compare_with_prediction
 from headstack.comparison.differences.campaign import Campaign
-from headstack.comparison.differences.difference import SAME, TELL, Difference, of_sides, share_of
-from headstack.comparison.differences.gate import Judged, Kept, judged, limits_of
+from headstack.comparison.differences.difference import DETECT as DETECTABLE
+from headstack.comparison.differences.difference import SAME, Difference, compare_sides, share_of
+from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
+from headstack.comparison.differences.headline import next_steps, split_remarks
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
-from headstack.comparison.members import Member, standing_out
+from headstack.comparison.headline import headline_of, legend_of, notes_of
+from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.members import read as members_of
+from headstack.comparison.repeats import repeats_of
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
 from headstack.io.counts import counted
 from headstack.io.values import percent, whole
+from headstack.results.results import Results
 
 EXIT_LIMIT, EXIT_TOO_SHORT = 1, 4
 PAIRS = "10"
 OF_POINTS = ("tolerance", "fail_below", "members")
-OF_RUNS = ("same_within", "tell", "figures", "fail_if")
+OF_RUNS = ("same_within", "detect", "figures", "fail_if")
 OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
-"""Options of each form."""
+"""Options of each form of the command: points, runs, and runs that it makes itself."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of all forms, but for the files that are written."""
+    """The options of all forms, except output files."""
 
     tolerance: str | None
     fail_below: str | None
@@ -49,24 +66,24 @@ class Options:
     warm_ups: str | None
     keep: str | None
     same_within: str | None
-    tell: str | None
+    detect: str | None
     figures: str | None
     fail_if: tuple[str, ...]
     quiet: bool
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
-        """Raises ``InputError`` where an option of another form is given."""
+        """Raises ``InputError`` if an option of another form is set."""
         for name in names:
             if getattr(self, name):
                 raise InputError(f"--{name.replace('_', '-')}: {why}")
 
 
-class OfRuns(Brief):
-    """Takes for others' runs all that follows ``--against`` up to the next option, where ours stand before it: a shell
-    puts many names in the place of one pattern."""
+class RunsCommand(Brief):
+    """A command whose ``--against`` takes all names up to the next option, if RUNS come before it: a shell expands one
+    pattern to many names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Names ``--against`` before each of them."""
+        """Repeats ``--against`` before each of its names."""
         spread: list[str] = []
         is_of_others = False
         for at, word in enumerate(args):
@@ -80,13 +97,13 @@ class OfRuns(Brief):
 
 
 @with_subcommands({"plot": "compare.plot"})
-@click.command(cls=OfRuns)
+@click.command(cls=RunsCommand)
 @click.argument(
     "sources",
     nargs=-1,
     type=SYSTEM,
-    metavar="MEASURED PREDICTED | RUNS...",
-    help="Two results, or a result and a system to simulate; or files, folders and patterns of runs.",
+    metavar="FILES... [SYSTEM]",
+    help="Results of headstack or fio: files, folders and patterns; or a result and a system to simulate.",
 )
 @click.option("--tolerance", metavar="PERCENT", help=f"For points: allowed error of the model.  [default: {TOLERANCE}]")
 @click.option(
@@ -105,11 +122,11 @@ class OfRuns(Brief):
     multiple=True,
     type=SOURCE,
     metavar="RUNS",
-    help="Runs to compare RUNS with: files, folders and patterns, up to the next option.",
+    help="Runs to compare FILES with: files, folders and patterns, up to the next option.",
 )
-@click.option("--baseline", type=SOURCE, metavar="FILE.json", help="Baseline file to compare RUNS with.")
+@click.option("--baseline", type=SOURCE, metavar="FILE.json", help="Baseline file to compare FILES with.")
 @click.option(
-    "--save-baseline", type=OUTPUT, metavar="FILE.json", help="Save RUNS as a baseline for later comparisons."
+    "--save-baseline", type=OUTPUT, metavar="FILE.json", help="Save FILES as a baseline for later comparisons."
 )
 @click.option(
     "--run",
@@ -130,9 +147,11 @@ class OfRuns(Brief):
     help=f"For runs: differences within this count as equivalent.  [default: {SAME}]",
 )
 @click.option(
+    "--detect",
     "--tell",
+    "detect",
     metavar="PERCENT",
-    help=f"For runs: print how many more runs would show a difference of this size.  [default: {TELL}]",
+    help=f"For runs: print how many more runs would show a difference of this size.  [default: {DETECTABLE}]",
 )
 @click.option(
     "--figures",
@@ -144,7 +163,7 @@ class OfRuns(Brief):
     "--fail-if",
     multiple=True,
     metavar="FIGURE=PERCENT",
-    help="For runs: exit with code 1 if RUNS are worse by this much, and with 4 if there are too few runs to decide, "
+    help="For runs: exit with code 1 if FILES are worse by this much, and with 4 if there are too few runs to decide, "
     "for example slower=3%,p99=5%.",
 )
 @output_options(
@@ -153,6 +172,7 @@ class OfRuns(Brief):
     plot="Draw both curves, or the differences (PNG, SVG or PDF).",
 )
 @wide_option
+@verbose_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def compare(
     sources: tuple[str, ...],
@@ -160,28 +180,38 @@ def compare(
     baseline: str | None,
     save_baseline: str | None,
     commands: tuple[str, ...],
-    **given: Any,
+    **paths: Any,
 ) -> int:
-    """Compare measurements with predictions, or two sets of runs.
+    """Compare results: which is better, by how much, and whether it is significant.
 
     \b
     headstack compare before.json after.json
+    headstack compare before1.json before2.json before3.json after1.json after2.json after3.json
     headstack compare measured.json 990-pro-2tb --plot compare.png
     headstack compare new/*.json --against old/*.json --fail-if p99=5%
     headstack compare --run './fio-a.sh {}' --run './fio-b.sh {}'
 
-    Points (MEASURED PREDICTED): MEASURED is a file of results (--json, --csv or --parquet of measure or run), PREDICTED
-    another one, or a SYSTEM, which headstack simulates with the workload, range, length and seed of the measurement.
-    Points with the same load are compared.
+    A whole example, with two runs of fio:
 
-    Errors are predicted / measured - 1. The demerit is the root mean square horizontal distance between the two latency
-    distributions (Ruemmler and Wilkes, 1994). headstack reports where the device is worse than its model by more than
-    the tolerance and the 95 % confidence intervals of both. --members reports array members that are 25 % busier or
-    slower per request than the median member (equal drives differ by at most 4 %).
+    \b
+    fio --name=a --filename=data --size=1g --rw=randread --runtime=60 --output-format=json --output=before.json
+    (change a setting, then the same command with --output=after.json)
+    headstack compare before.json after.json
 
-    Runs (RUNS --against, --baseline or --run): files of results (--json) or fio JSON, folders and patterns. Each run
-    is one sample; runs that alternate in time are paired. Each figure is different (at a 5 % level over all figures),
-    equivalent within --same-within (90 %), or undecided; then headstack prints how many more runs it needs.
+    FILES are results of headstack (--json, --csv, --parquet), fio JSON, or folders and patterns of them. headstack
+    detects what they are. Two files: the second compared with the first. More files: two sets of runs, by their folders
+    or by names that differ only in a number. One file or one set: its figures. A result and a SYSTEM: headstack
+    simulates the system with the workload, range, length and seed of the measurement.
+
+    Runs (also with --against, --baseline or --run): each run is one sample; runs that alternate in time are paired.
+    Each figure differs (at a 5 % level over all figures), is equivalent within --same-within (90 %), or is undecided;
+    then headstack prints how many more runs it needs. One run of each is not enough for a verdict.
+
+    Points (one result for each load on both sides): points with the same load are compared. Errors are predicted /
+    measured - 1. The demerit is the root mean square horizontal distance between the two latency distributions
+    (Ruemmler and Wilkes, 1994). headstack reports where the device is worse than its model by more than the tolerance
+    and the 95 % confidence intervals of both. --members reports array members that are 25 % busier or slower per
+    request than the median member (equal drives differ by at most 4 %).
 
     In a COMMAND, {} is the file for its results; without {}, headstack measures its run time. Pairs run in the order
     ABBA. With --stop-early, intervals are valid at every stop, and wider.
@@ -189,39 +219,102 @@ def compare(
     Exit codes with --fail-if: 0 all limits are met (at 95 %), 1 a limit is exceeded (the difference is significant, and
     the estimate reaches the limit), 4 undecided: make more runs.
     """
-    options = Options(**{one.name: given.pop(one.name) for one in fields(Options)})
+    options = Options(**{field.name: paths.pop(field.name) for field in fields(Options)})
     if not (against or baseline or save_baseline or commands):
-        options.refuse((*OF_RUNS, *OF_COMMANDS), "is for sets of runs; add --against, --baseline or --run")
-        if len(sources) != 2:
-            raise InputError(
-                f"{len(sources)} sources: name MEASURED and PREDICTED, or compare runs with --against or --baseline"
-            )
-        return compare_points(*sources, options, given)
-    options.refuse(OF_POINTS, "is for points; name only MEASURED and PREDICTED")
+        return compare_sources(sources, options, paths)
+    options.refuse(OF_POINTS, "is for points; name only the two results")
     if commands:
         if sources or against or baseline:
             raise InputError("--run: makes the runs itself; remove the other runs")
-        return compare_commands(commands, save_baseline, options, given)
+        return compare_commands(commands, save_baseline, options, paths)
     options.refuse(OF_COMMANDS, "needs --run")
     if not sources:
-        raise InputError("RUNS are missing: name a file, a folder or a pattern of results")
+        raise InputError("FILES are missing: name a file, a folder or a pattern of results")
     if against and baseline:
         raise InputError("--baseline, --against: give only one of them")
-    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, given)
+    sides.check((*sources, *against))
+    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, paths)
+
+
+def compare_sources(sources: tuple[str, ...], options: Options, paths: Mapping[str, object]) -> int:
+    """Compares files as their kinds require."""
+    options.refuse(OF_COMMANDS, "needs --run")
+    if not sources:
+        raise InputError("nothing to compare; name two files, for example headstack compare before.json after.json")
+    if len(sources) == 2 and sides.is_system(sources[1]):
+        sides.check(sources[:1])
+        options.refuse(OF_RUNS, "is for sets of runs; a system is compared point by point")
+        return compare_points(*sources, options, paths)
+    kinds = sides.check(sources)
+    groups = [(source,) for source in sources] if len(sources) == 2 else sides.grouped(sources)
+    if len(groups) == 1:
+        return show_sources(sources, kinds, options, paths)
+    if len(groups) > 2:
+        names = ", ".join(sides.name_of(group) for group in groups[:4]) + ", ..." * (len(groups) > 4)
+        raise InputError(
+            f"{len(groups)} sets of runs ({names}); name two, for example headstack compare new*.json "
+            "--against old*.json"
+        )
+    pair = sides.Sides(*groups)
+    if len(sources) == 2 and form_for(kinds, sources, options) == "points":
+        options.refuse(OF_RUNS, "is for sets of runs; add more runs of each, or --against")
+        first, second = sources
+        if kinds[second] == FIO and kinds[first] != FIO:
+            # fio's results are measurements.
+            first, second = second, first
+        return compare_points(first, second, options, paths)
+    options.refuse(OF_POINTS, "is for points; these are sets of runs")
+    theirs, ours = (side_of(side, name) for side, name in zip(pair, pair.names, strict=True))
+    files = None if len(sources) > 2 or not all(map(os.path.isfile, sources)) else (pair.ours[0], pair.theirs[0])
+    return report_difference(lambda judge: judge(ours, theirs), None, options, paths, False, files)
+
+
+def form_for(kinds: Mapping[str, str], sources: tuple[str, ...], options: Options) -> sides.Form:
+    """The form of two sources: that of the options of one form, if any, otherwise by their kinds."""
+    if any(getattr(options, name) for name in OF_POINTS):
+        return "points"
+    if any(getattr(options, name) for name in OF_RUNS):
+        return "runs"
+    return sides.form_of(kinds, *sources)
+
+
+def show_sources(
+    sources: tuple[str, ...], kinds: Mapping[str, str], options: Options, paths: Mapping[str, object]
+) -> int:
+    """Prints one file, or the figures of one set of runs with how much they vary."""
+    options.refuse((*OF_POINTS, *OF_RUNS), "needs two sides; name another file")
+    for name, path in paths.items():
+        if path is not None:
+            raise InputError(f"--{name.removesuffix('_path').replace('_', '-')}: needs two sides; name another file")
+    (first, *others) = sources
+    if not others and kinds[first] == RESULTS and os.path.isfile(first) and first.endswith(".json"):
+        print_results(Results.read(first))
+        return 0
+    if not others and first.endswith((".csv", ".parquet")):
+        raise InputError(f"{first}: a table of results; name another one to compare it with")
+    repeats = repeats_of(side_of(sources, sides.name_of(sources)))
+    say(f"{repeats.headline}\n")
+    print_table(*repeats.table())
+    print()
+    print_notes_of(repeats.notes)
+    return 0
 
 
 def compare_points(measured: str, predicted: str, options: Options, paths: Mapping[str, object]) -> int:
     """Compares measurements with predictions, point by point."""
     fail_below, members = options.fail_below, options.members
-    least = None if fail_below is None else percent("--fail-below", fail_below) / 100
+    least_share = None if fail_below is None else percent("--fail-below", fail_below) / 100
     outputs = Outputs(paths, Comparison)
-    seen = None if members is None else members_of(members)
+    member_loads = None if members is None else members_of(members)
     with progress(f"simulation of {predicted}", options.quiet or is_file(predicted)) as show:
-        comparison = held_against(measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show)
-    outputs.write(comparison, lambda: print_comparison(comparison))
-    if seen is not None:
-        print_members(seen)
-    missed = [] if least is None else comparison.shares_below(least)
+        comparison = compare_with_prediction(
+            measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show
+        )
+    names = sides.Sides((measured,), (predicted,)).names
+    outputs.write(comparison, lambda: print_comparison(comparison, names))
+    if member_loads is not None:
+        print_members(member_loads)
+    missed = [] if least_share is None else comparison.shares_below(least_share)
     for point in missed:
         print(f"headstack: {point.name}: {point.share:.1%} of the prediction, below {fail_below}", file=sys.stderr)
     return EXIT_LIMIT if missed else 0
@@ -230,31 +323,33 @@ def compare_points(measured: str, predicted: str, options: Options, paths: Mappi
 def compare_runs(
     sources: tuple[str, ...],
     against: tuple[str, ...],
-    kept: str | None,
+    baseline_path: str | None,
     options: Options,
     paths: Mapping[str, object],
 ) -> int:
-    """Compares two sets of runs; without others, they are only kept."""
-    ours = side_of(sources, called(sources))
+    """Compares two sets of runs; if there is only one, saves it as a baseline."""
+    ours = side_of(sources, name_of_side(sources))
     if not against:
         options.refuse(OF_RUNS, "is for two sets of runs; add --against or --baseline")
-        write_text(kept or "", to_baseline(ours.runs))
-        say(f"saved {counted(len(ours.runs), 'run')} to {kept}")
+        write_text(baseline_path or "", to_baseline(ours.runs))
+        say(f"saved {counted(len(ours.runs), 'run')} to {baseline_path}")
         for bad in ours.bad:
             say(f"skipped: {bad}")
         return 0
-    theirs = side_of(against, called(against))
-    return tell(lambda judge: judge(ours, theirs), kept, options, paths, False)
+    theirs = side_of(against, name_of_side(against))
+    return report_difference(lambda judge: judge(ours, theirs), baseline_path, options, paths, False)
 
 
-def called(sources: tuple[str, ...]) -> str:
-    """The name of a side."""
+def name_of_side(sources: tuple[str, ...]) -> str:
+    """Returns the name of a set of runs."""
     more = len(sources) - 1
     return sources[0] + (f" and {more} more" if more else "")
 
 
-def compare_commands(commands: tuple[str, ...], kept: str | None, options: Options, paths: Mapping[str, object]) -> int:
-    """Makes runs of two commands in turn, and compares them."""
+def compare_commands(
+    commands: tuple[str, ...], baseline_path: str | None, options: Options, paths: Mapping[str, object]
+) -> int:
+    """Runs two commands alternately and compares their results."""
     if len(commands) != 2:
         raise InputError(f"--run: given {len(commands)} times; give two commands")
     pairs, warm_ups = whole("pairs", options.pairs or PAIRS), whole("warm_ups", options.warm_ups or "0")
@@ -262,97 +357,80 @@ def compare_commands(commands: tuple[str, ...], kept: str | None, options: Optio
 
     def make(judge: Callable[[Side, Side], Difference]) -> Difference:
         with progress(f"{pairs} pairs of runs", options.quiet) as show:
-            return campaign.carried_out(judge, show)
+            return campaign.run(judge, show)
 
-    return tell(make, kept, options, paths, options.stop_early)
+    return report_difference(make, baseline_path, options, paths, options.stop_early)
 
 
-def tell(
+def report_difference(
     make: Callable[[Callable[[Side, Side], Difference]], Difference],
-    kept: str | None,
+    baseline_path: str | None,
     options: Options,
     paths: Mapping[str, object],
     at_any_time: bool,
+    files: tuple[str, str] | None = None,
 ) -> int:
-    """Prints and writes what is found; returns the exit code."""
+    """Prints and writes the difference; returns the exit code. ``files`` are ours and theirs, if each side is one."""
     limits = limits_of(options.fail_if)
-    same, told = share_of("--same-within", options.same_within or SAME), share_of("--tell", options.tell or TELL)
+    same_within = share_of("--same-within", options.same_within or SAME)
+    detectable = share_of("--detect", options.detect or DETECTABLE)
     outputs = Outputs(paths, Difference)
-    found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, options.figures, at_any_time))
-    verdicts = judged(limits, found.cells)
-    outputs.write(found, lambda: print_difference(found))
-    if kept is not None:
-        write_text(kept, to_baseline(found.ours.runs))
+    difference = make(
+        lambda ours, theirs: compare_sides(ours, theirs, same_within, detectable, options.figures, at_any_time)
+    )
+    verdicts = judge_limits(limits, difference.cells)
+    outputs.write(difference, lambda: print_difference(difference, files))
+    if baseline_path is not None:
+        write_text(baseline_path, to_baseline(difference.ours.runs))
     return code_of(verdicts) or (signals.exit_code() if signals.heard() else 0)
 
 
-def print_difference(found: Difference) -> None:
-    """The answer, a line for each figure, and how it was found."""
-    say(f"{found.headline}\n")
-    print_table(*found.shown())
-    say("")
-    for remark in found.remarks:
-        say(remark)
+def print_difference(difference: Difference, files: tuple[str, str] | None = None) -> None:
+    """Prints the answer, a line for each figure, and notes."""
+    say(f"{difference.headline}\n")
+    loads = {cell.load for cell in difference.cells} - {""}
+    if len(loads) == 1:
+        say(f"{loads.pop()}:")
+    print_table(*difference.shown())
+    print()
+    on_runs, on_method = split_remarks(difference.remarks)
+    print_notes_of([*next_steps(difference.cells, difference.detect, files), *on_runs], on_method)
 
 
-def code_of(verdicts: list[Judged]) -> int:
-    """The exit code of limits, and a line on stderr for each that is not kept."""
+def code_of(verdicts: list[LimitResult]) -> int:
+    """Returns the exit code of the limits, and prints each unmet one on stderr."""
     for verdict in verdicts:
-        if exit_code_of(verdict.kept) != 0:
+        if exit_code_of(verdict.verdict) != 0:
             print(f"headstack: {verdict.in_words}", file=sys.stderr)
-    codes = {exit_code_of(verdict.kept) for verdict in verdicts}
+    codes = {exit_code_of(verdict.verdict) for verdict in verdicts}
     return next((code for code in (EXIT_LIMIT, EXIT_TOO_SHORT) if code in codes), 0)
 
 
-def exit_code_of(kept: Kept) -> int:
-    """The exit code of one limit."""
-    match kept:
-        case "kept":
+def exit_code_of(verdict: LimitVerdict) -> int:
+    """Returns the exit code of one limit."""
+    match verdict:
+        case "met":
             return 0
         case "exceeded":
             return EXIT_LIMIT
-        case "not told":
+        case "undecided":
             return EXIT_TOO_SHORT
-    assert_never(kept)
+    assert_never(verdict)
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """Both curves with their errors, where the device falls short, and the mean errors."""
-    ours, theirs = comparison.sides
-    say(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
-    print_table(*comparison.shown())
-    errors = comparison.mean_absolute_errors()
-    named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
-    say(
-        "\nmean absolute error: "
-        + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
-    )
-    for line in comparison.model_errors():
-        say(line)
-    for names, what in (
-        (comparison.alone_measured, f"only {ours}, not {theirs}"),
-        (comparison.alone_predicted, f"only {theirs}, not {ours}"),
-    ):
-        if names:
-            say(f"{what}: {'; '.join(names)}")
-    short = comparison.shortfalls()
-    whose = "the device is below its model" if comparison.is_of_device else f"{ours} is below {theirs}"
-    if short:
-        say("\nbelow the model:" if comparison.is_of_device else f"\n{ours} below {theirs}:")
-        for line in short:
-            say(f"  {line}")
-    else:
-        say(f"\n{whose} nowhere by more than the stated error")
-    better = [point.name for point in comparison if point.is_better]
-    if better:
-        say(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
+def print_comparison(comparison: Comparison, names: tuple[str, str] | None = None) -> None:
+    """Prints the answer, both sides with their differences, and notes; ``names`` are those of two files."""
+    say(f"{headline_of(comparison, names)}\n")
+    print_table(*comparison.point_table(names))
+    print()
+    print_notes_of(notes_of(comparison, names), legend_of(comparison))
 
 
 def print_members(members: list[Member]) -> None:
-    """Those that stand out, each in a line."""
-    found = standing_out(members)
+    """Prints outliers among the members, one per line."""
+    outliers = find_outliers(members)
     say("")
-    for outlier in found:
+    for outlier in outliers:
         say(outlier.in_words)
-    if not found:
+    if not outliers:
         say(f"no member stands out among {len(members)}")

@@ -32,7 +32,7 @@ from headstack.measurement.fio.collected import Collected, fio_results
 )
 @output_options(Collected, csv="Write a row for each result (- for stdout).")
 @wide_option
-def plot(sources: tuple[str, ...], folder: str | None, **given: Any) -> None:
+def plot(sources: tuple[str, ...], folder: str | None, **paths: Any) -> None:
     """Draw fio results: its JSON (of any version) and its logs.
 
     \b
@@ -51,20 +51,20 @@ def plot(sources: tuple[str, ...], folder: str | None, **given: Any) -> None:
             import matplotlib  # noqa: F401  # start-up time
         except ImportError:
             raise InputError("--output: pictures need matplotlib; install headstack[plot]") from None
-    outputs = Outputs(given, Collected)
-    found = fio_results(*sources)
-    outputs.write(found, lambda: show(found))
+    outputs = Outputs(paths, Collected)
+    collected = fio_results(*sources)
+    outputs.write(collected, lambda: print_collected(collected))
     if folder is not None:
-        drawn = found.pictures(folder)
+        drawn = collected.pictures(folder)
         if not outputs.has_stdout:
             say(f"wrote {len(drawn)} pictures to {folder}")
 
 
-def show(found: Collected) -> None:
-    """The results, how many, and what could not be read."""
-    if found.loads:
-        print_table(*found.shown())
+def print_collected(collected: Collected) -> None:
+    """Prints the results, their number, and unreadable files."""
+    if collected.loads:
+        print_table(*collected.shown())
         say("")
-    say(found.headline)
-    for bad in found.bad:
+    say(collected.headline)
+    for bad in collected.bad:
         say(f"skipped unreadable file: {bad}")

@@ -67,7 +67,7 @@ def validate(folder: str, dump: str | None, as_json: bool, limit: str | None, qu
 
 
 def print_scores(scores: list[Validation]) -> None:
-    """One row a drive."""
+    """Prints one row per drive."""
     columns = [
         Names("drive"),
         Figures("requests", 3),

@@ -1,11 +1,10 @@
-"""``headstack inspect``: what storage devices say of themselves."""
+"""``headstack inspect``: identity and health of storage devices, as they report them."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,9 @@ from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT_FOLDER, SOURCE, check_folder, read_from
 from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
-from headstack.cli.output import Outputs, wide_option
+from headstack.cli.output import Outputs, verbose_option, wide_option
 from headstack.diagnosis.inspection.inspect import compare, judge
-from headstack.diagnosis.inspection.inspect import inspect as asked
+from headstack.diagnosis.inspection.inspect import inspect as inspect_targets
 from headstack.io.tables import written
 
 if TYPE_CHECKING:
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 EXIT_REPLACE = 1
 
 
-def shown(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How devices are shown: as tables, or as JSON."""
+def output_form_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of the form of output: tables or JSON."""
     json_option = output_options(json=None)
-    return json_option(wide_option(command))
+    return json_option(wide_option(verbose_option(command)))
 
 
 DATABASE_OPTION = click.option(
@@ -38,16 +37,16 @@ DATABASE_OPTION = click.option(
 
 
 class Inspect(Implied):
-    """Targets by themselves mean the command ``device``; ``./diff`` is a file of the name of a command."""
+    """A group whose default command is ``device``; write ``./diff`` for a file with the name of a command."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The three ways to call it."""
+        """Writes the three forms of the command."""
         formatter.write_usage(ctx.command_path, "[OPTIONS] TARGET...")
         formatter.write_usage(ctx.command_path, "diff [OPTIONS] TARGET...", "       ")
         formatter.write_usage(ctx.command_path, "history [OPTIONS] [SERIAL]", "       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of ``device``, then the other commands."""
+        """Writes the options of ``device``, then the other commands."""
         self.commands["device"].format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
@@ -75,7 +74,7 @@ def inspect() -> None:
 )
 @click.option("-a", "--all", "everything", is_flag=True, help="Also print the kernel's queue settings.")
 @click.option("--check", is_flag=True, help='Exit with code 1 if a verdict is "replace".')
-@shown
+@output_form_options
 @click.option(
     "--save", metavar="FOLDER", type=OUTPUT_FOLDER, help="Save the raw outputs to this folder, which is a valid TARGET."
 )
@@ -109,20 +108,20 @@ def device(
     outputs = outputs_of(json_path)
     if save is not None:
         check_folder(save)
-    found = asked(*map(read_from, targets), save=save, device_type=device_type)
+    inspections = inspect_targets(*map(read_from, targets), save=save, device_type=device_type)
     if record is not None:
         from headstack.diagnosis.inspection import history  # start-up time
 
         path = Path(record) if record else history.default_path()
-        added = history.record(path, found)
+        added = history.record(path, inspections)
 
     def show() -> None:
-        print_all(by_device(found), everything)
+        print_all(by_device(inspections), everything)
         if record is not None:
-            print(f"\n{path}: {added} of {len(found)} snapshots are new")
+            print(f"\n{path}: {added} of {len(inspections)} snapshots are new")
 
-    outputs.write(stored.document(found), show)
-    failing = [one for one in found if judge(one).verdict == REPLACE]
+    outputs.write(stored.document(inspections), show)
+    failing = [inspection for inspection in inspections if judge(inspection).verdict == REPLACE]
     return EXIT_REPLACE if check and failing else 0
 
 
@@ -143,7 +142,7 @@ def device(
     help="Bad device: a target, model or serial number; may be repeated.",
 )
 @click.option("-a", "--all", "everything", is_flag=True, help="Also print rows in which the devices agree.")
-@shown
+@output_form_options
 def diff(
     targets: tuple[str, ...], good: tuple[str, ...], bad: tuple[str, ...], everything: bool, json_path: str | None
 ) -> None:
@@ -160,46 +159,48 @@ def diff(
     from headstack.cli.diagnose.inspect_tables import print_difference  # start-up time
 
     outputs = outputs_of(json_path)
-    devices = latest(targets)
+    devices = latest_snapshots(targets)
     sides: dict[str, list[Inspection]] = {"good": [], "bad": []}
     for side, names in (("good", good), ("bad", bad)):
         for name in names:
-            sides[side].extend(chosen(name, devices, f"--{side}"))
-    sided = [id(one) for side in sides.values() for one in side]
+            sides[side].extend(devices_of_side(name, devices, f"--{side}"))
+    sided = [id(inspection) for side in sides.values() for inspection in side]
     if len(sided) != len(set(sided)):
         raise InputError("--good, --bad: a device is named twice; name each device once")
-    others = [one for one in devices if id(one) not in sided]
+    others = [inspection for inspection in devices if id(inspection) not in sided]
     difference = compare(sides["good"], sides["bad"], others)
     if len(difference.devices) < 2:
         raise InputError(f"{len(difference.devices)} device; name two or more, as TARGET, --good or --bad", key="diff")
     outputs.write(difference.to_dict(), lambda: print_difference(difference, everything))
 
 
-def latest(targets: tuple[str, ...]) -> list[Inspection]:
-    """The devices of the targets in their order; of several snapshots in one target the latest."""
+def latest_snapshots(targets: tuple[str, ...]) -> list[Inspection]:
+    """Returns the latest snapshot of each device of the targets, in order."""
     from headstack.diagnosis.inspection.joining import by_device  # start-up time
 
-    return [snapshots[-1] for target in targets for snapshots in by_device(asked(target))]
+    return [snapshots[-1] for target in targets for snapshots in by_device(inspect_targets(target))]
 
 
-def chosen(name: str, devices: list[Inspection], option: str) -> list[Inspection]:
-    """What a side names: loaded devices by model or serial number, else a target of its own."""
-    named = [one for one in devices if name in (one.identity.model, one.label) or name in one.label.split()]
+def devices_of_side(name: str, devices: list[Inspection], option: str) -> list[Inspection]:
+    """Returns the devices of a side: loaded devices by model or serial number, otherwise those of a further target."""
+    named = [
+        device for device in devices if name in (device.identity.model, device.label) or name in device.label.split()
+    ]
     if named:
         return named
     if not os.path.exists(name):
-        known = ", ".join(one.label for one in devices) or "none"
-        raise InputError(f"{name!r} is not a file, device, model or serial number; devices: {known}", key=option)
-    found = latest((name,))
-    # A target that was given without a side as well is the same device.
-    same = [one for one in devices for other in found if one.content() == other.content()]
-    return same or found
+        labels = ", ".join(device.label for device in devices) or "none"
+        raise InputError(f"{name!r} is not a file, device, model or serial number; devices: {labels}", key=option)
+    further = latest_snapshots((name,))
+    # A target that is also named without a side is the same device.
+    loaded = [device for device in devices for other in further if device.content() == other.content()]
+    return loaded or further
 
 
 @inspect.command("history")
 @click.argument("serial", required=False, metavar="[SERIAL]", help="Serial number of a recorded device.")
 @DATABASE_OPTION
-@shown
+@output_form_options
 def history_(serial: str | None, database: str | None, json_path: str | None) -> None:
     """Show changes and forecasts from recorded snapshots.
 
@@ -216,20 +217,20 @@ def history_(serial: str | None, database: str | None, json_path: str | None) ->
 
     outputs = outputs_of(json_path)
     path = Path(database) if database else history.default_path()
-    kept = history.devices(path) if serial is None else [history.snapshots(path, serial)]
-    document = {"headstack_history": history.VERSION, "devices": [history_of(snapshots) for snapshots in kept]}
+    recorded = history.devices(path) if serial is None else [history.snapshots(path, serial)]
+    document = {"headstack_history": history.VERSION, "devices": [history_of(snapshots) for snapshots in recorded]}
 
     def show() -> None:
         if serial is None:
-            print_devices(kept)
+            print_devices(recorded)
         else:
-            print_history(kept[0], history.changes(kept[0]), trends(kept[0]))
+            print_history(recorded[0], history.changes(recorded[0]), trends(recorded[0]))
 
     outputs.write(document, show)
 
 
 def history_of(snapshots: list[Inspection]) -> dict[str, object]:
-    """A device's history as JSON holds it."""
+    """Returns the history of a device for JSON."""
     from headstack.diagnosis.inspection.history import changes  # start-up time
     from headstack.diagnosis.inspection.trends import trends  # start-up time
 
@@ -238,19 +239,19 @@ def history_of(snapshots: list[Inspection]) -> dict[str, object]:
         "serial": last.identity.serial,
         "model": last.identity.model,
         "taken_unix_s": [snapshot.taken_unix_s for snapshot in snapshots],
-        "changes": [asdict(change) for change in changes(snapshots)],
+        "changes": [change.to_dict() for change in changes(snapshots)],
         "trends": [trend.to_dict() for trend in trends(snapshots)],
         "verdict": judge(last).verdict,
     }
 
 
 def outputs_of(json_path: str | None) -> Outputs:
-    """Where the JSON goes."""
-    return Outputs({"json_path": json_path}, {"json": document_as_json})
+    """Returns the output files of the command."""
+    return Outputs({"json_path": json_path}, {"json": write_json})
 
 
-def document_as_json(document: Mapping[str, object], path: Path | None = None) -> str:
-    """A document as JSON."""
+def write_json(document: Mapping[str, object], path: Path | None = None) -> str:
+    """Writes a document as JSON."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    # Drives say of themselves what is no UTF-8.
+    # Some drives report text that is not UTF-8.
     return written(text.encode(errors="backslashreplace").decode(), path)

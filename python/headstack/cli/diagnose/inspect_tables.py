@@ -8,54 +8,59 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from headstack._native import format_bytes
-from headstack.cli.output import print_table, say
+from headstack.cli.answers import answer_of_devices
+from headstack.cli.output import print_notes_of, print_table, say
 from headstack.diagnosis.inspection.catalogued import entry_of, shingled
 from headstack.diagnosis.inspection.diff import MEANINGS, Difference, Divider
 from headstack.diagnosis.inspection.history import Change
 from headstack.diagnosis.inspection.model import Inspection
 from headstack.diagnosis.inspection.raw import decode
-from headstack.diagnosis.inspection.trends import Trend, moved, trends
+from headstack.diagnosis.inspection.trends import Trend, has_moved, trends
 from headstack.diagnosis.inspection.verdict import PASS, SILENT_FAILURES, UNKNOWN, Judgement, judge
 from headstack.io.columns import Figures, Names, Prose, Words
+from headstack.results.words import number
 
 
-def print_all(found: list[list[Inspection]], everything: bool) -> None:
-    """Devices one after another, and behind them each kind of note that several of them have, once."""
-    kinds = [note_kinds(snapshots[-1]) for snapshots in found]
-    often = Counter(kind for own in kinds for kind in own)
-    for number, (snapshots, own) in enumerate(zip(found, kinds, strict=True)):
-        print("\n" if number else "", end="")
-        print_device(snapshots, everything, [note for kind, note in own.items() if often[kind] == 1])
-    common = [kind for kind, count in often.items() if count > 1]
+def print_all(devices: list[list[Inspection]], everything: bool) -> None:
+    """Prints the answer, each device, then once each note that several devices share."""
+    say(f"{answer_of_devices([snapshots[-1] for snapshots in devices])}\n")
+    kinds = [note_kinds(snapshots[-1]) for snapshots in devices]
+    counts = Counter(kind for own_kinds in kinds for kind in own_kinds)
+    for index, (snapshots, own_kinds) in enumerate(zip(devices, kinds, strict=True)):
+        print("\n" if index else "", end="")
+        print_device(snapshots, everything, [note for kind, note in own_kinds.items() if counts[kind] == 1])
+    common = [kind for kind, count in counts.items() if count > 1]
     if common:
         print()
+    notes = []
     for kind in common:
-        names = [snapshots[-1].name for snapshots, own in zip(found, kinds, strict=True) if kind in own]
+        names = [snapshots[-1].name for snapshots, own_kinds in zip(devices, kinds, strict=True) if kind in own_kinds]
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        say(f"note: {kind} ({', '.join(names[:NAMED])}{more})")
+        notes.append(f"{kind} ({', '.join(names[:NAMED])}{more})")
+    print_notes_of(notes)
 
 
 NAMED = 3
-"""So many devices of a common note are named."""
+"""Maximum number of devices to name after a shared note."""
 
 
 def note_kinds(device: Inspection) -> dict[str, str]:
-    """The notes of a device by their kind: what they say of any device."""
+    """Returns the notes of a device by their kind: their text without the name of the device."""
     notes = list(device.notes)
     if judge(device).verdict == PASS and not device.is_solid_state:
         notes.append(SILENT_FAILURES)
-    own = {device.name, *(text.partition(": ")[2] for text in device.read_from)} - {""}
+    own_names = {device.name, *(text.partition(": ")[2] for text in device.read_from)} - {""}
     kinds = {}
     for note in notes:
         kind = note
-        for name in sorted(own, key=len, reverse=True):
+        for name in sorted(own_names, key=len, reverse=True):
             kind = kind.replace(f"{name}: ", "").replace(name, "the device")
         kinds[kind] = note
     return kinds
 
 
 def print_device(snapshots: list[Inspection], everything: bool, notes: Iterable[str]) -> None:
-    """A device as its latest snapshot shows it, how it moved over those before, and notes of its own."""
+    """Prints the latest snapshot of a device, its trends over earlier snapshots, and its own notes."""
     device = snapshots[-1]
     print(device.label)
     say(f"read from: {', '.join(device.read_from)}")
@@ -68,8 +73,7 @@ def print_device(snapshots: list[Inspection], everything: bool, notes: Iterable[
     if len(snapshots) > 1:
         say(f"\n{len(snapshots)} snapshots:")
         print_trends(trends(snapshots))
-    for note in notes:
-        say(f"note: {note}")
+    print_notes_of(list(notes))
 
 
 def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -80,7 +84,7 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def identity_lines(device: Inspection) -> list[tuple[str, str]]:
-    """What is known of its identity."""
+    """Returns labels and values of the identity of a device."""
     identity = device.identity
     rotation = {None: None, 0: "none: solid state"}.get(identity.rpm, f"{identity.rpm:,} rpm" if identity.rpm else None)
     blocks = [
@@ -105,18 +109,18 @@ def identity_lines(device: Inspection) -> list[tuple[str, str]]:
         ("recording", None if (why := shingled(device)) is None else f"shingled (SMR): {why}"),
         (
             "catalogue",
-            None if (entry := entry_of(identity)) is None else f"{entry.id} (headstack drives show {entry.id})",
+            None if (entry := entry_of(identity)) is None else f"{entry.id} (headstack catalog drives show {entry.id})",
         ),
         ("form factor", identity.form_factor),
         ("protocol", identity.protocol),
         ("interface", ", ".join(([identity.interface] if identity.interface else []) + speeds) or None),
         ("blocks", ", ".join(blocks) or None),
-        ("taken", _day(device.taken_unix_s)),
+        ("taken", _format_time(device.taken_unix_s)),
     ]
     return [(name, text) for name, text in lines if text]
 
 
-def _day(unix_s: int | None) -> str | None:
+def _format_time(unix_s: int | None) -> str | None:
     if unix_s is None:
         return None
     try:
@@ -126,11 +130,11 @@ def _day(unix_s: int | None) -> str | None:
 
 
 def print_judgement(device: Inspection) -> None:
-    """The verdict and its reasons, then what a warranty desk asks."""
+    """Prints the verdict with its reasons, then a summary as a warranty claim needs it."""
     judgement = judge(device)
     say(f"\nverdict: {judgement.verdict}")
     for reason in judgement.reasons:
-        say(f"  {'note' if reason.verdict == PASS else reason.verdict}: {reason.what}")
+        say(f"  {'note' if reason.verdict == PASS else reason.verdict}: {reason.finding}")
     lines = summary_lines(judgement)
     if lines and judgement.verdict != UNKNOWN:
         print()
@@ -138,21 +142,21 @@ def print_judgement(device: Inspection) -> None:
 
 
 def summary_lines(judgement: Judgement) -> list[tuple[str, str]]:
-    """The summary, without what is not known."""
-    known = judgement.summary
-    written, share = known.written_bytes, known.written_of_capacity
-    test, hours = known.last_self_test, known.last_self_test_hours
+    """Returns labels and values of the summary, without missing values."""
+    summary = judgement.summary
+    written, share = summary.written_bytes, summary.written_of_capacity
+    test, hours = summary.last_self_test, summary.last_self_test_hours
     cycles = [
-        f"{count:,} {what}"
-        for count, what in (
-            (known.power_cycles, "power"),
-            (known.start_stop_cycles, "start-stop"),
-            (known.load_cycles, "load"),
+        f"{count:,} {kind}"
+        for count, kind in (
+            (summary.power_cycles, "power"),
+            (summary.start_stop_cycles, "start-stop"),
+            (summary.load_cycles, "load"),
         )
         if count is not None
     ]
     lines = [
-        ("power-on hours", None if known.power_on_hours is None else f"{known.power_on_hours:,}"),
+        ("power-on hours", None if summary.power_on_hours is None else f"{summary.power_on_hours:,}"),
         ("cycles", ", ".join(cycles) or None),
         (
             "written",
@@ -160,15 +164,15 @@ def summary_lines(judgement: Judgement) -> list[tuple[str, str]]:
             if written is None
             else f"{written / 1e12:,.2f} TB" + ("" if share is None else f" ({share:,.2f} times the capacity)"),
         ),
-        ("endurance used", None if known.endurance_used_percent is None else f"{known.endurance_used_percent} %"),
-        ("temperature", None if known.temperature_celsius is None else f"{known.temperature_celsius} °C"),
+        ("endurance used", None if summary.endurance_used_percent is None else f"{summary.endurance_used_percent} %"),
+        ("temperature", None if summary.temperature_celsius is None else f"{summary.temperature_celsius} °C"),
         ("last self-test", None if test is None else test + ("" if hours is None else f", at {hours:,} h")),
     ]
     return [(name, text) for name, text in lines if text]
 
 
 def print_attributes(device: Inspection) -> None:
-    """The SMART table, with raw values as what they mean."""
+    """Prints the SMART table with decoded raw values."""
     if not device.attributes:
         return
     rows = [
@@ -200,7 +204,7 @@ def print_attributes(device: Inspection) -> None:
 
 
 def print_health(device: Inspection) -> None:
-    """The NVMe log, or the counters of a SAS drive."""
+    """Prints the NVMe log, or the error counters of a SAS drive."""
     log, sas = device.nvme, device.sas
     if log is not None:
         print()
@@ -228,7 +232,7 @@ def print_health(device: Inspection) -> None:
 
 
 def print_capabilities(device: Inspection, everything: bool) -> None:
-    """Features and settings; those of the kernel's queue on request."""
+    """Prints features and settings; those of the kernel's queue only if requested."""
     shown = {
         key: capability
         for key, capability in device.capabilities.items()
@@ -239,7 +243,7 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
     if shown:
         print()
         rows = [[key, c.state, c.source, c.name] for key, c in shown.items()]
-        print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("as it is called there", 2)], rows)
+        print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("name in source", 2)], rows)
     left_out = len(device.capabilities) - len(shown)
     if left_out:
         say(f"{left_out} more kernel queue settings: add --all")
@@ -249,21 +253,21 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
         say(f"an erase in {minutes.value:,} min is {rate:,.0f} MB/s on average over the whole surface")
 
 
-def print_trends(found: list[Trend]) -> None:
-    """Figures that moved, with their speed and what it leads to."""
+def print_trends(trends: list[Trend]) -> None:
+    """Prints changed figures with their rate of change and forecast."""
     rows = [
         [
             trend.key,
             f"{trend.first:,.6g}",
             f"{trend.last:,.6g}",
             str(trend.points),
-            "" if trend.per_1000_hours is None else f"{trend.per_1000_hours:+,.4g}",
-            "" if trend.plus_minus is None else f"±{trend.plus_minus:,.2g}",
+            "" if trend.per_1000_hours is None else f"{trend.per_1000_hours:+,.3g}",
+            "" if trend.plus_minus is None else f"±{number(trend.plus_minus)}",
             "" if trend.threshold is None else f"{trend.threshold:g}",
             trend.says,
         ]
-        for trend in found
-        if moved(trend)
+        for trend in trends
+        if has_moved(trend)
     ]
     if not rows:
         say("no monitored value has changed")
@@ -274,25 +278,25 @@ def print_trends(found: list[Trend]) -> None:
         Figures("last", 0),
         Figures("points", 4),
         Figures("per 1,000 h", 0),
-        Figures("95 %", 2),
+        Figures("95 %\ninterval", 2),
         Figures("threshold", 1),
         Prose("threshold reached", 0),
     ]
     print_table(columns, rows)
 
 
-def print_devices(kept: list[list[Inspection]]) -> None:
-    """A line a device that is recorded."""
+def print_devices(recorded: list[list[Inspection]]) -> None:
+    """Prints one row per recorded device."""
     rows = [
         [
             snapshots[-1].identity.serial or "",
             snapshots[-1].identity.model or "",
             str(len(snapshots)),
-            _day(snapshots[0].taken_unix_s) or "",
-            _day(snapshots[-1].taken_unix_s) or "",
+            _format_time(snapshots[0].taken_unix_s) or "",
+            _format_time(snapshots[-1].taken_unix_s) or "",
             judge(snapshots[-1]).verdict,
         ]
-        for snapshots in kept
+        for snapshots in recorded
     ]
     columns = [
         Names("serial number"),
@@ -305,21 +309,21 @@ def print_devices(kept: list[list[Inspection]]) -> None:
     print_table(columns, rows)
 
 
-def print_history(snapshots: list[Inspection], changed: list[Change], found: list[Trend]) -> None:
-    """What changed between the snapshots of a device, and its trends."""
+def print_history(snapshots: list[Inspection], changes: list[Change], trends: list[Trend]) -> None:
+    """Prints changes between the snapshots of a device, and its trends."""
     first, last = snapshots[0], snapshots[-1]
     print(last.label)
-    say(f"{len(snapshots)} snapshots, {_day(first.taken_unix_s)} to {_day(last.taken_unix_s)}")
+    say(f"{len(snapshots)} snapshots, {_format_time(first.taken_unix_s)} to {_format_time(last.taken_unix_s)}")
     print()
     rows = [
         [
-            _day(change.taken_unix_s) or "",
+            _format_time(change.taken_unix_s) or "",
             "" if change.power_on_hours is None else f"{change.power_on_hours:,}",
-            change.what,
+            change.property_name,
             change.before,
             change.after,
         ]
-        for change in changed
+        for change in changes
     ]
     if rows:
         columns = [Names("taken"), Figures("power-on hours"), Names("what"), Prose("before", 0), Prose("after", 0)]
@@ -327,14 +331,14 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
     else:
         say("nothing changed")
     print()
-    print_trends(found)
+    print_trends(trends)
     print_judgement(last)
     if SILENT_FAILURES in note_kinds(last):
         say(SILENT_FAILURES)
 
 
 def print_difference(difference: Difference, everything: bool) -> None:
-    """Features side by side, then what divides the sides, and what limits that."""
+    """Prints features side by side, those that separate the sides, and caveats."""
     devices = difference.devices
     sides = ["good"] * len(difference.good) + ["bad"] * len(difference.bad) + [""] * len(difference.others)
     columns = [
@@ -359,7 +363,7 @@ def print_difference(difference: Difference, everything: bool) -> None:
 
 
 def print_dividers(difference: Difference) -> None:
-    """Features that divide, and those that nearly do."""
+    """Prints the features that separate the sides, and those that nearly do."""
     if not (difference.good and difference.bad):
         return
     exact, nearly = difference.dividers()
@@ -368,20 +372,20 @@ def print_dividers(difference: Difference) -> None:
         f"{len(exact) or 'none'}"
     )
     for divider in exact:
-        say(f"  {_said(divider)}")
+        say(f"  {_format_divider(divider)}")
     if nearly:
         say(f"\nfeatures that nearly separate them: {len(nearly)}")
     for divider in nearly:
-        say(f"  {_said(divider)}; except {', '.join(divider.exceptions)}")
+        say(f"  {_format_divider(divider)}; except {', '.join(divider.exceptions)}")
 
 
-def _said(divider: Divider) -> str:
+def _format_divider(divider: Divider) -> str:
     meaning = f" [{divider.meaning}]" if divider.meaning else ""
     return f"{divider.key} ({divider.name}): {divider.how}{meaning}"
 
 
 def print_one_sided(difference: Difference) -> None:
-    """What can be said without a listing of the other side."""
+    """Prints the findings from devices of only one side."""
     one_sided = difference.one_sided()
     if one_sided is None:
         return

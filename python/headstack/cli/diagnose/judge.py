@@ -1,4 +1,4 @@
-"""``headstack judge``: whether disks are quietly slow."""
+"""``headstack judge``: finds slow disks in monitoring data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import KEPT, SOURCE, read_from
 from headstack.cli.formats import output_options, report_writers
-from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_notes_of, print_table, say, verbose_option, wide_option
 from headstack.diagnosis.judging.verdict import FINE
 from headstack.io import signals
 from headstack.io.columns import Column, Figures, Names, Prose, Words
@@ -38,14 +38,14 @@ COLUMNS: tuple[Column, ...] = (
     Words("verdict", 0),
     Words("since\n(UTC)", 1),
     Figures("times as\nslow", 1),
-    Figures("sure\n%", 2),
-    Words("held\nagainst", 4),
+    Figures("confidence\n%", 2),
+    Words("compared\nwith", 4),
     Prose("why", 2),
     Prose("cause", 3),
     Prose("next step", 1),
 )
 FINE_SHOWN = 24
-"""Fine disks that are shown one by one; of more their number is."""
+"""Maximum number of fine disks to list; if there are more, only their number is printed."""
 
 
 @click.command(cls=Brief)
@@ -121,6 +121,7 @@ FINE_SHOWN = 24
 )
 @output_options(json=None, html=None, markdown=None)
 @wide_option
+@verbose_option
 @signals.held()
 def judge(
     inputs: tuple[str, ...],
@@ -130,7 +131,7 @@ def judge(
     history_path: str | None,
     export_place: str | None,
     json_path: str | None,
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Find slow disks in monitoring data, with cause and next step.
 
@@ -160,47 +161,47 @@ def judge(
     from headstack.diagnosis.judging.sources.times import zone_of  # start-up time
     from headstack.diagnosis.judging.twins import twins_of  # start-up time
 
-    given = {name: value for name, value in asked.items() if name.endswith("_path")}
-    outputs = Outputs(given | {"json_path": json_path}, {"json": session_as_json} | report_writers(report_of))
+    report_paths = {name: value for name, value in options.items() if name.endswith("_path")}
+    outputs = Outputs(report_paths | {"json_path": json_path}, {"json": write_json} | report_writers(report_of))
     if history_path is not None and not (inputs or live or prometheus):
         print_history(entries_of(Path(history_path)))
         return 0
     check_usage(inputs, live, prometheus, export_place)
     if history_path is not None and Path(history_path).exists():
-        # Another program's file is refused before anything is judged.
+        # Refuse the file of another program before judging.
         entries_of(Path(history_path))
-    how = How(
-        zone=None if asked["timezone"] is None else zone_of(asked["timezone"]),
-        every_s=None if asked["every"] is None else seconds("--every", asked["every"]),
-        host=asked["host"],
+    reading = How(
+        zone=None if options["timezone"] is None else zone_of(options["timezone"]),
+        every_s=None if options["every"] is None else parse_seconds("--every", options["every"]),
+        host=options["host"],
     )
     settings = {
-        "peers": asked["peers"],
-        "twin": twins_of(asked["twins"]) or None,
-        "false_alarms_per_drive_year": number("--false-alarms", asked["false_alarms"]),
+        "peers": options["peers"],
+        "twin": twins_of(options["twins"]) or None,
+        "false_alarms_per_drive_year": number("--false-alarms", options["false_alarms"]),
     }
-    session = Session(by_statistics, how, settings)
+    session = Session(by_statistics, reading, settings)
     if state_path is not None:
-        session.go_on(Path(state_path))
+        session.resume(Path(state_path))
     server = (
         None
         if prometheus is None
         else ServerOptions(
-            prometheus, asked["token_file"], asked["ca_file"], asked["match"], asked["since"], asked["step"]
+            prometheus, options["token_file"], options["ca_file"], options["match"], options["since"], options["step"]
         )
     )
-    parts = parts_of(tuple(map(read_from, inputs)), live, server, asked["columns"], session)
+    parts = read_parts(tuple(map(read_from, inputs)), live, server, options["columns"], session)
     out = partial(print, flush=True) if live is not None and not outputs.has_stdout else None
-    kept = Kept(state_path, history_path, is_live=live is not None)
-    is_ended = judge_all(parts, session, kept, export_place, out)
+    kept_files = KeptFiles(state_path, history_path, is_live=live is not None)
+    is_ended = judge_all(parts, session, kept_files, export_place, out)
     outputs.write(session, lambda: print_verdicts(session))
-    kept.finish(session)
-    # Looking on has no end of its own: whoever ends it is told the verdict.
+    kept_files.finish(session)
+    # --live ends only by a signal, which therefore still prints the verdict.
     return signals.exit_code() if is_ended and live is None else session.exit_code
 
 
 def check_usage(inputs: tuple[str, ...], live: str | None, prometheus: str | None, export_place: str | None) -> None:
-    """Raises ``InputError`` where there is nothing to judge, or more than one thing."""
+    """Raises ``InputError`` unless there is exactly one kind of input."""
     if live is not None and prometheus is not None:
         raise InputError("--live, --prometheus: give only one of them")
     if prometheus is not None and inputs:
@@ -211,12 +212,12 @@ def check_usage(inputs: tuple[str, ...], live: str | None, prometheus: str | Non
         raise InputError("--export: needs --live TIME")
 
 
-def seconds(name: str, text: str) -> float:
-    """A time of more than nothing."""
-    found = duration_ns(name, text) / 1e9
-    if found <= 0:
+def parse_seconds(name: str, text: str) -> float:
+    """Parses a duration above 0, in seconds."""
+    value_s = duration_ns(name, text) / 1e9
+    if value_s <= 0:
         raise InputError(f"{text} is out of range; write a time above 0s", key=name)
-    return found
+    return value_s
 
 
 class ServerOptions(NamedTuple):
@@ -226,29 +227,29 @@ class ServerOptions(NamedTuple):
     token_file: str | None
     ca_file: str | None
     match: str
-    """Matchers of its series."""
+    """Matchers that select the series."""
     since: str
-    """A length of time."""
+    """Length of the queried time range."""
     step: str
-    """The time between two points."""
+    """Time between two queried points."""
 
 
-def parts_of(
+def read_parts(
     inputs: tuple[str, ...], live: str | None, server: ServerOptions | None, columns: str | None, session: Session
 ) -> Iterator[Observations]:
-    """Observations, part after part."""
+    """Returns the observations in parts."""
     from headstack.diagnosis.judging import live as living  # start-up time
     from headstack.diagnosis.judging.sources import kinds as sources  # start-up time
     from headstack.diagnosis.judging.sources.prometheus import Server, rows_of_server  # start-up time
     from headstack.diagnosis.judging.sources.table import declaration  # start-up time
 
     if live is not None:
-        return living.looks(inputs, seconds("--live", live), session.how)
+        return living.observe(inputs, parse_seconds("--live", live), session.how)
     if server is not None:
-        step_s, to_s = seconds("--step", server.step), time.time()
-        from_s = to_s - seconds("--since", server.since)
+        step_s, to_s = parse_seconds("--step", server.step), time.time()
+        from_s = to_s - parse_seconds("--since", server.since)
         if session.judged_s:
-            # The point before is where the first interval begins.
+            # The first interval begins at the last point already judged.
             from_s = max(from_s, min(session.judged_s.values()) - step_s)
         answering = Server.of(server.url, server.token_file, server.ca_file)
         rows = rows_of_server(answering, server.match, from_s, to_s, step_s, session.how)
@@ -256,14 +257,14 @@ def parts_of(
     return sources.parts(inputs, session.how, None if columns is None else declaration(columns))
 
 
-class Kept:
-    """What outlives the command: state and history, where they are requested.
+class KeptFiles:
+    """The state and history files, if they are requested.
 
-    They are written after the outputs: what an output lost would never be judged again. Only while looking on they are
-    kept as time passes, since those observations never come again."""
+    They are written after all outputs: otherwise, observations missing from a failed output would not be judged again.
+    With --live they are also written meanwhile, since those observations cannot be repeated."""
 
     KEEP_S = 60.0
-    """Between two times that they are kept while looking on."""
+    """Time between two writes of the state with --live, in seconds."""
 
     def __init__(self, state_path: str | None, history_path: str | None, *, is_live: bool) -> None:
         self.state_path, self.history_path, self.is_live = state_path, history_path, is_live
@@ -272,10 +273,12 @@ class Kept:
         self._kinds: dict[tuple[str, str], str] = {}
 
     def after(self, session: Session) -> None:
-        """Notes which verdicts changed, and keeps what is due."""
+        """Records changed verdicts, and writes the state if it is due."""
         if self.history_path is not None and session.span_s is not None:
-            changed = tuple(one for one in session.verdicts if self._kinds.get((one.host, one.disk)) != one.kind)
-            self._kinds |= {(one.host, one.disk): one.kind for one in changed}
+            changed = tuple(
+                verdict for verdict in session.verdicts if self._kinds.get((verdict.host, verdict.disk)) != verdict.kind
+            )
+            self._kinds |= {(verdict.host, verdict.disk): verdict.kind for verdict in changed}
             self._changes += [(changed, session.span_s[1])] if changed else []
         if self.is_live:
             self._record()
@@ -296,14 +299,14 @@ class Kept:
 
     def _keep(self, session: Session) -> None:
         if self.state_path is not None:
-            session.keep(Path(self.state_path))
+            session.store(Path(self.state_path))
         self._kept_s = time.monotonic()
 
 
 def judge_all(
     parts: Iterator[Observations],
     session: Session,
-    kept: Kept,
+    kept_files: KeptFiles,
     export_place: str | None,
     out: Callable[[str], object] | None,
 ) -> bool:
@@ -314,7 +317,7 @@ def judge_all(
         exporter = None if export_place is None else stack.enter_context(Exporter(export_place))
         if exporter is not None and out is not None:
             out(f"metrics at http://{exporter.address}/metrics")
-        before: dict[tuple[str, str], str] = {}
+        last_kinds: dict[tuple[str, str], str] = {}
         try:
             while True:
                 with signals.raising():
@@ -323,66 +326,67 @@ def judge_all(
                     is_ended = False
                     break
                 session.take(part)
-                kept.after(session)
+                kept_files.after(session)
                 if exporter is not None:
                     exporter.text = exposition(session.verdicts, session.span_s[1] if session.span_s else None)
-                for one in session.verdicts if out is not None else ():
-                    if before.get((one.host, one.disk)) != one.kind and out is not None:
-                        out(f"{moment(time.time())} {one.host} {one.disk}: {one.kind}: {one.why}")
-                    before[one.host, one.disk] = one.kind
+                for verdict in session.verdicts if out is not None else ():
+                    if last_kinds.get((verdict.host, verdict.disk)) != verdict.kind and out is not None:
+                        out(f"{format_time(time.time())} {verdict.host} {verdict.disk}: {verdict.kind}: {verdict.why}")
+                    last_kinds[verdict.host, verdict.disk] = verdict.kind
         except KeyboardInterrupt:
             is_ended = True
     return is_ended
 
 
-def session_as_json(session: Session, path: Path | None = None) -> str:
-    """Verdicts as JSON."""
+def write_json(session: Session, path: Path | None = None) -> str:
+    """Writes the verdicts as JSON."""
     return written(json.dumps(session.document(), indent=1, ensure_ascii=False) + "\n", path)
 
 
 def print_verdicts(session: Session) -> None:
-    """The table, the slow first, and what has to be known of it."""
+    """Prints the table of verdicts, slow disks first, with headline and caveats."""
     from headstack.diagnosis.judging.session import headline  # start-up time
 
-    told = [one for one in session.verdicts if one.kind != FINE]
-    fine = [one for one in session.verdicts if one.kind == FINE]
-    shown = told + (fine if len(fine) <= FINE_SHOWN else [])
+    say(f"{headline(session)}\n")
+    notable = [verdict for verdict in session.verdicts if verdict.kind != FINE]
+    fine = [verdict for verdict in session.verdicts if verdict.kind == FINE]
+    shown = notable + (fine if len(fine) <= FINE_SHOWN else [])
     if shown:
-        columns, rows = COLUMNS, [row_of(one) for one in shown]
+        columns, rows = COLUMNS, [format_row(verdict) for verdict in shown]
         empty = {n for n, column in enumerate(columns) if column.rank and not any(row[n] for row in rows)}
-        kept = [n for n in range(len(columns)) if n not in empty]
-        print_table([columns[n] for n in kept], [[row[n] for n in kept] for row in rows])
+        shown_columns = [n for n in range(len(columns)) if n not in empty]
+        print_table([columns[n] for n in shown_columns], [[row[n] for n in shown_columns] for row in rows])
         print()
     if len(fine) > FINE_SHOWN:
         say(f"{len(fine):,} more disks are fine (--json lists all)")
-    say(headline(session))
-    for caveat in session.caveats:
-        say(f"note: {caveat}")
+    print_notes_of(session.caveats)
 
 
-def row_of(one: Verdict) -> list[str]:
-    """A disk's row."""
+def format_row(verdict: Verdict) -> list[str]:
+    """Formats the row of a disk."""
     slower = ""
-    if one.slower is not None:
-        low, high = f"{one.slower.low:.2f}", f"{one.slower.high:.2f}"
-        slower = f"at least {low}" if one.slower.is_lower_bound else f"{one.slower.factor:.2f} ({low} to {high})"
-    cause = "" if one.cause is None else f"{one.cause.name}: {one.cause.evidence}"
+    if verdict.slower is not None:
+        low, high = f"{verdict.slower.low:.2f}", f"{verdict.slower.high:.2f}"
+        slower = (
+            f"at least {low}" if verdict.slower.is_lower_bound else f"{verdict.slower.factor:.2f} ({low} to {high})"
+        )
+    cause = "" if verdict.cause is None else f"{verdict.cause.name}: {verdict.cause.evidence}"
     return [
-        one.host,
-        one.disk,
-        one.kind,
-        "" if one.since_s is None else moment(one.since_s),
+        verdict.host,
+        verdict.disk,
+        verdict.kind,
+        "" if verdict.since_s is None else format_time(verdict.since_s),
         slower,
-        "" if one.confidence is None else f"{100 * one.confidence:.3g}",
-        one.method or "",
-        one.why,
+        "" if verdict.confidence is None else f"{100 * verdict.confidence:.3g}",
+        verdict.method or "",
+        verdict.why,
         cause,
-        one.next_step,
+        verdict.next_step,
     ]
 
 
-def moment(time_s: float) -> str:
-    """A time for people, in UTC as logs of many machines are compared."""
+def format_time(time_s: float) -> str:
+    """Formats a time in UTC, so that logs of several machines can be compared."""
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")
 
 
@@ -396,5 +400,8 @@ def print_history(entries: list[Entry]) -> None:
         Words("verdict", 0),
         Prose("why"),
     )
-    rows = [[moment(one.at_s), one.host, one.disk, one.before or "", one.kind, one.why] for one in entries]
+    rows = [
+        [format_time(entry.at_s), entry.host, entry.disk, entry.before or "", entry.kind, entry.why]
+        for entry in entries
+    ]
     print_table(columns, rows)

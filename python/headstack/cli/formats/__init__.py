@@ -1,7 +1,7 @@
 """The formats in which commands write results: every format is a :class:`Format`, and ``FORMATS`` lists all of them.
 
 A command names the class of its result in ``output_options`` and in :class:`~headstack.cli.output.Outputs`: each format
-that can write this class is an option of the command. docs/design/python-package.md tells how a format is added.
+that can write this class is an option of the command. To add a format, see docs/design/python-package.md.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from headstack.cli.formats.picture import PLOT
 from headstack.cli.formats.ticket import MARKDOWN
 
 FORMATS: dict[str, Format] = {
-    one.name: one
-    for one in (
+    each.name: each
+    for each in (
         JSON,
         CSV,
         PARQUET,
@@ -29,30 +29,32 @@ FORMATS: dict[str, Format] = {
         MARKDOWN,
     )
 }
-"""By name, in the order in which help lists their options."""
+"""Formats by name, in the order of their options in help."""
 
 
 def formats_of(result: type) -> list[Format]:
-    """The formats that can write results of this class."""
-    return [one for one in FORMATS.values() if one.can_write(result)]
+    """Returns the formats that can write results of this class."""
+    return [each for each in FORMATS.values() if each.can_write(result)]
 
 
 def output_options(result: type | None = None, **helps: str | None) -> Callable[[Command], Command]:
     """Adds the options ``--json FILE``, ``--csv FILE`` and so on to a command.
 
-    They are those of the formats that can write ``result``, and of the formats that ``helps`` names: each with the text
-    that is given there, or with what the format says of itself.
+    The options are those of the formats that can write ``result``, and of the formats in ``helps``, which maps a name
+    to a help text, or to ``None`` for the help of the format itself.
     """
     of_class = formats_of(result) if result is not None else []
-    options = [one.options(helps.get(one.name)) for one in FORMATS.values() if one in of_class or one.name in helps]
+    options = [
+        each.options(helps.get(each.name)) for each in FORMATS.values() if each in of_class or each.name in helps
+    ]
     return lambda command: reduce(lambda inner, add: add(inner), reversed(options), command)
 
 
 def writers_of(result: type) -> dict[str, Writer]:
-    """The functions that write results of this class, by the names of the formats."""
-    return {one.name: one.write for one in formats_of(result)}
+    """Returns the functions that write results of this class, by format name."""
+    return {each.name: each.write for each in formats_of(result)}
 
 
 def report_writers(report_of: Callable[[Any], Any]) -> dict[str, Writer]:
-    """Writers of the formats of a report, for results whose report ``report_of`` makes."""
-    return {one.name: one.writer_of_reports(report_of) for one in (HTML, MARKDOWN)}
+    """Returns the writers of report formats for results that ``report_of`` turns into a report."""
+    return {each.name: each.writer_of_reports(report_of) for each in (HTML, MARKDOWN)}

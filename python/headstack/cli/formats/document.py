@@ -1,4 +1,4 @@
-"""Everything that a result holds, as JSON."""
+"""A complete result as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A format of results, and the option that asks for it: :class:`Format`."""
+"""A format of results and its option: :class:`Format`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = Callable[..., Any]
 Writer: TypeAlias = Callable[..., object]
-"""Writes a result to a path. A writer of text returns the text, and writes no file where no path is given."""
+"""Writes a result to a path. A writer of text returns the text, and writes no file if it gets no path."""
 
 
 def makes_report(result: type) -> bool:
-    """Whether results of a class make a report of themselves."""
+    """Whether results of a class have a method that returns their report."""
     return any(callable(getattr(result, name, None)) for name in ("report", "to_report"))
 
 
 def report_of(result: Any) -> Report:
-    """The report that a result makes of itself."""
+    """Returns the report of a result."""
     report: Report = result.to_report() if hasattr(result, "to_report") else result.report()
     return report
 
 
 def _accept(_path: str) -> None:
-    """Any file will do."""
+    """Accepts any file."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Format:
     metavar: str
     help: str
     can_write: Callable[[type], bool]
-    """Whether results of a class have what the format writes."""
+    """Whether the format can write results of a class."""
     write: Writer
     is_text: bool = False
-    """Whether ``write`` returns text, which is printed where the file is ``-``."""
+    """Whether ``write`` returns text, which is printed if the file is ``-``."""
     check: Callable[[str], None] = _accept
-    """Raises ``InputError`` where a file of this name cannot be made: asked before anything is measured."""
+    """Raises ``InputError`` if a file of this name cannot be written; called before anything is measured."""
 
     @property
     def parameter(self) -> str:
-        """The parameter of a command that has the file, or ``None`` where the format is not asked for."""
+        """Name of the command's parameter for the file; its value is ``None`` if the format is not requested."""
         return f"{self.name}_path"
 
     def options(self, help_: str | None = None) -> Callable[[Command], Command]:
@@ -62,10 +62,10 @@ class Format:
 
 @dataclass(frozen=True)
 class ReportFormat(Format):
-    """A format of the report that a result makes of itself."""
+    """A format of reports."""
 
     write_report: Callable[[Report, str], None] = lambda _report, _path: None
 
     def writer_of_reports(self, report_of: Callable[[Any], Report]) -> Writer:
-        """Writes the report that a function makes of a result."""
+        """Returns a writer of the report that a function builds from a result."""
         return lambda result, path: self.write_report(report_of(result), path)

@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from headstack.report.html import Simulator
 
 SIMULATOR = f"{__name__}.simulator"
-"""The entry of a command's context that says whether its page holds the simulator."""
+"""Key of the command's context that is true if its page includes the simulator."""
 
 
 def has_simulator() -> bool:
-    """Whether the page of the command that is carried out is to hold the simulator."""
+    """Whether the page of the running command includes the simulator."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(SIMULATOR))
 
 
 def chosen_simulator() -> Simulator | None:
-    """The simulator for a page, where the command line asks for it."""
+    """Returns the simulator for a page if ``--with-simulator`` is set."""
     from headstack.results.explorer import simulator  # start-up time
 
     return simulator if has_simulator() else None
 
 
 def check_page(_path: str | None = None) -> None:
-    """Raises ``InputError`` where the page that was asked for cannot be made, since it was not built."""
+    """Raises ``InputError`` if the requested page was not built."""
     from headstack.report import html  # start-up time
     from headstack.results import explorer  # start-up time
 
@@ -42,7 +42,7 @@ def check_page(_path: str | None = None) -> None:
 
 
 def refuse_simulator_without_page() -> None:
-    """Raises ``InputError`` where the simulator is asked for, of a command that writes no page."""
+    """Raises ``InputError`` if the simulator is requested without a page."""
     if has_simulator():
         raise InputError("--with-simulator: needs a page; add --html FILE.html")
 
@@ -58,7 +58,7 @@ simulator_option = click.option(
     callback=_remember,
     help="Include the simulator in the HTML report, to vary its curves (1.3 MB).",
 )
-"""Of every command that writes a page."""
+"""The option ``--with-simulator`` of commands that write a page."""
 
 
 def write_page(report: Report, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The picture of a result, as PNG, SVG or PDF."""
+"""The chart of a result as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from headstack.cli.formats.format import Format
 
 
 def check_ending(path: str) -> None:
-    """Raises ``InputError`` for a name whose ending is that of no picture."""
+    """Raises ``InputError`` if the suffix is not that of a picture."""
     from headstack.report.plots import picture_format  # start-up time
 
     picture_format(path)

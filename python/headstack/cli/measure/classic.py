@@ -15,8 +15,8 @@ from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import TARGET
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_notes, print_table, say, verbose_option, wide_option
-from headstack.cli.simulate.runs import Command, listed
-from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
+from headstack.cli.simulate.runs import Command, split_list
+from headstack.cli.targets import EXIT_RUN, access_of, exit_code_of_early_end, measurement_progress, permission_options
 from headstack.io import signals
 from headstack.io.columns import Column, Figures, Names, Words
 from headstack.io.values import whole
@@ -31,12 +31,12 @@ from headstack.measurement.tests.classic.outcome import Outcome
 
 EXIT_LIMIT = 1
 FOR_EVER = "100000h"
-"""The time of a test that Ctrl-C ends."""
+"""Duration of a test that runs until Ctrl-C."""
 
 T = TypeVar("T", bound=Outcome)
 
 
-def outputs(command: Command) -> Command:
+def test_options(command: Command) -> Command:
     """Adds the options of permission and of outputs."""
     decorators: list[Callable[[Command], Command]] = [
         permission_options,
@@ -53,17 +53,17 @@ def outputs(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-def carry_out(given: Mapping[str, Any], work: Callable[[Progress | None], T], show: Callable[[T], None]) -> T:
-    """Does a test, writes the requested files, and shows the rest; ``given`` are the options of the command."""
-    outputs = Outputs(given, Outcome)
-    with course(given["quiet"]) as tell:
-        outcome = work(tell)
+def run_test(options: Mapping[str, Any], work: Callable[[Progress | None], T], show: Callable[[T], None]) -> T:
+    """Runs a test, writes the requested files, and prints the outcome."""
+    outputs = Outputs(options, Outcome)
+    with measurement_progress(options["quiet"]) as progress:
+        outcome = work(progress)
 
-    def tell_all() -> None:
+    def print_outcome() -> None:
         show(outcome)
         print_notes(outcome.results)
 
-    outputs.write(outcome, tell_all)
+    outputs.write(outcome, print_outcome)
     return outcome
 
 
@@ -92,9 +92,9 @@ def carry_out(given: Mapping[str, Any], work: Callable[[Progress | None], T], sh
 @click.option("--access-size", metavar="SIZE", default="4KiB", show_default=True, help="Size of random accesses.")
 @click.option("--range", metavar="RANGE", help="Address range to use, for example 36.7GB, 10GB..20GB or 0%..50%.")
 @click.option("--write", is_flag=True, help="Write instead of reading. Destroys the data on the target.")
-@outputs
+@test_options
 @signals.held()
-def zones(systems: tuple[str, ...], **given: Any) -> int:
+def zones(systems: tuple[str, ...], **options: Any) -> int:
     """Measure transfer rate and access time over the addresses.
 
     \b
@@ -105,52 +105,52 @@ def zones(systems: tuple[str, ...], **given: Any) -> int:
     accesses over the whole device. With enough positions (--positions 256) it also lists the zones of a disk. Catalogue
     drives and arrays are simulated, for comparison with the measured ones.
     """
-    access = access_of(given)
+    access = access_of(options)
     test = partial(
         zones_test.zones,
         systems,
         access,
-        positions=whole("positions", given["positions"]),
-        depth=whole("depth", given["depth"]),
-        accesses=whole("accesses", given["accesses"]),
-        size=given["size"],
-        part=given["part"],
-        time=given["time"],
-        access_size=given["access_size"],
-        range=given["range"],
-        write=given["write"],
+        positions=whole("positions", options["positions"]),
+        depth=whole("depth", options["depth"]),
+        accesses=whole("accesses", options["accesses"]),
+        size=options["size"],
+        part=options["part"],
+        time=options["time"],
+        access_size=options["access_size"],
+        range=options["range"],
+        write=options["write"],
     )
 
     def work(tell: Progress | None) -> zones_test.Zones:
         return test(progress=tell)
 
-    return ended_code(carry_out(given, work, show_zones).ended_early)
+    return exit_code_of_early_end(run_test(options, work, print_zones).ended_early)
 
 
-def show_zones(test: zones_test.Zones) -> None:
-    """Rates and access times of each system, then the zones that stand out."""
-    found = [profile.figures() for profile in test.profiles]
+def print_zones(test: zones_test.Zones) -> None:
+    """Prints rates and access times of each system, then zones with clear boundaries."""
+    profiles = [profile.figures() for profile in test.profiles]
     columns = [Names("system"), Words("mode", 7), Figures("outer\nMB/s", 0), Figures("inner\nMB/s", 0)]
     columns += [Figures("min\nMB/s", 2), Figures("mean\nMB/s", 1), Figures("max\nMB/s", 3), Figures("outer\nMb/s", 6)]
     columns += [Figures("inner\nMb/s", 6), Figures("access\nms", 0), Figures("p99\nms", 4)]
     rows = []
-    for one in found:
-        rates = [one["mb_per_s"][name] for name in ("outer", "inner", "minimum", "mean", "maximum")]
-        bits = [one["megabits_per_s"][name] for name in ("outer", "inner")]
-        times = [one["access"][name] for name in ("mean_ms", "p99_ms")]
-        cells = [*(figure(rate, ",.1f") for rate in rates), *(figure(rate, ",.0f") for rate in bits)]
-        rows.append([one["system"], one["mode"], *cells, *(figure(time, ",.3f") for time in times)])
+    for profile in profiles:
+        rates = [profile["mb_per_s"][name] for name in ("outer", "inner", "minimum", "mean", "maximum")]
+        bits = [profile["megabits_per_s"][name] for name in ("outer", "inner")]
+        times = [profile["access"][name] for name in ("mean_ms", "p99_ms")]
+        cells = [*(format_figure(rate, ",.1f") for rate in rates), *(format_figure(rate, ",.0f") for rate in bits)]
+        rows.append([profile["system"], profile["mode"], *cells, *(format_figure(time, ",.3f") for time in times)])
     print_table(columns, rows)
     steps = [
         [
-            one["system"],
+            profile["system"],
             str(number),
             f"{zone['start_bytes'] / 1e9:,.1f}",
-            figure(zone["mb_per_s"], ",.1f"),
-            figure(8 * zone["mb_per_s"], ",.0f"),
+            format_figure(zone["mb_per_s"], ",.1f"),
+            format_figure(8 * zone["mb_per_s"], ",.0f"),
         ]
-        for one in found
-        for number, zone in enumerate(one["zones"])
+        for profile in profiles
+        for number, zone in enumerate(profile["zones"])
     ]
     if steps:
         say("\nzones with clear boundaries:")
@@ -176,9 +176,9 @@ def show_zones(test: zones_test.Zones) -> None:
 @click.option("-W", "--write", is_flag=True, help="Write instead of reading. Destroys the data on the target.")
 @click.option("-C", "--cached", is_flag=True, help="Use the page cache; same as --buffered.")
 @click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed of the addresses.")
-@outputs
+@test_options
 @signals.held()
-def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
+def latency(target: str, seek_rate: bool, cached: bool, **options: Any) -> int:
     """Measure the latency of single requests, as ioping does.
 
     \b
@@ -189,20 +189,20 @@ def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
     Each completed request prints a line (none with -q); a summary of the distribution follows. The first request wakes
     the device up and is not counted.
     """
-    given["buffered"] |= cached
-    access = access_of(given)
-    given["quiet"] |= seek_rate
-    is_silent = given["quiet"] or "-" in (given["json_path"], given["csv_path"])
-    stated, interval, time = given["count"], given["interval"], given["time"]
+    options["buffered"] |= cached
+    access = access_of(options)
+    options["quiet"] |= seek_rate
+    is_silent = options["quiet"] or "-" in (options["json_path"], options["csv_path"])
+    stated_count, interval, time = options["count"], options["interval"], options["time"]
     if seek_rate:
-        interval, time = interval or "0s", time or (None if stated else "3s")
-    count = whole("count", stated) if stated is not None else 0 if time else latency_test.COUNT
+        interval, time = interval or "0s", time or (None if stated_count else "3s")
+    count = whole("count", stated_count) if stated_count is not None else 0 if time else latency_test.COUNT
     if not count and time is None:
         time = FOR_EVER
 
     def line(sample: Sample) -> None:
-        took = "failed" if sample.failed else f"time={time_of(sample.ms)}"
-        print(f"{target}: request={sample.number} position={format_bytes(sample.position_bytes)} {took}", flush=True)
+        outcome = "failed" if sample.failed else f"time={format_latency(sample.ms)}"
+        print(f"{target}: request={sample.number} position={format_bytes(sample.position_bytes)} {outcome}", flush=True)
 
     test = partial(
         latency_test.latency,
@@ -210,23 +210,23 @@ def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
         access,
         count=count,
         interval=interval or latency_test.INTERVAL,
-        size=given["size"],
-        range=given["range"],
-        sequential=given["sequential"],
-        write=given["write"],
+        size=options["size"],
+        range=options["range"],
+        sequential=options["sequential"],
+        write=options["write"],
         time=time,
-        seed=whole("seed", given["seed"]),
+        seed=whole("seed", options["seed"]),
         each=None if is_silent else line,
     )
 
     def work(_: Progress | None) -> latency_test.Latency:
         return test()
 
-    return ended_code(carry_out(given, work, show_latency).ended_early)
+    return exit_code_of_early_end(run_test(options, work, print_latency).ended_early)
 
 
-def show_latency(test: latency_test.Latency) -> None:
-    """Statistics as ping prints them, percentiles, and a histogram."""
+def print_latency(test: latency_test.Latency) -> None:
+    """Prints statistics in the form of ping, percentiles, and a histogram."""
     numbers = test.statistics()
     done = f"{numbers['requests']:,} {test.kind}s of {format_bytes(test.size_bytes)} from {test.target}"
     say(f"\n{done} in {numbers['duration_s']:.3g} s: {numbers['iops']:,.1f} IOPS, {numbers['mb_per_s']:,.2f} MB/s")
@@ -235,19 +235,20 @@ def show_latency(test: latency_test.Latency) -> None:
     say(f"without pauses: {numbers['busy_iops']:,.1f} IOPS, {numbers['busy_mb_per_s']:,.2f} MB/s")
     moments = [numbers[name] for name in ("min_ms", "mean_ms", "max_ms", "mdev_ms")]
     percentiles = [numbers[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p999_ms")]
-    say("min/avg/max/mdev = " + " / ".join(time_of(ms) for ms in moments if ms is not None))
-    say("p50/p90/p99/p99.9 = " + " / ".join(time_of(ms) for ms in percentiles if ms is not None))
+    say("min/avg/max/mdev = " + " / ".join(format_latency(ms) for ms in moments if ms is not None))
+    say("p50/p90/p99/p99.9 = " + " / ".join(format_latency(ms) for ms in percentiles if ms is not None))
     print()
     bins = test.histogram()
     most = max(count for _, _, count in bins)
     rows = [
-        [time_of(low), time_of(high), f"{count:,}", "█" * math.ceil(40 * count / most)] for low, high, count in bins
+        [format_latency(low), format_latency(high), f"{count:,}", "█" * math.ceil(40 * count / most)]
+        for low, high, count in bins
     ]
     print_table([Figures("from", 0), Figures("below", 0), Figures("requests", 0), Words("")], rows)
 
 
-def time_of(ms: float) -> str:
-    """A time with the unit that fits it."""
+def format_latency(ms: float) -> str:
+    """Formats a latency with a suitable unit."""
     return format_duration_ns(round(ms * 1e6))
 
 
@@ -287,9 +288,9 @@ def time_of(ms: float) -> str:
     help="Spindle speed of the disk, to detect flushes that are faster than one revolution allows.",
 )
 @click.option("--range", metavar="RANGE", help="Address range to use, for example 64MiB (the first) or 0%..50%.")
-@outputs
+@test_options
 @signals.held()
-def fsync(target: str, sizes: str, limit: str, **given: Any) -> int:
+def fsync(target: str, sizes: str, limit: str, **options: Any) -> int:
     """Measure write and fdatasync latency, as of a database log.
 
     \b
@@ -300,33 +301,37 @@ def fsync(target: str, sizes: str, limit: str, **given: Any) -> int:
     (etcd, databases). Exit code 1 means that the 99th percentile of a
     size exceeds the limit; etcd recommends 10 ms. Sizes are rounded up to whole blocks.
     """
-    access = access_of(given)
+    access = access_of(options)
     on_target = partial(
         fsync_test.fsync,
         target,
         access,
-        sizes=listed(sizes),
-        count=whole("count", given["count"]),
-        time=given["time"],
+        sizes=split_list(sizes),
+        count=whole("count", options["count"]),
+        time=options["time"],
         limit=limit,
-        rpm=None if given["rpm"] is None else whole("rpm", given["rpm"]),
-        range=given["range"],
+        rpm=None if options["rpm"] is None else whole("rpm", options["rpm"]),
+        range=options["range"],
     )
 
     def work(tell: Progress | None) -> fsync_test.Fsync:
         return on_target(progress=tell)
 
-    test = carry_out(given, work, show_fsync)
-    return ended_code(test.ended_early) or (0 if test.kept else EXIT_LIMIT)
+    test = run_test(options, work, print_fsync)
+    return exit_code_of_early_end(test.ended_early) or (0 if test.kept else EXIT_LIMIT)
 
 
-def show_fsync(test: fsync_test.Fsync) -> None:
-    """Percentiles of each size, the verdict, and what speaks against it."""
+def print_fsync(test: fsync_test.Fsync) -> None:
+    """Prints percentiles of each size, the verdict, and warnings."""
     rows = []
     for row in test.rows():
         percentiles = [row[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p999_ms")]
         times = [row["mean_ms"], *percentiles, row["max_ms"], row["flush_p99_ms"]]
-        cells = [f"{row['pairs']:,}", figure(row["pairs_per_s"], ",.0f"), *(figure(ms, ",.3f") for ms in times)]
+        cells = [
+            f"{row['pairs']:,}",
+            format_figure(row["pairs_per_s"], ",.0f"),
+            *(format_figure(ms, ",.3f") for ms in times),
+        ]
         rows.append([format_bytes(row["size_bytes"]), *cells, "kept" if row["kept"] else "exceeded"])
     columns: list[Column] = [Figures("size", 0), Figures("writes", 6), Figures("writes/s", 1), Figures("mean\nms", 0)]
     columns += [Figures("p50\nms", 5), Figures("p90\nms", 5), Figures("p99\nms", 0), Figures("p99.9\nms", 3)]
@@ -376,9 +381,9 @@ def show_fsync(test: fsync_test.Fsync) -> None:
     metavar="[PERCENT]",
     help="Add mixed tests with this percentage of reads (without a value: 70).",
 )
-@outputs
+@test_options
 @signals.held()
-def crystal(target: str, **given: Any) -> int:
+def crystal(target: str, **options: Any) -> int:
     """Run the tests of CrystalDiskMark.
 
     \b
@@ -389,32 +394,36 @@ def crystal(target: str, **given: Any) -> int:
     Q8T1, SEQ128K Q32T1, RND4K Q32T16 and RND4K Q1T1. Each test has one warm-up run and five measured runs, of which the
     best counts. Write tests are skipped unless you allow writing (--destroy, --overwrite or --create).
     """
-    access = access_of(given)
+    access = access_of(options)
     test = partial(
         crystal_test.crystal,
         target,
         access,
-        profile=given["profile"],
-        size=given["size"],
-        runs=whole("runs", given["runs"]),
-        time=given["time"],
-        pause=given["pause"],
-        mix=given["mix"],
+        profile=options["profile"],
+        size=options["size"],
+        runs=whole("runs", options["runs"]),
+        time=options["time"],
+        pause=options["pause"],
+        mix=options["mix"],
     )
 
     def work(tell: Progress | None) -> crystal_test.Crystal:
         return test(progress=tell)
 
-    return ended_code(carry_out(given, work, show_crystal).ended_early)
+    return exit_code_of_early_end(run_test(options, work, print_crystal).ended_early)
 
 
-def show_crystal(test: crystal_test.Crystal) -> None:
-    """The scores, a line for each test."""
+def print_crystal(test: crystal_test.Crystal) -> None:
+    """Prints the scores, one row per test."""
     kinds = list(dict.fromkeys(score.kind for score in test.scores))
     cells: dict[str, list[str]] = {}
     for score in test.scores:
         row = score.figures()
-        line = [figure(row["mb_per_s"], ",.2f"), figure(row["iops"], ",.1f"), figure(row["latency_us"], ",.1f")]
+        line = [
+            format_figure(row["mb_per_s"], ",.2f"),
+            format_figure(row["iops"], ",.1f"),
+            format_figure(row["latency_us"], ",.1f"),
+        ]
         cells.setdefault(score.test.name, []).extend(line)
     width = 3 * len(kinds)
     rows = [[name, *line, *[""] * (width - len(line))] for name, line in cells.items()]
@@ -441,9 +450,9 @@ def show_crystal(test: crystal_test.Crystal) -> None:
 @click.option(
     "--range", metavar="RANGE", help="Address range of each target to fill, for example 36.7GB, 10GB..20GB or 0%..50%."
 )
-@outputs
+@test_options
 @signals.held()
-def prefill(targets: tuple[str, ...], **given: Any) -> int:
+def prefill(targets: tuple[str, ...], **options: Any) -> int:
     """Fill targets sequentially with incompressible data.
 
     \b
@@ -454,41 +463,41 @@ def prefill(targets: tuple[str, ...], **given: Any) -> int:
     order matters, because they place data together that arrive together: TARGETs, or the --parts of one, are LUNs that
     are filled one after the other (--serial) or at the same time (--concurrent).
     """
-    access = access_of(given)
+    access = access_of(options)
     on_targets = partial(
         prefill_test.prefill,
         targets,
         access,
-        order=given["order"],
-        parts=whole("parts", given["parts"]),
-        size=given["size"],
-        depth=whole("depth", given["depth"]),
-        range=given["range"],
+        order=options["order"],
+        parts=whole("parts", options["parts"]),
+        size=options["size"],
+        depth=whole("depth", options["depth"]),
+        range=options["range"],
     )
 
     def work(tell: Progress | None) -> prefill_test.Prefill:
         return on_targets(progress=tell)
 
-    test = carry_out(given, work, show_prefill)
-    return ended_code(test.ended_early) or (0 if test.complete else EXIT_RUN)
+    test = run_test(options, work, print_prefill)
+    return exit_code_of_early_end(test.ended_early) or (0 if test.complete else EXIT_RUN)
 
 
-def show_prefill(test: prefill_test.Prefill) -> None:
-    """A line for each LUN, and all together."""
+def print_prefill(test: prefill_test.Prefill) -> None:
+    """Prints one row per LUN, and the total."""
     rows = []
     for lun in test.luns:
         rates = [rate for *_, rate in lun.sections()]
-        times = [figure(test.since_start_s(at), ",.2f") for at in (lun.begun_ns, lun.ended_ns)]
+        times = [format_figure(test.since_start_s(at), ",.2f") for at in (lun.begun_ns, lun.ended_ns)]
         bounds = [rates[0], rates[-1], min(rates), max(rates)] if rates else [None] * 4
-        cells = [figure(rate, ",.1f") for rate in (lun.mb_per_s, *bounds)]
+        cells = [format_figure(rate, ",.1f") for rate in (lun.mb_per_s, *bounds)]
         rows.append([lun.name, f"{lun.written_bytes / 1e9:,.3f}", *times, *cells, f"{lun.failed:,}"])
     columns = [Names("LUN"), Figures("GB", 0), Figures("from\ns", 3), Figures("to\ns", 3), Figures("mean\nMB/s", 0)]
     columns += [Figures("first\nMB/s", 1), Figures("last\nMB/s", 1), Figures("min\nMB/s", 2), Figures("max\nMB/s", 2)]
     print_table([*columns, Figures("failed", 0)], rows)
-    all_of_it = "completely filled" if test.complete else "not completely filled"
-    say(f"\n{test.order}: {figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {all_of_it}")
+    extent = "completely filled" if test.complete else "not completely filled"
+    say(f"\n{test.order}: {format_figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {extent}")
 
 
-def figure(value: float | None, form: str) -> str:
-    """A figure for people; nothing where there is none."""
+def format_figure(value: float | None, form: str) -> str:
+    """Formats a figure; ``None`` is empty."""
     return "" if value is None else f"{value:{form}}"

@@ -1,4 +1,4 @@
-"""``headstack measure condition``: a module of devices written and read as one stream, end to end."""
+"""``headstack measure condition``: writes and reads a module of devices as one stream."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, SOURCE, TARGET
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.simulate.runs import listed
-from headstack.cli.targets import SHOW_EVERY_S, access_of, code_of, permission_options
+from headstack.cli.simulate.runs import split_list
+from headstack.cli.targets import SHOW_EVERY_S, access_of, exit_code_of_reason, permission_options
 from headstack.io import signals
 from headstack.io.columns import Figures, Names, Prose, Words, is_plain
 from headstack.io.terminal import clear, rewrite
@@ -65,7 +65,7 @@ EXIT_NOT_KEPT = 1
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
-def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
+def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **options: Any) -> int:
     """Write, then read several devices as one stream.
 
     \b
@@ -84,27 +84,27 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
 
     Exit code 1 means that the required rate is not met, or that blocks failed.
     """
-    limit = None if given["require"] is None else rate_bytes_per_s("--require", given["require"]) * 8 / 1e6
-    outputs = Outputs(given, Conditioning)
+    limit = None if options["require"] is None else rate_bytes_per_s("--require", options["require"]) * 8 / 1e6
+    outputs = Outputs(options, Conditioning)
     if report is not None:
         if targets or log is not None or resume:
             raise InputError("--report: reads a log and measures nothing; remove targets, --log and --resume")
-        found = Conditioning.read(report)
+        conditioning = Conditioning.read(report)
     else:
         if not targets:
             raise InputError("TARGETs are missing: name the devices of the module, or a log with --report")
-        settings = settings_given(given, log if resume else None)
-        found = measured(targets, settings, access_of(given), log, resume, given["quiet"])
-    found.require_mbit_per_s = limit
-    outputs.write(found, partial(print_conditioning, found))
-    return ending(found)
+        settings = read_settings(options, log if resume else None)
+        conditioning = run_conditioning(targets, settings, access_of(options), log, resume, options["quiet"])
+    conditioning.require_mbit_per_s = limit
+    outputs.write(conditioning, partial(print_conditioning, conditioning))
+    return exit_code_of(conditioning)
 
 
-def measured(
+def run_conditioning(
     targets: tuple[str, ...], settings: Settings, access: Access, log: str | None, resume: bool, quiet: bool
 ) -> Conditioning:
-    """Conditions a module, and shows the course of it."""
-    with course(quiet) as show:
+    """Conditions a module and shows progress."""
+    with show_progress(quiet) as show:
         return conditioned(targets, settings, access, log=log, resume=resume, progress=show)
 
 
@@ -118,59 +118,59 @@ class StatedSettings(TypedDict, total=False):
     device_bytes: int
 
 
-def settings_given(given: Mapping[str, Any], resumed: str | None) -> Settings:
-    """The settings that the options state, or those of the log that is resumed."""
-    if given["read_only"] and given["passes"] is not None:
+def read_settings(options: Mapping[str, Any], resumed_log: str | None) -> Settings:
+    """Returns the settings of the options, or those of the log to resume."""
+    if options["read_only"] and options["passes"] is not None:
         raise InputError("--read-only, --pass: give only one of them")
     stated: StatedSettings = {}
-    if given["read_only"] or given["passes"] is not None:
-        stated["passes"] = ("read",) if given["read_only"] else tuple(listed(given["passes"]))
-    if given["block"] is not None:
-        stated["block_bytes"] = size_bytes("--block", given["block"])
-    if given["ahead"] is not None:
-        stated["ahead"] = whole("--ahead", given["ahead"])
-    if given["interval"] is not None:
-        stated["interval_ns"] = duration_ns("--interval", given["interval"])
-    if given["size"] is not None:
-        stated["device_bytes"] = size_bytes("--size", given["size"])
-    if resumed is None:
+    if options["read_only"] or options["passes"] is not None:
+        stated["passes"] = ("read",) if options["read_only"] else tuple(split_list(options["passes"]))
+    if options["block"] is not None:
+        stated["block_bytes"] = size_bytes("--block", options["block"])
+    if options["ahead"] is not None:
+        stated["ahead"] = whole("--ahead", options["ahead"])
+    if options["interval"] is not None:
+        stated["interval_ns"] = duration_ns("--interval", options["interval"])
+    if options["size"] is not None:
+        stated["device_bytes"] = size_bytes("--size", options["size"])
+    if resumed_log is None:
         return Settings(**stated)
-    before = settings_of(read_log(resumed).module)
+    logged = settings_of(read_log(resumed_log).module)
     for name, value in stated.items():
-        if value != getattr(before, name):
+        if value != getattr(logged, name):
             option = {"passes": "--pass", "device_bytes": "--size"}.get(name, f"--{name.split('_')[0]}")
-            raise InputError(f"{resumed} was started with {getattr(before, name)}; remove the option", key=option)
-    return before
+            raise InputError(f"{resumed_log} was started with {getattr(logged, name)}; remove the option", key=option)
+    return logged
 
 
-def print_conditioning(found: Conditioning) -> None:
-    """The rates, each device's block times, and the verdicts."""
-    module = found.module
+def print_conditioning(conditioning: Conditioning) -> None:
+    """Prints the rates, the block times of each device, and the verdicts."""
+    module = conditioning.module
     size = format_decimal(module["module_bytes"])
     say(f"module of {len(module['targets'])} devices, {size}, in blocks of {module['block_bytes'] >> 10:,} KiB")
-    for one in found.passes:
+    for run in conditioning.passes:
         print()
-        print_pass(found, one)
+        print_pass(conditioning, run)
     print()
     rows = [
-        [str(number + 1), target["path"], serial(target), found.verdict(number)]
+        [str(number + 1), target["path"], serial_of(target), conditioning.verdict(number)]
         for number, target in enumerate(module["targets"])
     ]
     print_table([Figures("device", 0), Names("path"), Words("serial"), Prose("verdict", 0)], rows)
     print()
-    for line in found.judgements():
+    for line in conditioning.judgements():
         print(line)
-    for words in found.failures:
-        say(f"note: {words}")
+    for failure in conditioning.failures:
+        say(f"note: {failure}")
     for note in dict.fromkeys(f"{target['path']}: {note}" for target in module["targets"] for note in target["notes"]):
         say(f"note: {note}")
-    if found.sessions > 1:
-        say(f"note: measured in {found.sessions} sessions; the time between them is not counted")
+    if conditioning.sessions > 1:
+        say(f"note: measured in {conditioning.sessions} sessions; the time between them is not counted")
 
 
-def print_pass(found: Conditioning, one: Pass) -> None:
-    """One pass as a table: a line a device."""
-    block_bytes = found.module["block_bytes"]
+def print_pass(conditioning: Conditioning, run: Pass) -> None:
+    """Prints one pass as a table with one row per device."""
+    block_bytes = conditioning.module["block_bytes"]
     columns = [
         Names("device"),
         Figures("MB/s\nalone", 0),
@@ -181,63 +181,65 @@ def print_pass(found: Conditioning, one: Pass) -> None:
         Figures("max\nms", 2),
         Figures("failed", 0),
     ]
-    classes = [name.replace("ms", "\nms").replace("<", "< ").replace(">=", ">= ") for name in class_names(found.module)]
+    classes = [
+        name.replace("ms", "\nms").replace("<", "< ").replace(">=", ">= ") for name in class_names(conditioning.module)
+    ]
     rows = []
-    for device in one.devices:
+    for device in run.devices:
         quantiles = [device.mean_ms, device.quantile_ms(0.5), device.quantile_ms(0.999), device.max_ms]
-        own = device.own_mb_per_s(block_bytes)
+        alone_mb_per_s = device.own_mb_per_s(block_bytes)
         rows.append(
             [
                 device.name,
-                "" if own is None else f"{own:,.1f}",
+                "" if alone_mb_per_s is None else f"{alone_mb_per_s:,.1f}",
                 f"{100 * device.held_share:.0f}",
                 *("" if ms is None else f"{ms:,.2f}" for ms in quantiles),
                 f"{device.errors:,}",
                 *(f"{count:,}" for count in device.classes),
             ]
         )
-    say(f"{one.kind}: blocks of each device by latency")
+    say(f"{run.kind}: blocks of each device by latency")
     print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
 
 
-def serial(target: LoggedTarget) -> str:
-    """A device's serial number, where it has one."""
+def serial_of(target: LoggedTarget) -> str:
+    """Returns the serial number of a device, or an empty string."""
     return str(target["identity"].get("serial", ""))
 
 
-def ending(found: Conditioning) -> int:
-    """The exit code; one line on stderr where it ended before its time."""
-    if found.ended_early is not None:
-        print(f"headstack: ended early; results up to then are kept: {found.ended_early}", file=sys.stderr)
-        return code_of(found.ended_early)
-    return 0 if found.is_kept else EXIT_NOT_KEPT
+def exit_code_of(conditioning: Conditioning) -> int:
+    """Returns the exit code; reports an early end on stderr."""
+    if conditioning.ended_early is not None:
+        print(f"headstack: ended early; results up to then are kept: {conditioning.ended_early}", file=sys.stderr)
+        return exit_code_of_reason(conditioning.ended_early)
+    return 0 if conditioning.is_kept else EXIT_NOT_KEPT
 
 
 @contextmanager
-def course(quiet: bool) -> Iterator[Callable[[Now], object] | None]:
-    """Shows on stderr how far it is: a line that is rewritten on a terminal, else one for each interval."""
+def show_progress(quiet: bool) -> Iterator[Callable[[Now], object] | None]:
+    """Shows progress on stderr: one rewritten line on a terminal, otherwise one line per interval."""
     if quiet:
         yield None
         return
     on_terminal = not is_plain(sys.stderr)
-    yield _lines(on_terminal)
+    yield _progress_printer(on_terminal)
     if on_terminal:
         clear(sys.stderr)
 
 
-def _lines(on_terminal: bool) -> Callable[[Now], object]:
+def _progress_printer(on_terminal: bool) -> Callable[[Now], object]:
     began: tuple[str, int, float] | None = None
-    shown, told = 0.0, None
+    shown_at, reported = 0.0, None
 
     def show(now: Now) -> None:
-        nonlocal began, shown, told
+        nonlocal began, shown_at, reported
         at = time.monotonic()
         if began is None or began[0] != now.kind:
             began = (now.kind, now.position_bytes, at)
-        fresh = now.last is not told
-        if (not fresh) if not on_terminal else (at - shown < SHOW_EVERY_S):
+        is_new = now.last is not reported
+        if (not is_new) if not on_terminal else (at - shown_at < SHOW_EVERY_S):
             return
-        shown, told = at, now.last
+        shown_at, reported = at, now.last
         passed_bytes, passed_s = now.position_bytes - began[1], at - began[2]
         parts = [
             f"{now.kind} {100 * now.position_bytes / now.module_bytes:.1f} % at {format_decimal(now.position_bytes)}"

@@ -1,4 +1,4 @@
-"""``headstack measure --hosts``: which hosts measure, how they are reached, and the agent that they run."""
+"""``headstack measure --hosts``: hosts that measure, connections to them, and their agent."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from headstack._native import InputError
 from headstack.cli.files import SOURCE
 from headstack.cli.measure.jobfiles import (
     ARGUMENTS,
-    AskedJobs,
     FioFormat,
-    asked_jobs,
-    check_as_fio,
+    JobRequest,
+    check_fio_output,
     fio_format,
     split_arguments,
+    take_job_request,
 )
 from headstack.io import signals, terminal
 from headstack.io.columns import is_plain
 from headstack.measurement.access import Access, Progress
 from headstack.measurement.hosts.agent import serve
-from headstack.measurement.hosts.asked import Asked
 from headstack.measurement.hosts.host import Host, fio_clients, hosts_of, with_targets
 from headstack.measurement.hosts.joined import HostResults
-from headstack.measurement.hosts.measuring import DASK, READY_WITHIN, REMOTE, SSH, Ways, measured_from
+from headstack.measurement.hosts.measuring import DASK, READY_WITHIN, REMOTE, SSH, HostAccess, measure_from
+from headstack.measurement.hosts.requests import MeasurementRequest
 from headstack.measurement.jobfiles.job_file import JobFile
 
 Command = Callable[..., Any]
 
 
 def hosts_options(command: Command) -> Command:
-    """Which hosts, and the ways to them."""
+    """Adds the options for hosts and their connections."""
     many = "Hosts that measure at the same time, by ssh: a,root@b:2222; HOST=FILE.fio is a host's own job file."
     decorators = [
         click.option("--hosts", type=SOURCE, metavar="HOST,...|@LIST|dask://HOST:PORT", help=many),
@@ -58,28 +58,28 @@ def hosts_options(command: Command) -> Command:
 
 
 @dataclass(frozen=True)
-class AskedHosts:
-    """Hosts on the command line."""
+class HostRequest:
+    """The hosts of a command line."""
 
     hosts: list[Host]
-    """None where a cluster knows them."""
+    """Empty if a cluster lists them."""
     cluster: str | None
     targets: list[str]
     own_targets: tuple[str, ...]
-    jobs: AskedJobs | None
-    """The job file of all hosts that have none of their own."""
+    jobs: JobRequest | None
+    """Job file of all hosts without one of their own."""
     files: Mapping[str, JobFile]
-    """Those of hosts that have."""
-    ways: Ways
+    """Job files of single hosts, by host name."""
+    ways: HostAccess
     format: FioFormat | None
-    """fio's outputs that are wanted."""
+    """The requested output formats of fio."""
     output: str | None
-    """The file that they go to, in place of stdout."""
+    """File for them instead of stdout."""
 
-    def refuse_others(self, given: Mapping[str, Any], access: Access) -> None:
-        """Refuses options that only one host alone has, or that job files state themselves."""
+    def refuse_others(self, options: Mapping[str, Any], access: Access) -> None:
+        """Refuses options that need a single host, or that job files set themselves."""
         for name in ("verify", "ledger", "resume"):
-            if given[name]:
+            if options[name]:
                 raise InputError(
                     f"--{name}: not available with --hosts, because hosts do not see each other's writes; remove it"
                 )
@@ -91,7 +91,7 @@ class AskedHosts:
         if self.format is not None and "terse" in self.format.names:
             raise InputError("--output-format: terse has no client results; use json or json+")
         for file in [*self.files.values(), *([] if jobs is None else [jobs.file])]:
-            AskedJobs(file, [], None, None).refuse_others(given, access)
+            JobRequest(file, [], None, None).refuse_others(options, access)
 
     def measure(
         self,
@@ -101,35 +101,35 @@ class AskedHosts:
         options: Mapping[str, list[str]],
         progress: Progress | None,
     ) -> HostResults:
-        """Measures, and tells on stderr what happens meanwhile."""
+        """Measures, and prints events on stderr."""
         file = None if self.jobs is None else self.jobs.file
         targets = self.targets if self.jobs is None else self.jobs.places
-        asked = Asked(targets, demands, access, options, luns, file, self.files)
+        request = MeasurementRequest(targets, demands, access, options, luns, file, self.files)
         hosts = self.hosts if self.cluster is None else self.cluster
-        return measured_from(hosts, self.own_targets, asked, self.ways, progress, tell)
+        return measure_from(hosts, self.own_targets, request, self.ways, progress, print_event)
 
 
-def tell(remark: str) -> None:
-    """Prints an event to stderr, in place of a line of progress."""
+def print_event(remark: str) -> None:
+    """Prints an event on stderr instead of the line of progress."""
     terminal.remark(sys.stderr, f"headstack: {remark}", not is_plain(sys.stderr))
 
 
-def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> AskedHosts | None:
-    """Takes the options for hosts, and for job files where there are hosts, out of those of a command; ``None`` where
-    no host is named."""
-    text, own_targets = given.pop("hosts"), given.pop("target")
-    ways = {name: given.pop(name) for name in ("ssh_command", "remote_command", "ready_within")}
+def take_host_request(words: tuple[str, ...], workload: str | None, options: dict[str, Any]) -> HostRequest | None:
+    """Removes the options for hosts, and then those for job files, from those of a command; returns ``None`` if no
+    host is named."""
+    text, own_targets = options.pop("hosts"), options.pop("target")
+    ways = {name: options.pop(name) for name in ("ssh_command", "remote_command", "ready_within")}
     clients: list[Host] = []
-    if given["fio"] == ARGUMENTS:
+    if options["fio"] == ARGUMENTS:
         clients, rest = fio_clients(words)
         if clients:
             places, arguments, of_program = split_arguments(rest)
             if places or arguments:
                 raise InputError(f"{[*places, *arguments][0]}: with --client, name only job files")
             words = ()
-            given["fio"] = None
-            given["output_format"] = of_program.get("output-format", given["output_format"])
-            given["output"] = of_program.get("output", given["output"])
+            options["fio"] = None
+            options["output_format"] = of_program.get("output-format", options["output_format"])
+            options["output"] = of_program.get("output", options["output"])
     if text is None and not clients:
         for name, value in {"target": own_targets, **ways}.items():
             if value:
@@ -141,32 +141,34 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
     hosts = clients or ([] if cluster else with_targets(hosts_of(text), own_targets))
     hosts = with_targets(hosts, own_targets) if clients else hosts
     files = {host.name: JobFile.fio(host.job_file) for host in hosts if host.job_file is not None}
-    wanted, output = _as_fio(given, bool(files))
-    jobs = asked_jobs(words, workload, given)
+    wanted, output = _take_fio_output(options, bool(files))
+    jobs = take_job_request(words, workload, options)
     without = [host.name for host in hosts if host.name not in files]
     if files and without and jobs is None:
         raise InputError(f"--hosts: {without[0]} has no job file; name one, or add --fio FILE.fio for all hosts")
-    return AskedHosts(
+    return HostRequest(
         hosts=hosts,
         cluster=cluster,
         targets=list(words),
         own_targets=own_targets,
         jobs=jobs,
         files=files,
-        ways=Ways(ways["ssh_command"] or SSH, ways["remote_command"] or REMOTE, ways["ready_within"] or READY_WITHIN),
+        ways=HostAccess(
+            ways["ssh_command"] or SSH, ways["remote_command"] or REMOTE, ways["ready_within"] or READY_WITHIN
+        ),
         format=wanted if jobs is None else jobs.format,
         output=output if jobs is None else jobs.output,
     )
 
 
-def _as_fio(given: dict[str, Any], has_own_files: bool) -> tuple[FioFormat | None, str | None]:
-    """The formats and the file of fio's output, where hosts have job files of their own and there is none of all."""
-    named = any(given[name] for name in ("fio", "icf", "vdbench"))
+def _take_fio_output(options: dict[str, Any], has_own_files: bool) -> tuple[FioFormat | None, str | None]:
+    """Returns formats and file of fio's output if only single hosts have job files."""
+    named = any(options[name] for name in ("fio", "icf", "vdbench"))
     if named or not has_own_files:
         return None, None
-    form, output = fio_format(given["output_format"], given["minimal"], given["terse_version"]), given["output"]
-    given |= {"output_format": None, "output": None, "minimal": False, "terse_version": None}
-    check_as_fio(given, form, output)
+    form, output = fio_format(options["output_format"], options["minimal"], options["terse_version"]), options["output"]
+    options |= {"output_format": None, "output": None, "minimal": False, "terse_version": None}
+    check_fio_output(options, form, output)
     return form, output
 
 

@@ -1,4 +1,4 @@
-"""Job files of fio, Iometer and vdbench on the command line, measured and simulated."""
+"""Options for job files of fio, Iometer and vdbench, measured and simulated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headstack.catalogue.options import OPTIONS
 from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, SOURCE, check_outputs, check_sources
 from headstack.cli.output import print_results
-from headstack.cli.targets import code_of
+from headstack.cli.targets import exit_code_of_reason
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import page_of
 from headstack.io.values import choice, duration_ns
@@ -31,19 +31,19 @@ from headstack.measurement.jobfiles.targets import names_of
 Command = Callable[..., Any]
 
 ARGUMENTS = "--"
-"""The value of ``--fio`` where fio's own arguments follow."""
+"""Value of ``--fio`` if fio's own arguments follow."""
 FORMATS = ("json", "json+", "terse")
-"""fio's output formats, of which a comma list names several; ``normal`` is not printed."""
+"""fio's output formats, except ``normal``; the option takes a list."""
 STATED = tuple(
     o.name for o in OPTIONS if o.group in ("Workload", "Load", "Length") and o.name not in ("seed", "interval")
 )
-"""Options of a run that a job file states itself."""
+"""Options of a run that a job file sets itself."""
 OF_WORKLOADS = ("verify", "ledger", "resume", "lun")
-"""Options of measurements of a workload, which a job file states itself or cannot have."""
+"""Options of a measurement of a workload, which a job file sets itself or does not support."""
 
 
 def job_options(command: Command) -> Command:
-    """Which job file, and what is printed of it as fio prints it."""
+    """Adds the options for job files and fio's output."""
     decorators = [
         click.option(
             "--fio",
@@ -84,7 +84,7 @@ def job_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class FioFormat:
-    """fio's output formats that are wanted."""
+    """The requested output formats of fio."""
 
     names: tuple[str, ...]
     terse_version: int = fio_terse.USUAL
@@ -95,17 +95,17 @@ class FioFormat:
         return "json+" in self.names
 
     def text(self, document: Fields) -> str:
-        """A document of ``fio_json`` in these formats, in fio's order: terse lines, then JSON."""
+        """Formats a document of ``fio_json`` in fio's order: terse lines, then JSON."""
         terse = fio_terse.fio_terse(document, self.terse_version) if "terse" in self.names else ""
         has_json = any(name.startswith("json") for name in self.names)
         return terse + (page_of(document) if has_json else "")
 
 
 def fio_format(wanted: str | None, minimal: bool, version: str | None) -> FioFormat | None:
-    """The formats of a comma list; ``--minimal`` is terse where no list is given."""
+    """Returns the formats of a list; without one, ``--minimal`` means terse."""
     wanted = wanted or ("terse" if minimal else None)
     terse_version = str(fio_terse.USUAL) if version is None else version
-    choice("--terse-version", terse_version, tuple(str(known) for known in fio_terse.VERSIONS))
+    choice("--terse-version", terse_version, tuple(str(number) for number in fio_terse.VERSIONS))
     if wanted is None:
         if version is not None:
             raise InputError("--terse-version: needs --output-format terse")
@@ -119,85 +119,87 @@ def fio_format(wanted: str | None, minimal: bool, version: str | None) -> FioFor
 
 
 @dataclass(frozen=True)
-class AskedJobs:
+class JobRequest:
     """A job file on the command line."""
 
     file: JobFile
     places: list[str]
     """Targets or systems."""
     format: FioFormat | None
-    """fio's outputs that are wanted."""
+    """The requested output formats of fio."""
     output: str | None
     status_s: float | None = None
-    """Between two reports of what there is so far."""
+    """Time between two interim results, in seconds."""
     parse_only: bool = False
-    """Whether it is read alone."""
-    told: list[str] = field(default_factory=list)
-    """Reports of what there was so far that go to ``output``."""
+    """Whether to only parse it."""
+    interim: list[str] = field(default_factory=list)
+    """Interim results for ``output``."""
 
-    def refuse_others(self, given: Mapping[str, Any], access: Access | None = None) -> None:
-        """Refuses options for what the job file states itself."""
-        own = [name for name in STATED if given.get(name) is not None]
-        # Of trees of files, a ledger is kept where somebody says so.
+    def refuse_others(self, options: Mapping[str, Any], access: Access | None = None) -> None:
+        """Refuses options that the job file sets itself."""
+        conflicting = [name for name in STATED if options.get(name) is not None]
+        # File trees have a ledger only with --ledger.
         of_workloads = [name for name in OF_WORKLOADS if not (self.file.tree_phases and name == "ledger")]
-        own += [name for name in of_workloads if given.get(name)]
+        conflicting += [name for name in of_workloads if options.get(name)]
         if access is not None:
             used = {"buffered": access.buffered, "engine": access.engine != "auto"}
             used |= {"zoned": access.zoned is not None, "open_zones": access.open_zones > 0}
-            own += [name for name, is_used in used.items() if is_used]
-            own += [name for name, usual in (("threads", 1), ("slots", SLOTS)) if getattr(access, name) != usual]
-        if own:
-            raise InputError(f"--{own[0].replace('_', '-')}: set by {self.file.source}; remove the option")
+            conflicting += [name for name, is_used in used.items() if is_used]
+            conflicting += [
+                name for name, default in (("threads", 1), ("slots", SLOTS)) if getattr(access, name) != default
+            ]
+        if conflicting:
+            raise InputError(f"--{conflicting[0].replace('_', '-')}: set by {self.file.source}; remove the option")
 
-    def tell(self, results: JobResults, is_stdout_taken: bool) -> None:
-        """Remarks on stderr, and what was asked for: fio's JSON, or tables."""
-        self.tell_remarks(results.remarks)
+    def report(self, results: JobResults, is_stdout_taken: bool) -> None:
+        """Prints remarks on stderr and the requested results: fio's formats, or tables."""
+        self.print_remarks(results.remarks)
         if self.format is not None:
             text = self.format.text(results.fio_json(self.format.plus))
             if self.output is None:
                 print(text, end="")
             else:
-                write_text(self.output, "".join([*self.told, text]))
+                write_text(self.output, "".join([*self.interim, text]))
         if not is_stdout_taken and (self.format is None or self.output is not None):
             print_results(results, with_streams=True)
 
-    def tell_remarks(self, remarks: Iterable[str]) -> None:
-        """Prints what is not done as the file asks, to stderr."""
+    def print_remarks(self, remarks: Iterable[str]) -> None:
+        """Prints options that are handled differently on stderr."""
         for remark in remarks:
             print(f"headstack: {remark}", file=sys.stderr)
 
     def status(self) -> Status | None:
-        """The status reports that are printed at this interval; ``None`` without one."""
+        """Returns the interim reports at this interval; ``None`` without an interval."""
         if self.status_s is None:
             return None
         form = self.format or FioFormat(("json",))
 
-        def tell(document: Fields) -> None:
+        def report(document: Fields) -> None:
             text = form.text(document)
             if self.output is None:
                 print(text, end="", flush=True)
             else:
-                self.told.append(text)
+                self.interim.append(text)
 
-        return Status(self.status_s, tell, plus=form.plus)
+        return Status(self.status_s, report, plus=form.plus)
 
 
-def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> AskedJobs | None:
-    """Takes the options for job files out of those of a command; ``None`` where no file is named."""
-    paths = {name: given.pop(name) for name in ("fio", "icf", "vdbench")}
-    sections, wanted, output = given.pop("section"), given.pop("output_format"), given.pop("output")
-    minimal, status, version = given.pop("minimal"), given.pop("status_interval"), given.pop("terse_version")
-    readonly, parse_only = given.pop("readonly"), given.pop("parse_only")
+def take_job_request(words: tuple[str, ...], workload: str | None, options: dict[str, Any]) -> JobRequest | None:
+    """Removes the options for job files from those of a command; returns ``None`` if no file is named."""
+    paths = {name: options.pop(name) for name in ("fio", "icf", "vdbench")}
+    sections, wanted, output = options.pop("section"), options.pop("output_format"), options.pop("output")
+    minimal, status, version = options.pop("minimal"), options.pop("status_interval"), options.pop("terse_version")
+    readonly, parse_only = options.pop("readonly"), options.pop("parse_only")
     named = [name for name, path in paths.items() if path is not None]
     if not named:
-        alone = {"--section": sections, "--output-format": wanted, "--output": output, "--minimal": minimal}
-        alone |= {
+        without_file = {"--section": sections, "--output-format": wanted, "--output": output, "--minimal": minimal}
+        without_file |= {
             "--terse-version": version,
             "--status-interval": status,
             "--readonly": readonly,
             "--parse-only": parse_only,
         }
-        for option, value in alone.items():
+        for option, value in without_file.items():
             if value:
                 raise InputError("needs a job file; add --fio, --icf or --vdbench FILE", key=option)
         return None
@@ -228,7 +230,7 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         variables = [word for word in words if is_variable(word)]
         places = [word for word in words if not is_variable(word)]
         file = JobFile.vdbench(paths["vdbench"], **dict(word.split("=", 1) for word in variables))
-    # Trees grow in folders, which may not be there yet.
+    # The folders of file trees may not exist yet.
     if not file.tree_phases:
         check_sources(*(places or names_of(file.phases)))
     if readonly:
@@ -236,21 +238,21 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
     form = fio_format(wanted, minimal, version)
     if status is not None and form is None:
         raise InputError("--status-interval: needs --output-format")
-    check_as_fio(given, form, output)
-    return AskedJobs(file, places, form, output, None if status is None else status_s(status), parse_only)
+    check_fio_output(options, form, output)
+    return JobRequest(file, places, form, output, None if status is None else parse_status_interval(status), parse_only)
 
 
-def check_as_fio(given: Mapping[str, Any], wanted: FioFormat | None, output: str | None) -> None:
-    """Refuses a place of fio's output without one, and a second output to stdout."""
+def check_fio_output(options: Mapping[str, Any], form: FioFormat | None, output: str | None) -> None:
+    """Refuses --output without a format, and a second output to stdout."""
     if output is not None:
-        if wanted is None:
+        if form is None:
             raise InputError("--output: needs --output-format")
-    elif wanted is not None and "-" in (given.get("json_path"), given.get("csv_path")):
+    elif form is not None and "-" in (options.get("json_path"), options.get("csv_path")):
         raise InputError("--output-format: only one output can be stdout; write it to a file with --output")
 
 
-def status_s(text: str) -> float:
-    """A time of fio's: in seconds where it has no unit."""
+def parse_status_interval(text: str) -> float:
+    """Parses a duration as fio does: in seconds if it has no unit."""
     seconds = duration_ns("--status-interval", f"{text}s" if text.isdigit() else text) / 1e9
     if seconds <= 0:
         raise InputError(f"--status-interval: {text} is out of range; write a time above 0s")
@@ -259,7 +261,7 @@ def status_s(text: str) -> float:
 
 OF_PROGRAM = ("output", "output-format", "status-interval", "terse-version")
 OF_PROGRAM_ALONE = ("minimal", "readonly", "parse-only")
-"""Options of fio itself that say what is printed, or done at all."""
+"""Options of fio itself, which are not part of a job."""
 
 
 def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, str]]:
@@ -286,9 +288,9 @@ def is_variable(word: str) -> bool:
     return bool(separator) and name.isidentifier() and not os.path.lexists(word)
 
 
-def exit_code(results: JobResults, usual: int) -> int:
-    """As measurements end: what an error or an interruption found done is kept."""
-    if usual or results.stopped is None:
-        return usual
+def exit_code(results: JobResults, code: int) -> int:
+    """Returns the exit code of a measurement; reports an early end on stderr."""
+    if code or results.stopped is None:
+        return code
     print(f"headstack: ended early; results up to then are kept: {results.stopped}", file=sys.stderr)
-    return code_of(results.stopped)
+    return exit_code_of_reason(results.stopped)

@@ -1,4 +1,4 @@
-"""``headstack measure``: real files and devices under the workloads of simulations."""
+"""``headstack measure``: measures real files and devices with the workloads of simulations."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ from headstack.cli.completing import DEMAND, Among
 from headstack.cli.files import TARGET, check_sources
 from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
-from headstack.cli.measure.hosts import AskedHosts, asked_hosts, hosts_options
-from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
-from headstack.cli.measure.verify import print_verified, verdict, verify_options, verifying_of
+from headstack.cli.measure.hosts import HostRequest, hosts_options, take_host_request
+from headstack.cli.measure.jobfiles import JobRequest, exit_code, job_options, take_job_request
+from headstack.cli.measure.verify import exit_code_of, print_verified, take_verification, verify_options
 from headstack.cli.output import Outputs, print_results, verbose_option, wide_option
-from headstack.cli.simulate.runs import Command, listed
+from headstack.cli.simulate.runs import Command, split_list
 from headstack.cli.simulate.varying import option_of
-from headstack.cli.targets import access_of, access_options, broken_code, course, ending, error_option, failed_code
+from headstack.cli.targets import (
+    access_of,
+    access_options,
+    error_option,
+    exit_code_of_broken_limits,
+    exit_code_of_failures,
+    exit_code_of_runs,
+    measurement_progress,
+)
 from headstack.cli.traces.traces import Decorator
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
@@ -37,8 +45,8 @@ from headstack.results.results import Results
 R = TypeVar("R", bound=Results)
 
 
-def measured(command: Command) -> Command:
-    """A target, a workload, what can be varied, and the outputs."""
+def measure_options(command: Command) -> Command:
+    """Adds target, workload, run options and outputs."""
     decorators: list[Decorator] = [
         click.argument(
             "targets",
@@ -94,14 +102,14 @@ TESTS = {
     "verify": "measure.verify",
     "twin": "predict.twin",
 }
-"""The modules of the tests."""
+"""Modules of the tests."""
 
 
 class Tests(Implied):
     """Named tests; anything else on the command line is a target and its workload."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The help of a workload on a target, then the tests."""
+        """Writes the help of a workload on a target, then the tests."""
         load.format_help(ctx, formatter)
         self.format_commands(ctx, formatter)
 
@@ -112,10 +120,10 @@ def measure() -> None:
 
 
 @measure.command(hidden=True)
-@measured
+@measure_options
 @verify_options
 @signals.held()
-def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
+def load(targets: tuple[str, ...], workload: str | None, **options: Any) -> int:
     """Measure a real file or device, or run a standard test.
 
     \b
@@ -158,31 +166,31 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     \b
     headstack measure --hosts a,root@b:2222 --target b=/dev/sdc /dev/sdb --size 4KiB --depth 1,8
     """
-    hosts = asked_hosts(targets, workload, given)
+    hosts = take_host_request(targets, workload, options)
     if hosts is not None:
-        return measure_from_hosts(hosts, workload, access_of(given), given)
-    asked = asked_jobs(targets, workload, given)
-    access, goes_on = access_of(given), given["continue_on_error"]
-    if asked is not None:
-        return measure_job_file(asked, given, access, goes_on)
+        return measure_from_hosts(hosts, workload, access_of(options), options)
+    request = take_job_request(targets, workload, options)
+    access, continue_on_error = access_of(options), options["continue_on_error"]
+    if request is not None:
+        return measure_job_file(request, options, access, continue_on_error)
     if len(targets) != 1:
         raise InputError(f"{len(targets)} targets: name one TARGET, or use a job file for several")
     [target] = targets
     refuse_simulated(target, access)
-    verifying = verifying_of(given, target)
-    places = luns_of(given["lun"])
-    work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
+    verifying = take_verification(options, target)
+    places = parse_luns(options["lun"])
+    work = partial(measure_target, target, split_workloads(workload), access, verifying=verifying, luns=places)
 
     def show(results: Results) -> None:
         print_results(results, with_streams=True)
         print_verified(results, verifying)
 
-    results, _ = carry_out(given, work, show)
-    return verdict(results, continue_on_error=goes_on)
+    results, _ = measure_and_write(options, work, show)
+    return exit_code_of(results, continue_on_error=continue_on_error)
 
 
 def refuse_simulated(target: str, access: Access) -> None:
-    """Points who names a system of the catalogue to the command that simulates it."""
+    """Raises ``InputError`` if the target is the name of a simulated system."""
     if is_null(target) or is_export(target) or os.path.lexists(target) or access.create is not None:
         return
     try:
@@ -192,8 +200,8 @@ def refuse_simulated(target: str, access: Access) -> None:
     raise InputError(f"{target}: no such file or device; to simulate the system of this name: headstack run {target}")
 
 
-def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
-    """The path of each LUN, by its name."""
+def parse_luns(texts: tuple[str, ...]) -> dict[str, str]:
+    """Returns the path of each LUN by its name."""
     places: dict[str, str] = {}
     for text in texts:
         name, separator, path = text.partition("=")
@@ -206,42 +214,44 @@ def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
     return places
 
 
-def measure_job_file(asked: AskedJobs, given: Mapping[str, Any], access: Access, goes_on: bool) -> int:
-    """Measures a job file, phase after phase."""
-    asked.refuse_others(given, access)
-    if asked.parse_only:
-        asked.tell_remarks(asked.file.remarks)
+def measure_job_file(request: JobRequest, options: Mapping[str, Any], access: Access, continue_on_error: bool) -> int:
+    """Measures the phases of a job file in order."""
+    request.refuse_others(options, access)
+    if request.parse_only:
+        request.print_remarks(request.file.remarks)
         return 0
-    if asked.file.tree_phases:
-        return measure_trees(asked, given, goes_on)
-    file = asked.file.going_on() if goes_on else asked.file
-    status = asked.status()
+    if request.file.tree_phases:
+        return measure_trees(request, options, continue_on_error)
+    file = request.file.going_on() if continue_on_error else request.file
+    status = request.status()
 
-    def work(options: dict[str, list[str]], show: Progress | None) -> JobResults:
-        for name, values in options.items():
+    def work(varied: dict[str, list[str]], show: Progress | None) -> JobResults:
+        for name, values in varied.items():
             if len(values) > 1:
                 raise InputError(f"{len(values)} values; a job file takes only one", key=name)
-        chosen = {name: value for name, [value] in options.items()}
-        return measure_file(file, asked.places, access, chosen, show, status)
+        chosen = {name: value for name, [value] in varied.items()}
+        return measure_file(file, request.places, access, chosen, show, status)
 
-    results, to_stdout = carry_out(given, work)
-    asked.tell(results, to_stdout)
-    code = exit_code(results, ending(results, continue_on_error=True)) or failed_code(results.failures(), goes_on)
-    return code or broken_code(results.broken_bounds())
+    results, to_stdout = measure_and_write(options, work)
+    request.report(results, to_stdout)
+    code = exit_code(results, exit_code_of_runs(results, continue_on_error=True)) or exit_code_of_failures(
+        results.failures(), continue_on_error
+    )
+    return code or exit_code_of_broken_limits(results.broken_bounds())
 
 
-def measure_from_hosts(hosts: AskedHosts, workload: str | None, access: Access, given: Mapping[str, Any]) -> int:
-    """Measures the same, or what each has been given, from many hosts."""
-    goes_on = given["continue_on_error"]
-    hosts.refuse_others(given, access)
-    places = luns_of(given["lun"])
-    work = partial(hosts.measure, demands(workload), access, places)
+def measure_from_hosts(hosts: HostRequest, workload: str | None, access: Access, options: Mapping[str, Any]) -> int:
+    """Measures from several hosts, with one workload or each with its own job file."""
+    continue_on_error = options["continue_on_error"]
+    hosts.refuse_others(options, access)
+    places = parse_luns(options["lun"])
+    work = partial(hosts.measure, split_workloads(workload), access, places)
 
     def show(results: HostResults) -> None:
         if hosts.format is None or hosts.output is not None:
             print_results(results, with_streams=True)
 
-    results, _ = carry_out(given, work, show)
+    results, _ = measure_and_write(options, work, show)
     if hosts.format is not None:
         text = hosts.format.text(results.fio_json(hosts.format.plus))
         if hosts.output is None:
@@ -250,42 +260,44 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, access: Access, 
             write_text(hosts.output, text)
     for remark in results.remarks:
         print(f"headstack: {remark}", file=sys.stderr)
-    return verdict(results.together(), continue_on_error=goes_on)
+    return exit_code_of(results.together(), continue_on_error=continue_on_error)
 
 
-def measure_trees(asked: AskedJobs, given: Mapping[str, Any], goes_on: bool) -> int:
-    """Measures loads on files in folders, phase after phase."""
-    if asked.format is not None:
+def measure_trees(request: JobRequest, options: Mapping[str, Any], continue_on_error: bool) -> int:
+    """Measures the phases of a load on file trees in order."""
+    if request.format is not None:
         raise InputError("--output-format: fio's formats cannot hold operations on files in folders; use --json")
 
-    def work(options: dict[str, list[str]], show: Progress | None) -> TreeResults:
-        for name, values in options.items():
+    def work(varied: dict[str, list[str]], show: Progress | None) -> TreeResults:
+        for name, values in varied.items():
             if name != "seed" or len(values) > 1:
-                raise InputError(f"set by {asked.file.source}; remove the option", key=name)
-        [seed] = options.get("seed", ["1"])
-        return measure_files(asked.file, asked.places, seed=whole("seed", seed), ledger=given["ledger"], progress=show)
+                raise InputError(f"set by {request.file.source}; remove the option", key=name)
+        [seed] = varied.get("seed", ["1"])
+        return measure_files(
+            request.file, request.places, seed=whole("seed", seed), ledger=options["ledger"], progress=show
+        )
 
-    asked.tell_remarks(asked.file.remarks)
-    results, _ = carry_out(given, work, lambda results: print_results(results, with_streams=True))
+    request.print_remarks(request.file.remarks)
+    results, _ = measure_and_write(options, work, lambda results: print_results(results, with_streams=True))
     for run in range(len(results)):
         integrity = results.integrity(run)
         for finding in () if integrity is None else integrity["findings"]:
             print(f"headstack: {finding}", file=sys.stderr)
-    return verdict(results, continue_on_error=goes_on)
+    return exit_code_of(results, continue_on_error=continue_on_error)
 
 
-def demands(workload: str | None) -> list[str] | None:
-    """The workloads of a comma list."""
-    return None if workload is None else listed(workload)
+def split_workloads(workload: str | None) -> list[str] | None:
+    """Splits a list of workloads."""
+    return None if workload is None else split_list(workload)
 
 
-def carry_out(
-    given: Mapping[str, Any], work: Callable[..., R], show: Callable[[R], object] = lambda results: None
+def measure_and_write(
+    arguments: Mapping[str, Any], work: Callable[..., R], show: Callable[[R], object] = lambda results: None
 ) -> tuple[R, bool]:
-    """Measures, writes what was asked for, and shows the rest; also whether an export has stdout."""
-    options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}
-    outputs = Outputs(given, Results)
-    with course(given["quiet"]) as tell:
+    """Measures and writes the outputs; also returns whether an output is stdout."""
+    options = {o.name: split_list(arguments[o.name]) for o in MEASURED_OPTIONS if arguments.get(o.name) is not None}
+    outputs = Outputs(arguments, Results)
+    with measurement_progress(arguments["quiet"]) as tell:
         results = work(options, tell)
     outputs.write(results, lambda: show(results))
     return results, outputs.has_stdout

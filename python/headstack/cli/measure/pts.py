@@ -1,4 +1,4 @@
-"""``headstack measure pts``: solid-state drives by SNIA's performance test specification."""
+"""``headstack measure pts``: tests SSDs by SNIA's performance test specification."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from headstack.cli.completing import Among
 from headstack.cli.files import TARGET
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.simulate.runs import listed
-from headstack.cli.targets import access_of, access_options, code_of, course
+from headstack.cli.simulate.runs import split_list
+from headstack.cli.targets import access_of, access_options, exit_code_of_reason, measurement_progress
 from headstack.io import signals
 from headstack.io.columns import Figures, Names, is_plain
 from headstack.io.terminal import remark
@@ -26,7 +26,7 @@ from headstack.measurement.tests.pts.outcomes import Outcome, Settings
 from headstack.measurement.tests.pts.plans import PLANS, Point, Variable
 from headstack.measurement.tests.pts.steady import RANGE_MAX, SLOPE_MAX
 from headstack.measurement.tests.pts.testing import PURGES, Report
-from headstack.measurement.tests.pts.testing import pts as tested
+from headstack.measurement.tests.pts.testing import pts as run_pts
 
 
 @click.command(cls=Brief)
@@ -74,7 +74,7 @@ from headstack.measurement.tests.pts.testing import pts as tested
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
-def pts(target: str, **given: Any) -> int:
+def pts(target: str, **options: Any) -> int:
     """Test an SSD by SNIA's Performance Test Specification (SSS PTS).
 
     \b
@@ -97,41 +97,41 @@ def pts(target: str, **given: Any) -> int:
     10 %. Ctrl-C ends the test and keeps the complete rounds.
     """
     settings = Settings(
-        tests=tuple(PLANS) if given["tests"] is None else tuple(listed(given["tests"])),
-        purge=given["purge"],
-        active_range_percent=percent("--active-range", given["active_range"]),
-        capacity_percent=percent("--capacity", given["capacity"]),
-        round_ns=duration_ns("--round-time", given["round_time"]),
-        rounds_max=None if given["rounds"] is None else whole("--rounds", given["rounds"]),
-        depth=whole("--depth", given["depth"]),
+        tests=tuple(PLANS) if options["tests"] is None else tuple(split_list(options["tests"])),
+        purge=options["purge"],
+        active_range_percent=percent("--active-range", options["active_range"]),
+        capacity_percent=percent("--capacity", options["capacity"]),
+        round_ns=duration_ns("--round-time", options["round_time"]),
+        rounds_max=None if options["rounds"] is None else whole("--rounds", options["rounds"]),
+        depth=whole("--depth", options["depth"]),
     )
-    outputs = Outputs(given, Report)
-    quiet = given["quiet"]
-    with course(quiet) as show:
-        report = tested(target, settings, access_of(given), show, None if quiet else begun)
+    outputs = Outputs(options, Report)
+    quiet = options["quiet"]
+    with measurement_progress(quiet) as show:
+        report = run_pts(target, settings, access_of(options), show, None if quiet else print_step)
     outputs.write(report, partial(print_report, report))
-    return ending(report)
+    return exit_code_of(report)
 
 
-def begun(words: str) -> None:
-    """Says on stderr what is begun."""
-    remark(sys.stderr, f"headstack: {words}", not is_plain(sys.stderr))
+def print_step(step: str) -> None:
+    """Prints the start of a step on stderr."""
+    remark(sys.stderr, f"headstack: {step}", not is_plain(sys.stderr))
 
 
-def ending(report: Report) -> int:
-    """The exit code; one line on stderr where it ended before its time."""
+def exit_code_of(report: Report) -> int:
+    """Returns the exit code; reports an early end on stderr."""
     if report.ended_early is None:
         return 0
     print(f"headstack: ended early; complete rounds are kept: {report.ended_early}", file=sys.stderr)
-    return code_of(report.ended_early)
+    return exit_code_of_reason(report.ended_early)
 
 
 def print_report(report: Report) -> None:
-    """Each test with its steady state and its figures."""
+    """Prints each test with its steady state and figures."""
     say(f"{report.target}, {format_bytes(report.capacity_bytes)}")
     for outcome in report.outcomes:
         print()
-        say(f"{outcome.plan.name}: {state(outcome)}")
+        say(f"{outcome.plan.name}: {describe_steady_state(outcome)}")
         if outcome.preconditioning_s:
             rate = 2 * report.capacity_bytes / outcome.preconditioning_s / 1e6
             say(f"preconditioned in {outcome.preconditioning_s:,.1f} s, {rate:,.1f} MB/s")
@@ -146,22 +146,22 @@ def print_report(report: Report) -> None:
         say(f"note: {note}")
 
 
-def state(outcome: Outcome) -> str:
-    """The steady state in one line."""
+def describe_steady_state(outcome: Outcome) -> str:
+    """Describes the steady state in one line."""
     window, plan = outcome.window, outcome.plan
-    what = f"{plan.variable} of {plan.tracked.block} {plan.tracked.mix}"
+    variable = f"{plan.variable} of {plan.tracked.block} {plan.tracked.mix}"
     if window is None:
-        return f"{len(outcome.rounds)} rounds of {what}: too few for a steady state"
+        return f"{len(outcome.rounds)} rounds of {variable}: too few for a steady state"
     groups = f" of {plan.group} rounds" if plan.group > 1 else ""
     if not window.is_measured:
-        return f"no steady state in {len(outcome.rounds)} rounds of {what}: no request completed in the last five"
+        return f"no steady state in {len(outcome.rounds)} rounds of {variable}: no request completed in the last five"
     verdict = (
         "steady"
         if outcome.steady
         else f"no steady state in {len(outcome.rounds)} rounds; figures are from the last five"
     )
     return (
-        f"{verdict}: rounds {window.first} to {window.last}{groups}, {what}: average {window.mean:,.4g}, "
+        f"{verdict}: rounds {window.first} to {window.last}{groups}, {variable}: average {window.mean:,.4g}, "
         f"range {100 * window.range_share:.1f} % (at most {100 * RANGE_MAX:.0f} %), "
         f"slope {100 * window.slope_share:.1f} % (at most {100 * SLOPE_MAX:.0f} %), "
         f"fit {window.slope:,.4g} R + {window.intercept:,.4g}"
@@ -169,13 +169,13 @@ def state(outcome: Outcome) -> str:
 
 
 def print_iops(outcome: Outcome) -> None:
-    """IOPS by block size and mix, writes first, as the specification's table."""
+    """Prints IOPS by block size and mix, writes first, as in the specification."""
     variable = outcome.plan.variable
     print_matrix(outcome, f"{variable} by block size and reads/writes in percent", variable)
 
 
 def print_matrix(outcome: Outcome, title: str, variable: Variable, largest: bool = False) -> None:
-    """A row a block size, a column a mix."""
+    """Prints one row per block size and one column per mix."""
     points = outcome.plan.points
     sizes = sorted({point.block_bytes for point in points})
     mixes = sorted({point.read_percent for point in points})
@@ -185,19 +185,19 @@ def print_matrix(outcome: Outcome, title: str, variable: Variable, largest: bool
         values = [
             outcome.largest(cell, variable.column) if largest else outcome.mean(cell, variable.column) for cell in cells
         ]
-        rows.append([cells[0].block, *map(figure, values)])
+        rows.append([cells[0].block, *map(format_figure, values)])
     say(f"{title}")
     print_table([Names("block"), *(Figures(Point(512, mix, True).mix) for mix in mixes)], rows)
 
 
 def print_throughput(outcome: Outcome) -> None:
-    """Megabytes a second of reads and writes."""
+    """Prints throughput and latency of reads and writes."""
     rows = [
         [
             "read" if point.read_percent else "write",
-            figure(outcome.mean(point, "mb_per_s")),
-            figure(outcome.mean(point, "mean_ms")),
-            figure(outcome.largest(point, "max_ms")),
+            format_figure(outcome.mean(point, "mb_per_s")),
+            format_figure(outcome.mean(point, "mean_ms")),
+            format_figure(outcome.largest(point, "max_ms")),
         ]
         for point in outcome.plan.points
     ]
@@ -205,17 +205,23 @@ def print_throughput(outcome: Outcome) -> None:
 
 
 def print_latency(outcome: Outcome) -> None:
-    """Average and largest response times."""
+    """Prints average and largest latencies."""
     print_matrix(outcome, "average latency (ms) by block size and reads/writes in percent", outcome.plan.variable)
     longest = Variable("max_ms", "largest latency", "ms")
     print_matrix(outcome, "largest latency (ms)", longest, largest=True)
 
 
 def print_wsat(outcome: Outcome) -> None:
-    """Where it began and where it ended."""
+    """Prints the first and the last round."""
     first, last = outcome.rounds[0][0], outcome.rounds[-1][0]
     rows = [
-        [name, figure(row["iops"]), figure(row["mean_ms"]), figure(row["p999_ms"]), figure(row["max_ms"])]
+        [
+            name,
+            format_figure(row["iops"]),
+            format_figure(row["mean_ms"]),
+            format_figure(row["p999_ms"]),
+            format_figure(row["max_ms"]),
+        ]
         for name, row in (("first round", first), (f"round {len(outcome.rounds)}", last))
     ]
     columns = [Figures(heading) for heading in ("IOPS", "mean ms", "p99.9 ms", "max ms")]
@@ -231,8 +237,8 @@ TABLES: dict[str, Callable[[Outcome], None]] = {
 }
 
 
-def figure(value: float | None) -> str:
-    """A figure with three or more digits that mean something."""
+def format_figure(value: float | None) -> str:
+    """Formats a figure with at least three significant digits."""
     if value is None or not math.isfinite(value):
         return ""
     return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}" if value >= 100 else f"{value:,.3g}"

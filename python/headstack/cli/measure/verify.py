@@ -1,4 +1,4 @@
-"""``headstack measure verify``, and what measurements that verify have in common."""
+"""``headstack measure verify``, and the verification options of measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, TARGET, check_kept
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.targets import Command, course, ending
+from headstack.cli.targets import Command, exit_code_of_runs, measurement_progress
 from headstack.io import signals
 from headstack.io.columns import Figures, Names, Prose
 from headstack.io.counts import agreed, counted
@@ -29,7 +29,7 @@ from headstack.results.results import Results
 
 EXIT_FAULTS = 1
 SHOWN = 20
-"""Findings that are printed; the JSON has the first 100."""
+"""Maximum number of printed findings; JSON has the first 100."""
 
 CLASSES: tuple[tuple[BlockClass, str], ...] = (
     ("intact", "as written"),
@@ -50,7 +50,7 @@ FAULTY = ("stale", "torn", "misplaced", "corrupt", "zeros", "foreign", "unreadab
 
 
 def verify_options(command: Command) -> Command:
-    """Whether a measurement verifies, and where its ledger is."""
+    """Adds the options of verification and its ledger."""
     decorators = [
         click.option("--verify", "verify", flag_value="stamp", help="Stamp writes, and check reads."),
         click.option(
@@ -76,10 +76,9 @@ def verify_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-def verifying_of(given: Mapping[str, Any], target: str) -> Verifying:
-    """The verification that the options of a command request. The ledger is a file unless another is named, so that a
-    crash takes nothing with it."""
-    kind, ledger, resume = given["verify"] or "no", given["ledger"], given["resume"]
+def take_verification(options: Mapping[str, Any], target: str) -> Verifying:
+    """Returns the requested verification. By default the ledger is a file, which survives a crash."""
+    kind, ledger, resume = options["verify"] or "no", options["ledger"], options["resume"]
     default = ledger_of(target)
     if ledger is None and (kind in ("stamp", "stamp_and_read") or (kind == "check" and default.exists())):
         ledger = str(default)
@@ -135,35 +134,35 @@ def verify(
     outputs = Outputs({"json_path": json_path}, {"json": Results.to_json})
     if os.path.isdir(target):
         return verify_folder(target, ledger, power_loss, outputs, quiet)
-    with course(quiet) as show:
+    with measurement_progress(quiet) as show:
         results = verify_target(target, ledger=ledger, buffered=buffered, engine=engine, progress=show)
     outputs.write(results, lambda: print_pass(results, target, ledger))
-    return verdict(results, power_loss)
+    return exit_code_of(results, power_loss)
 
 
 def verify_folder(target: str, ledger: str | None, power_loss: bool, outputs: Outputs, quiet: bool) -> int:
-    """Judges a tree of files, which has no meaning without the ledger of its run."""
+    """Verifies a tree of files by the ledger of its run, which is required."""
     if ledger is None:
         raise InputError(f"{target}: a folder needs the ledger of its run; add --ledger FILE")
-    with course(quiet) as show:
+    with measurement_progress(quiet) as show:
         results = verify_files(target, ledger, power_loss=power_loss, progress=show)
     outputs.write(results, lambda: print_pass(results, target, ledger))
-    return verdict(results, power_loss)
+    return exit_code_of(results, power_loss)
 
 
 def print_pass(results: Results, target: str, ledger: str | None) -> None:
-    """The table of classes, the findings, and what could not be told."""
+    """Prints the classes of blocks, the findings, and undecided blocks."""
     integrity = results.integrity(0)
     [row] = results
     if integrity is None:
         raise InputError(f"{target}: nothing was verified")
     block = integrity["block_bytes"]
-    against = f"by the ledger {ledger}" if ledger is not None else "by the stamps only"
-    print(f"{target} {against}: {integrity['checked']:,} blocks of {_native.format_bytes(block)} read, ", end="")
+    source = f"by the ledger {ledger}" if ledger is not None else "by the stamps only"
+    print(f"{target} {source}: {integrity['checked']:,} blocks of {_native.format_bytes(block)} read, ", end="")
     say(f"{row['mb_per_s']:,.0f} MB/s\n")
     rows = [
-        (name, f"{integrity[name]:,}", f"{integrity[name] * block:,}", words)
-        for name, words in CLASSES
+        (name, f"{integrity[name]:,}", f"{integrity[name] * block:,}", meaning)
+        for name, meaning in CLASSES
         if integrity[name] or name == "intact" or name in FAULTY
     ]
     print_table([Names("class"), Figures("blocks", 0), Figures("bytes"), Prose("content", 2)], rows)
@@ -175,14 +174,14 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
 
 
 def print_findings(integrity: Integrity) -> None:
-    """Prints how many blocks are at fault and how, the first findings, and what the verification cannot decide."""
+    """Prints the number of blocks at fault by kind, the first findings, and undecided blocks."""
     kinds = (
         (integrity["damaged"], "damaged: changed, misplaced or unreadable"),
         (integrity["lost"], "lost although flushed, or never in danger"),
         (integrity["unflushed"], "lost; acknowledged, but not flushed"),
         (integrity["undecided"], "undecided: not enough information to call it a fault"),
     )
-    faults = [f"{count:,} {words}" for count, words in kinds if count]
+    faults = [f"{count:,} {kind}" for count, kind in kinds if count]
     if faults:
         say(f"\nblocks at fault: {'; '.join(faults)}")
     elif integrity["checked"]:
@@ -197,24 +196,24 @@ def print_findings(integrity: Integrity) -> None:
 
 
 def print_verified(results: Results, verifying: Verifying) -> None:
-    """Prints the findings of each run that was verified, and the path of the ledger."""
+    """Prints the findings of each verified run and the path of the ledger."""
     for number in range(len(results)):
         integrity = results.integrity(number)
         if integrity is None:
             continue
-        which = f"run {number + 1}: " if len(results) > 1 else ""
-        known = ", ".join(f"{integrity[name]:,} {name}" for name, _ in CLASSES if integrity[name])
-        print(f"\n{which}verified: {integrity['checked']:,} blocks read: {known or 'none'}", end="")
+        run_label = f"run {number + 1}: " if len(results) > 1 else ""
+        classes = ", ".join(f"{integrity[name]:,} {name}" for name, _ in CLASSES if integrity[name])
+        print(f"\n{run_label}verified: {integrity['checked']:,} blocks read: {classes or 'none'}", end="")
         print_findings(integrity)
     if verifying.ledger is not None:
         say(f"ledger: {verifying.ledger}")
 
 
-def verdict(results: Results, power_loss: bool = False, continue_on_error: bool = False) -> int:
-    """The exit code: how it ended, or that something is damaged or lost."""
-    code = ending(results, continue_on_error)
-    found = [integrity for number in range(len(results)) if (integrity := results.integrity(number)) is not None]
-    faults = sum(one["damaged"] + one["lost"] + (0 if power_loss else one["unflushed"]) for one in found)
+def exit_code_of(results: Results, power_loss: bool = False, continue_on_error: bool = False) -> int:
+    """Returns the exit code: an early end, failed requests, or damaged or lost data."""
+    code = exit_code_of_runs(results, continue_on_error)
+    verified = [integrity for number in range(len(results)) if (integrity := results.integrity(number)) is not None]
+    faults = sum(run["damaged"] + run["lost"] + (0 if power_loss else run["unflushed"]) for run in verified)
     if faults:
         blocks = f"{counted(faults, 'block')} {agreed(faults, 'is', 'are')}"
         print(f"headstack: {blocks} damaged or lost", file=sys.stderr)

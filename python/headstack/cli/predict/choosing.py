@@ -16,7 +16,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import ARRAY, DEMAND, EXECUTOR, FOLDER, SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
-from headstack.cli.output import WIDE, Outputs, progress, wide_option
+from headstack.cli.output import VERBOSE, WIDE, Outputs, progress, verbose_option, wide_option
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
 from headstack.io.columns import is_plain, width_of
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from headstack.choice.answer import Answer
 
-NOTHING = 1
-"""The exit code where nothing meets the limits."""
+NO_CONFIGURATION = 1
+"""Exit code if no configuration meets the limits."""
 
 
 @click.command(cls=Brief)
@@ -180,9 +180,10 @@ NOTHING = 1
 @click.option(
     "--shard", metavar="I/N", help="Run only part I of N of the first runs, and keep it in --store, for example 1/4."
 )
+@verbose_option
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
-def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet: bool, **given: Any) -> int:
+def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet: bool, **options: Any) -> int:
     """Find the cheapest system that meets latency and capacity limits.
 
     \b
@@ -196,30 +197,31 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     The shipped prices are dated; add your own with --prices (see "headstack catalog prices"). The answer lists old
     prices, drives without a price, and how far the answer depends on the error of simulation and model.
     """
+    from headstack.choice.render import explain as explain_choice  # start-up time
+    from headstack.choice.render import format_full, format_markdown, format_summary  # start-up time
     from headstack.choice.report import plot, report_of  # start-up time
-    from headstack.choice.shown import explained, markdown, told  # start-up time
 
     exports: dict[str, Callable[..., Any]] = {
         "plot": plot,
         **report_writers(report_of),
-        # Of at most a screen, with what the price is made of.
-        "markdown": lambda answer, path: write_text(path, markdown(answer)),
-        "json": _json,
+        # At most a screen, with the parts of the price.
+        "markdown": lambda answer, path: write_text(path, format_markdown(answer)),
+        "json": _write_json,
     }
-    outputs = Outputs(given, exports)
-    choosing = _choosing([*job, *given["workloads"]], given)
-    shard = given["shard"]
+    outputs = Outputs(options, exports)
+    search = _build_search([*job, *options["workloads"]], options)
+    shard = options["shard"]
     if shard is not None:
-        if given["store"] is None:
+        if options["store"] is None:
             raise InputError("--shard: needs --store DIR for its finished runs")
-        with _course(quiet) as choosing.told:
-            runs = choosing.race(Shard.parse(shard))
-        kept = f"{counted(runs, 'run')} of shard {shard} {agreed(runs, 'is', 'are')}"
-        print(f"{kept} in {given['store']}; repeat the command without --shard to continue from there")
+        with _show_stages(quiet) as search.told:
+            runs = search.race(Shard.parse(shard))
+        finished_runs = f"{counted(runs, 'run')} of shard {shard} {agreed(runs, 'is', 'are')}"
+        print(f"{finished_runs} in {options['store']}; repeat the command without --shard to continue from there")
         return 0
     try:
-        with _course(quiet) as choosing.told:
-            answer = choosing.answer()
+        with _show_stages(quiet) as search.told:
+            answer = search.answer()
     except KeyboardInterrupt:
         click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
@@ -230,17 +232,18 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     def show() -> None:
         context = click.get_current_context()
         width = None if context.meta.get(WIDE) else width_of(sys.stdout)
-        print(told(answer, width, not is_plain(sys.stdout)))
+        format_answer = format_full if context.meta.get(VERBOSE) else format_summary
+        print(format_answer(answer, width, not is_plain(sys.stdout)))
         if explain is not None:
-            print(f"\n{explained(answer, explain)}")
+            print(f"\n{explain_choice(answer, explain)}")
 
     outputs.write(answer, show)
-    return 0 if answer.best is not None else NOTHING
+    return 0 if answer.best is not None else NO_CONFIGURATION
 
 
 @contextmanager
-def _course(quiet: bool) -> Iterator[Callable[[str, float], object] | None]:
-    """Says what is under way, as long as it takes."""
+def _show_stages(quiet: bool) -> Iterator[Callable[[str, float], object] | None]:
+    """Shows the stage of the search and its progress."""
     with progress("choosing", quiet) as show:
         if show is None:
             yield None
@@ -256,70 +259,74 @@ def _course(quiet: bool) -> Iterator[Callable[[str, float], object] | None]:
             yield lambda stage, runs: show((stages.index(stage) + runs / (runs + 200)) / len(stages))
 
 
-def _json(answer: Answer, path: str | None = None) -> str:
-    """The whole answer as JSON."""
-    return to_json({"version": 1} | asdict(answer), path)
+def _write_json(answer: Answer, path: str | None = None) -> str:
+    """Writes the complete answer as JSON."""
+
+    def with_stored_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {"asked" if name == "inputs" else name: value for name, value in pairs}
+
+    return to_json({"version": 1} | asdict(answer, dict_factory=with_stored_keys), path)
 
 
-def _choosing(names: list[str], given: Mapping[str, Any]) -> Any:
-    """The question of a command line. Raises ``InputError`` for what cannot be one."""
-    from headstack.choice.asked import asked  # start-up time
+def _build_search(names: list[str], options: Mapping[str, Any]) -> Any:
+    """Builds the search from the options. Raises ``InputError`` if one of them is invalid."""
+    from headstack.choice.question_parser import parse_question  # start-up time
 
     scale = 1.0
-    if (text := given["scale"]) is not None:
+    if (text := options["scale"]) is not None:
         scale = number("--scale", text.removesuffix("x") or text)
-    growth = 0.0 if given["growth"] is None else percent("--growth", given["growth"]) / 100
+    growth = 0.0 if options["growth"] is None else percent("--growth", options["growth"]) / 100
     low, high = 1, 4096
-    if (text := given["drives"]) is not None:
+    if (text := options["drives"]) is not None:
         match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
         if match is None:
             raise InputError(f"--drives: {text}: not a number of drives; write for example 8 or 4..24")
         low, high = int(match[1]), int(match[2] or match[1])
     rates = {}
-    for text in given["afr"]:
+    for text in options["afr"]:
         name, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--afr: {text}: no rate; write for example disk=1.5")
         rates[name] = percent(f"--afr {name}", value)
-    return asked(
+    return parse_question(
         names,
-        rates=[number("--rate", text.removesuffix("/s")) for text in given["rates"]],
-        depth=given["depth"],
+        rates=[number("--rate", text.removesuffix("/s")) for text in options["rates"]],
+        depth=options["depth"],
         scale=scale,
         growth=growth,
-        limits=given["limits"],
-        rebuilding="rebuilding" in given["whiles"],
-        capacity=given["capacity"],
-        reserve=0.0 if given["reserve"] is None else percent("--reserve", given["reserve"]) / 100,
-        compression=given["compression"],
-        survive=given["survive"],
-        loss_a_year=None if given["loss"] is None else number("--loss", given["loss"]),
-        spares=given["spares"],
-        bays=given["bays"],
-        watts=given["watts"],
-        usd=given["budget"],
-        objective=_listed(given["objective"]),
-        years=given["years"],
-        pue=given["pue"],
-        prices=given["price_files"],
-        on=given["on"] or datetime.date.today().isoformat(),
-        shipped_prices=not given["own_prices"],
-        estimate_prices=given["estimate_prices"],
-        among=_listed(given["among"]),
-        without=_listed(given["without"]),
-        hosts=() if given["no_arrays"] else _listed(given["hosts"]) or None,
-        levels=_listed(given["levels"]),
+        limits=options["limits"],
+        rebuilding="rebuilding" in options["whiles"],
+        capacity=options["capacity"],
+        reserve=0.0 if options["reserve"] is None else percent("--reserve", options["reserve"]) / 100,
+        compression=options["compression"],
+        survive=options["survive"],
+        loss_a_year=None if options["loss"] is None else number("--loss", options["loss"]),
+        spares=options["spares"],
+        bays=options["bays"],
+        watts=options["watts"],
+        usd=options["budget"],
+        objective=_split_list(options["objective"]),
+        years=options["years"],
+        pue=options["pue"],
+        prices=options["price_files"],
+        on=options["on"] or datetime.date.today().isoformat(),
+        shipped_prices=not options["own_prices"],
+        estimate_prices=options["estimate_prices"],
+        among=_split_list(options["among"]),
+        without=_split_list(options["without"]),
+        hosts=() if options["no_arrays"] else _split_list(options["hosts"]) or None,
+        levels=_split_list(options["levels"]),
         drives=(low, high),
-        stripe_units=_listed(given["stripe_units"]),
-        caches=_listed(given["caches"]),
-        volumes=_listed(given["volumes"]),
+        stripe_units=_split_list(options["stripe_units"]),
+        caches=_split_list(options["caches"]),
+        volumes=_split_list(options["volumes"]),
         afr=rates,
-        spread=given["spread"],
-        requests=given["requests"],
-        store=given["store"],
-        executor=given["executor"],
+        spread=options["spread"],
+        requests=options["requests"],
+        store=options["store"],
+        executor=options["executor"],
     )
 
 
-def _listed(text: str | None) -> tuple[str, ...]:
+def _split_list(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(part.strip() for part in text.split(",") if part.strip())

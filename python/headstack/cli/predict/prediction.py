@@ -20,7 +20,7 @@ from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.simulate.runs import Command
 from headstack.cli.simulate.varying import option_of
-from headstack.cli.targets import access_of, code_of, permission_options
+from headstack.cli.targets import access_of, exit_code_of_reason, permission_options
 from headstack.io import signals
 from headstack.io.atomic_files import write_all
 from headstack.io.columns import Figures, Names
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 SIMULATED = "a full simulation (its own error compared with a real device is not included)"
 
 
-def changes(command: Command) -> Command:
-    """What can be changed in the system."""
+def change_options(command: Command) -> Command:
+    """Adds the options that change the system."""
     return reduce(
         lambda wrapped, option: option_of(option)(wrapped),
         reversed(CHANGEABLE),
@@ -55,7 +55,7 @@ def changes(command: Command) -> Command:
 )
 @click.option("--time", metavar="T", help="Total test time on a real target, for example 10min.  [default: 5min]")
 @permission_options
-@changes
+@change_options
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def characterize(system: str, output: str | None, direct: bool, time: str | None, quiet: bool, **options: Any) -> int:
@@ -87,39 +87,39 @@ def characterize(system: str, output: str | None, direct: bool, time: str | None
     if output is None:
         check_outputs(path)
     access = access_of(options)
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    changed: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if access != Access():
-        given["access"] = access
+        changed["access"] = access
     with progress(f"tests of {system}", quiet) as show, signals.held() if is_target(system) else nullcontext():
         try:
-            found = hs.characterize(system, direct=direct, time=time, progress=show, **given)
+            characterization = hs.characterize(system, direct=direct, time=time, progress=show, **changed)
         except StoppedError as stopped:
             print(f"headstack: {system}: {stopped}", file=sys.stderr)
-            return code_of(stopped.why)
+            return exit_code_of_reason(stopped.why)
         except KeyboardInterrupt:
-            leave()
-    write_all([(path, found.to_json)])
-    print_tests(found)
+            exit_interrupted()
+    write_all([(path, characterization.to_json)])
+    print_tests(characterization)
     say(f"\nwrote {path}")
     return 0
 
 
-def leave() -> NoReturn:
-    """Ends a command whose tests somebody has ended."""
+def exit_interrupted() -> NoReturn:
+    """Ends a command whose tests the user interrupted."""
     print("headstack: interrupted; finished tests are kept: repeat the command to resume", file=sys.stderr)
     raise click.exceptions.Exit(signals.exit_code()) from None
 
 
-def print_tests(found: Characterization) -> None:
-    """What was tested, and how far off predictions are."""
+def print_tests(characterization: Characterization) -> None:
+    """Prints the tests of a system and the error of predictions from them."""
     from headstack.prediction.calibration import MEAN  # start-up time
 
     rows = []
-    for kind, errors in found.residuals[MEAN].items():
-        table = found.tables.get(kind)
+    for kind, errors in characterization.residuals[MEAN].items():
+        table = characterization.tables.get(kind)
         tests = ["", ""] if table is None else [f"{len(table.time_ns):,}", f"{100 * max(table.half_width):.1f}"]
         rows.append([kind, *tests, f"{len(errors)}"])
-        error = found.errors[MEAN].get(kind)
+        error = characterization.errors[MEAN].get(kind)
         rows[-1].append("too few" if error is None else f"{100 * error:.1f}")
     columns = [
         Names(""),
@@ -129,10 +129,10 @@ def print_tests(found: Characterization) -> None:
         Figures("90 % are within\n±%", 0),
     ]
     print_table(columns, rows)
-    if found.how == "measured":
-        writes = 0.0 in found.tables["random"].knots("read")
+    if characterization.how == "measured":
+        writes = 0.0 in characterization.tables["random"].knots("read")
         say("\nmeasured: reads and writes" if writes else "\nmeasured: only reads; writes cannot be predicted")
-    if found.how == "composed":
+    if characterization.how == "composed":
         say("\ncomposed from the tests of its member drive and an eighth of its own; add --direct to run all")
 
 
@@ -147,7 +147,7 @@ def print_tests(found: Characterization) -> None:
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def predict(
-    environment: str, systems: tuple[str, ...], depth: str | None, rate: str | None, quiet: bool, **given: Any
+    environment: str, systems: tuple[str, ...], depth: str | None, rate: str | None, quiet: bool, **options: Any
 ) -> None:
     """Predict IOPS and latency from low-level tests.
 
@@ -164,9 +164,9 @@ def predict(
     are available. Speedups compare with the first system. Environments outside the range of the tests are refused. A
     trace keeps its own arrival times unless you set --depth or --rate.
     """
-    # Loading the predictor takes as long as all the rest of the command line.
+    # Loading the predictor takes as long as the rest of the command.
     from headstack.prediction.devices import with_devices  # start-up time
-    from headstack.prediction.predictions import predicted  # start-up time
+    from headstack.prediction.predictions import predict_all  # start-up time
     from headstack.prediction.predictor import (  # start-up time
         Predictions,
         at_loads,
@@ -174,67 +174,67 @@ def predict(
         load_environment,
     )
 
-    outputs = Outputs(given, Predictions)
-    found = load_environment(environment)
-    tested = []
+    outputs = Outputs(options, Predictions)
+    demand = load_environment(environment)
+    characterizations = []
     for system in systems:
         with progress(f"tests of {system}", quiet) as show:
             try:
-                tested.append(characterization_of(system, show))
+                characterizations.append(characterization_of(system, show))
             except KeyboardInterrupt:
-                leave()
-    environments = at_loads([found], numbers("--depth", depth), numbers("--rate", rate))
-    measured = all(one.how == "measured" for one in tested)
-    predictions = predicted(environments, tested)
+                exit_interrupted()
+    environments = at_loads([demand], parse_positive_numbers("--depth", depth), parse_positive_numbers("--rate", rate))
+    measured = all(characterization.how == "measured" for characterization in characterizations)
+    predictions = predict_all(environments, characterizations)
     if not measured:
         predictions = with_devices(environments, systems, predictions)
 
-    def tell() -> None:
+    def print_tables() -> None:
         print_predictions(predictions, "measurements of the same device" if measured else SIMULATED)
         if not measured:
             print_devices(predictions)
 
-    outputs.write(predictions, tell)
+    outputs.write(predictions, print_tables)
 
 
-def print_devices(found: Sequence[Prediction]) -> None:
-    """Where devices lie, by the error of the model as well, and which systems that leaves no telling."""
-    known = [one for one in found if one.iops_model_low is not None]
-    if known:
+def print_devices(predictions: Sequence[Prediction]) -> None:
+    """Prints prediction intervals for real devices, and the systems whose intervals overlap."""
+    with_model = [prediction for prediction in predictions if prediction.iops_model_low is not None]
+    if with_model:
         rows = [
             [
-                one.system,
-                one.load,
-                f"{one.iops_model_low:,.4g} to {one.iops_model_high:,.4g}",
+                prediction.system,
+                prediction.load,
+                f"{prediction.iops_model_low:,.4g} to {prediction.iops_model_high:,.4g}",
                 *(
                     "" if low is None else f"{low:,.4g} to {high:,.4g}"
                     for low, high in (
-                        (one.mean_model_low_ms, one.mean_model_high_ms),
-                        (one.p50_model_low_ms, one.p50_model_high_ms),
-                        (one.p99_model_low_ms, one.p99_model_high_ms),
+                        (prediction.mean_model_low_ms, prediction.mean_model_high_ms),
+                        (prediction.p50_model_low_ms, prediction.p50_model_high_ms),
+                        (prediction.p99_model_low_ms, prediction.p99_model_high_ms),
                     )
                 ),
             ]
-            for one in known
+            for prediction in with_model
         ]
         say("\n90 % prediction intervals for real devices, from the errors of prediction and model:")
-        times = [Figures(f"{name} ms\n90 %", number) for number, name in enumerate(("mean", "p50", "p99"))]
+        times = [Figures(f"{name} ms\n90 %", rank) for rank, name in enumerate(("mean", "p50", "p99"))]
         print_table([Names("system"), Names("load"), Figures("IOPS\n90 %", 0), *times], rows)
-    for words in dict.fromkeys(one.model_error for one in found):
-        of = ", ".join(dict.fromkeys(one.system for one in found if one.model_error == words))
-        say(f"\nmodel error of {of}: {words}")
-    alike = [
-        f"{one.system} and {first.system} at {one.load}"
-        for one in known
-        for first in [next(other for other in known if other.load == one.load)]
-        if one.system != first.system and one.overlaps(first)
+    for model_error in dict.fromkeys(prediction.model_error for prediction in predictions):
+        names = ", ".join(dict.fromkeys(each.system for each in predictions if each.model_error == model_error))
+        say(f"\nmodel error of {names}: {model_error}")
+    overlapping = [
+        f"{prediction.system} and {first.system} at {prediction.load}"
+        for prediction in with_model
+        for first in [next(other for other in with_model if other.load == prediction.load)]
+        if prediction.system != first.system and prediction.overlaps(first)
     ]
-    if alike:
-        say(f"\nindistinguishable: {'; '.join(alike)}")
+    if overlapping:
+        say(f"\nindistinguishable: {'; '.join(overlapping)}")
 
 
-def numbers(name: str, text: str | None) -> list[float] | None:
-    """A list of numbers above 0."""
+def parse_positive_numbers(name: str, text: str | None) -> list[float] | None:
+    """Parses a list of numbers above 0."""
     if text is None:
         return None
     values = [number(name, part) for part in text.split(",")]
@@ -243,13 +243,13 @@ def numbers(name: str, text: str | None) -> list[float] | None:
     return values
 
 
-def print_predictions(predictions: Predictions, against: str = SIMULATED) -> None:
-    """The table, and what has to be said about it."""
+def print_predictions(predictions: Predictions, reference: str = SIMULATED) -> None:
+    """Prints the table of predictions, the reference of their intervals, and saturated loads."""
     print_table(*predictions.shown())
-    say(f"\n90 %: compared with {against}")
-    saturated = sum(one.saturated for one in predictions)
+    say(f"\n90 %: compared with {reference}")
+    saturated = sum(prediction.saturated for prediction in predictions)
     if saturated:
         say(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with this rate; IOPS is their maximum")
-    at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
+    at_risk = sum(prediction.mean_ms_high is None and not prediction.saturated for prediction in predictions)
     if at_risk:
         say(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with this rate")

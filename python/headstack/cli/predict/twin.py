@@ -1,4 +1,4 @@
-"""``headstack twin``: a device measured as a black box, and the description that simulates it."""
+"""``headstack twin``: measures a device as a black box and fits a description that simulates it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from headstack.twin.strangers import Stranger
 
 LEAST_SHOWN = 100
-"""Of fewer requests, what is left unexplained is chance."""
+"""Minimum number of requests of a printed test; residuals of fewer are mostly chance."""
 FAMILIES = ("disk", "flash", "array", "volume")
 STRANGERS = "strangers"
 MARK_NEAR = 0.05
@@ -98,7 +99,7 @@ def learn(
     resume: bool,
     write: bool,
     quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Measure a device, and write the description that simulates it.
 
@@ -107,51 +108,54 @@ def learn(
     headstack measure twin /dev/nvme0n1 -o nvme.toml --time 5min
     headstack measure twin /dev/sdb -o sdb.toml --write --destroy sdb
     """
-    needs_numpy()
+    require_numpy()
     from headstack.twin.learning import learn as learn_device  # start-up time
     from headstack.twin.learning import load_answers, save_answers  # start-up time
-    from headstack.twin.written import written  # start-up time
+    from headstack.twin.model_files import render_files  # start-up time
 
     if not output.endswith(".toml"):
         raise InputError(f"{output}: not a .toml file; choose a name that ends with .toml")
     if family is not None and family not in FAMILIES:
         raise InputError(f"--family: {family!r} is unknown; allowed: {', '.join(FAMILIES)}")
     stem = output.removesuffix(".toml")
-    kept = answers or f"{stem}.answers.npz"
+    answers_path = answers or f"{stem}.answers.npz"
     sessions: list[Session] = []
-    # A file of another kind is refused, whether it would be read or replaced.
-    before = load_answers(kept) if resume or os.path.exists(kept) else []
-    recorded = before if resume else []
+    # Refuse a file of another kind, whether it would be read or replaced.
+    stored = load_answers(answers_path) if resume or os.path.exists(answers_path) else []
+    recorded = stored if resume else []
     try:
         calibration = learn_device(
-            opened(device, access_of(given), write),
+            open_device(device, access_of(options), write),
             [family] if family else [],
             seed=whole("seed", seed),
             budget_s=float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9,
             recorded=recorded,
-            progress=None if quiet else shown(),
+            progress=None if quiet else progress_printer(),
             keep=sessions.append,
         )
     except KeyboardInterrupt:
-        asked = [one for session in sessions for one in session.asked]
-        if asked:
+        answered = [answer for session in sessions for answer in session.runs]
+        if answered:
             with signals.held():
-                write_all([(kept, partial(save_answers, asked))])
-            print(f"headstack: interrupted; measurements are kept in {kept}: add --resume to resume", file=sys.stderr)
+                write_all([(answers_path, partial(save_answers, answered))])
+            print(
+                f"headstack: interrupted; measurements are kept in {answers_path}: add --resume to resume",
+                file=sys.stderr,
+            )
         return signals.exit_code()
     folder, name = os.path.split(stem)
-    texts = written(calibration, name, _native.version())
-    files = [(os.path.join(folder, one), partial(Path.write_text, data=text)) for one, text in texts.items()]
-    asked = [one for session in sessions for one in session.asked]
-    write_all([(kept, partial(save_answers, asked)), *files])
+    texts = render_files(calibration, name, _native.version())
+    files = [(os.path.join(folder, file), partial(Path.write_text, data=text)) for file, text in texts.items()]
+    answered = [answer for session in sessions for answer in session.runs]
+    write_all([(answers_path, partial(save_answers, answered)), *files])
     if plot_path is not None:
-        draw(calibration, plot_path)
+        draw_calibration(calibration, plot_path)
     print_calibration(calibration)
-    say(f"\nwrote {', '.join([*(os.path.join(folder, one) for one in texts), kept])}")
+    say(f"\nwrote {', '.join([*(os.path.join(folder, file) for file in texts), answers_path])}")
     return 0
 
 
-def draw(calibration: Calibration, path: str) -> None:
+def draw_calibration(calibration: Calibration, path: str) -> None:
     """Draws a calibration."""
     if calibration.family != "disk":
         raise InputError(f"--plot: draws only disks; this is {calibration.family}")
@@ -161,46 +165,45 @@ def draw(calibration: Calibration, path: str) -> None:
     plots.save(pictures.of_disk(calibration), path)
 
 
-def needs_numpy() -> None:
-    """Says what is missing, where it is."""
+def require_numpy() -> None:
+    """Raises ``InputError`` if numpy is not installed."""
     try:
         import numpy  # noqa: F401  # start-up time
     except ImportError:
         raise InputError("measure twin needs numpy: pip install 'headstack[twin]'") from None
 
 
-def opened(name: str, access: Any, write: bool) -> Any:
-    """The device: real where there is a file or device of the name, else a simulated one in virtual time."""
+def open_device(name: str, access: Any, write: bool) -> Any:
+    """Opens a real device if a file or device has this name, else a simulated one in virtual time."""
     from headstack.twin.device import RealDevice, SimulatedDevice  # start-up time
 
     if is_null(name) and name != "null":
         raise InputError("a null target has no service time; use null:TIME", file=name)
     if is_null(name) or is_export(name) or (os.path.lexists(name) and not name.endswith(".toml")):
-        targets = _native.Targets([replace(access, write=write).asked(name)])
+        targets = _native.Targets([replace(access, write=write).target_spec(name)])
         return RealDevice(targets, may_write=write)
     if os.path.dirname(name) and not name.endswith(".toml"):
         raise InputError("no such file or device", file=name)
-    found = load_system(name)
-    return SimulatedDevice(found.system, name=name)
+    return SimulatedDevice(load_system(name).system, name=name)
 
 
-def shown() -> Any:
-    """Shows on stderr what is asked, and how long it takes."""
+def progress_printer() -> Any:
+    """Returns a function that prints each test and the elapsed time on stderr."""
     began, last = time.monotonic(), [""]
 
     def show(test: str, left_s: float) -> None:
-        # Parts of a test have numbers behind its name.
-        what = test.partition(",")[0]
-        if what != last[0]:
-            last[0] = what
+        # Parts of a test have a number after its name.
+        probe = test.partition(",")[0]
+        if probe != last[0]:
+            last[0] = probe
             left = f", about {left_s:,.0f} s left on the device" if left_s > 0 else ""
-            print(f"headstack: {time.monotonic() - began:5.1f} s  {what}{left}", file=sys.stderr, flush=True)
+            print(f"headstack: {time.monotonic() - began:5.1f} s  {probe}{left}", file=sys.stderr, flush=True)
 
     return show
 
 
 def print_calibration(calibration: Calibration) -> None:
-    """What was found, and what the description leaves unexplained."""
+    """Prints the fitted values and the residuals of the description."""
     learnt, session = calibration.learnt, calibration.session
     rows = [[key, value.low or "", value.high or "", value.how] for key, value in learnt.values.items()]
     print_table([Names("value"), Figures("low"), Figures("high"), Names("found by")], rows)
@@ -208,11 +211,11 @@ def print_calibration(calibration: Calibration) -> None:
     rows = [
         [
             test,
-            *(f"{100 * math.expm1(figure):+.1f}" for figure in (one.mean, one.p50, one.p99)),
-            f"{one.requests:,}",
+            *(f"{100 * math.expm1(figure):+.1f}" for figure in (residual.mean, residual.p50, residual.p99)),
+            f"{residual.requests:,}",
         ]
-        for test, one in learnt.residuals.items()
-        if one.requests >= LEAST_SHOWN
+        for test, residual in learnt.residuals.items()
+        if residual.requests >= LEAST_SHOWN
     ]
     figures = [Figures(name) for name in ("mean", "p50", "p99", "requests")]
     print_table([Names("measured vs. model, %"), *figures], rows)
@@ -261,7 +264,7 @@ def validate(
     budget: str | None,
     write: bool,
     quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Calibrate models of hidden devices, and print their error.
 
@@ -272,172 +275,194 @@ def validate(
 
     The workloads compared are not among the probes of the calibration.
     """
-    needs_numpy()
-    access, counted = access_of(given), whole("devices", devices)
-    if counted == 0:
+    require_numpy()
+    access, count = access_of(options), whole("devices", devices)
+    if count == 0:
         raise InputError("--devices: 0 devices prove nothing; write 1 or more")
     if family == STRANGERS and device is None:
-        return validate_strangers(counted, whole("seed", seed), quiet, given)
+        return validate_strangers(count, whole("seed", seed), quiet, options)
     from headstack.twin import proof  # start-up time
     from headstack.twin.report import report_of  # start-up time
 
     if device is not None:
-        if any(given.values()):
+        if any(options.values()):
             raise InputError("--device: prints only a table; remove the options of output files")
         families = [] if family is None else family.split(",")
         budget_s = float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9
-        return validate_device(opened(device, access, write), families, whole("seed", seed), budget_s, quiet)
+        return validate_device(open_device(device, access, write), families, whole("seed", seed), budget_s, quiet)
     family = family or "disk"
 
-    def text(found: Mapping[str, Sequence[Proof]], path: str | None = None) -> str:
-        return written(proof.whole_text([one for some in found.values() for one in some]), path)
+    def write_json(proofs: Mapping[str, Sequence[Proof]], path: str | None = None) -> str:
+        return written(proof.whole_text(list(chain.from_iterable(proofs.values()))), path)
 
-    def scores(found: Mapping[str, Sequence[Proof]], path: str) -> None:
-        written(proof.calibration_text(found), path)
+    def write_scores(proofs: Mapping[str, Sequence[Proof]], path: str) -> None:
+        written(proof.calibration_text(proofs), path)
 
-    outputs = Outputs(given, {"json": text, "calibration": scores, **report_writers(report_of)})
-    found: dict[str, list[proof.Proof]] = {}
+    outputs = Outputs(options, {"json": write_json, "calibration": write_scores, **report_writers(report_of)})
+    proofs: dict[str, list[proof.Proof]] = {}
     for name in family.split(","):
         if name not in FAMILIES:
             raise InputError(f"--family: {name!r} is unknown; allowed: {', '.join(FAMILIES)}, or only {STRANGERS}")
-        found[name] = []
-        for one in proof.proofs(name, counted, whole("seed", seed)):
-            found[name].append(one)
+        proofs[name] = []
+        for result in proof.proofs(name, count, whole("seed", seed)):
+            proofs[name].append(result)
             if not quiet:
-                miss = "does not fit" if not one.fits else f"IOPS within {100 * max(proof.errors([one], 'rate')):.1f} %"
-                print(f"headstack: {one.device}: {miss}", file=sys.stderr, flush=True)
-    outputs.write(found, lambda: print_proofs(found))
+                iops_error = max(proof.errors([result], "rate"), default=0.0)
+                outcome = f"IOPS within {100 * iops_error:.1f} %" if result.fits else "does not fit"
+                print(f"headstack: {result.device}: {outcome}", file=sys.stderr, flush=True)
+    outputs.write(proofs, lambda: print_proofs(proofs))
     return 0
 
 
 def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: float, quiet: bool) -> int:
-    """A real device beside its twin, or what speaks against every family; and how far the device repeats itself."""
+    """Compares a real device with its calibrated model, and prints its repeatability.
+
+    If no family fits, prints the reasons instead of a comparison.
+    """
     from headstack.twin import rounds  # start-up time
     from headstack.twin.learning import DoesNotFitError  # start-up time
     from headstack.twin.learning import learn as learn_device  # start-up time
 
-    progress = None if quiet else shown()
-    calibration, why = None, ""
+    progress = None if quiet else progress_printer()
+    calibration, rejection = None, ""
     try:
         calibration = learn_device(device, families, seed=seed, budget_s=budget_s, progress=progress)
     except DoesNotFitError as error:
-        why = str(error)
+        rejection = str(error)
     workloads = rounds.held_out(device.may_write)
-    found = rounds.measured(device, workloads, seed=seed, progress=progress)
-    cells = [] if calibration is None else rounds.beside(calibration, workloads, found, seed)
-    apart = {figure: rounds.repeats(found, figure) for figure in ("mean", "p99")}
+    latencies_ns = rounds.measure_rounds(device, workloads, seed=seed, progress=progress)
+    cells = [] if calibration is None else rounds.compare_rounds(calibration, workloads, latencies_ns, seed)
+    repeat_errors = {figure: rounds.repeats(latencies_ns, figure) for figure in ("mean", "p99")}
     rows = []
-    for number, one in enumerate(workloads):
-        row = [f"{one.name}, {_native.format_bytes(one.size_bytes)}, depth {one.depth}"]
-        for figure in apart:
-            middle = sorted(each[number][figure] for each in found)[len(found) // 2]
-            own = [cell for cell in cells if cell.workload is one and cell.figure == figure]
-            row += [f"{middle / 1e6:.3g}", f"{100 * apart[figure][number]:.1f}"]
-            row.append(f"{100 * own[0].error:+.1f}" if own else "")
+    for number, workload in enumerate(workloads):
+        row = [f"{workload.name}, {_native.format_bytes(workload.size_bytes)}, depth {workload.depth}"]
+        for figure in repeat_errors:
+            median_ns = sorted(each[number][figure] for each in latencies_ns)[len(latencies_ns) // 2]
+            model_cells = [cell for cell in cells if cell.workload is workload and cell.figure == figure]
+            row += [f"{median_ns / 1e6:.3g}", f"{100 * repeat_errors[figure][number]:.1f}"]
+            row.append(f"{100 * model_cells[0].error:+.1f}" if model_cells else "")
         rows.append(row)
-    of = [Figures("ms"), Figures("between\nrounds %"), Figures("twin\n%")]
-    print_table([Names("workload"), Figures("mean\nms"), *of[1:], Figures("p99\nms"), *of[1:]], rows)
-    said = ", ".join(f"{figure} {100 * sum(each) / len(each):.1f} %" for figure, each in apart.items())
-    say(f"\nmean difference between two rounds of a workload: {said}; load {os.getloadavg()[0]:.1f}")
+    columns = [Figures("ms"), Figures("between\nrounds %"), Figures("twin\n%")]
+    print_table([Names("workload"), Figures("mean\nms"), *columns[1:], Figures("p99\nms"), *columns[1:]], rows)
+    repeatability = ", ".join(f"{figure} {100 * sum(each) / len(each):.1f} %" for figure, each in repeat_errors.items())
+    say(f"\nmean difference between two rounds of a workload: {repeatability}; load {os.getloadavg()[0]:.1f}")
     if calibration is None:
-        say(why)
+        say(rejection)
         return 0
-    for figure in apart:
-        own = [cell for cell in cells if cell.figure == figure]
-        off = [abs(cell.error) for cell in own]
-        held = [cell.holds for cell in own if cell.holds is not None]
-        covered = f"{sum(held)} of {len(held)} within their intervals" if held else f"no interval: {own[0].why}"
-        say(f"{calibration.family}, {figure}: mean error {100 * sum(off) / len(off):.1f} %; {covered}")
+    for figure in repeat_errors:
+        model_cells = [cell for cell in cells if cell.figure == figure]
+        errors = [abs(cell.error) for cell in model_cells]
+        within_interval = [cell.is_within_interval for cell in model_cells if cell.is_within_interval is not None]
+        covered = (
+            f"{sum(within_interval)} of {len(within_interval)} within their intervals"
+            if within_interval
+            else f"no interval: {model_cells[0].why}"
+        )
+        say(f"{calibration.family}, {figure}: mean error {100 * sum(errors) / len(errors):.1f} %; {covered}")
     return 0
 
 
-def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
-    """How far twins were off, and how often their intervals held."""
+def print_proofs(proofs: Mapping[str, Sequence[Proof]]) -> None:
+    """Prints the error of calibrated models and the coverage of their intervals."""
     from headstack.twin import proof  # start-up time
 
     rows = []
-    for family, some in found.items():
+    for family, family_proofs in proofs.items():
         for figure in ("rate", "mean", "p50", "p99"):
-            errors = proof.errors(some, figure)
+            errors = proof.errors(family_proofs, figure)
             if not errors:
                 continue
-            held = proof.held(family, some, figure)
+            coverage = proof.coverage(family, family_proofs, figure)
             rows.append(
                 [
                     family,
                     figure,
                     f"{100 * sum(errors) / len(errors):.1f}",
                     f"{100 * max(errors):.1f}",
-                    "" if held is None else f"{100 * held.share:.0f}",
-                    "" if held is None else f"{200 * median(held.half_widths):.1f}",
+                    "" if coverage is None else f"{100 * coverage.share:.0f}",
+                    "" if coverage is None else f"{200 * median(coverage.half_widths):.1f}",
                 ]
             )
     columns = [Names("family"), Names("figure"), Figures("mean\nerror %"), Figures("worst\n%")]
     print_table([*columns, Figures("90 % interval\nholds %"), Figures("interval\nwidth %")], rows)
-    for family, some in found.items():
-        fits = [one for one in some if one.fits]
-        low, high = coverage_bounds(max(1, len(fits)))
-        device_s, processor_s = (sum(getattr(one, name) for one in some) for name in ("device_s", "processor_s"))
-        requests = sum(one.requests for one in some)
+    for family, family_proofs in proofs.items():
+        fitting = [result for result in family_proofs if result.fits]
+        low, high = coverage_bounds(max(1, len(fitting)))
+        device_s, processor_s = (
+            sum(getattr(result, name) for result in family_proofs) for name in ("device_s", "processor_s")
+        )
+        requests = sum(result.requests for result in family_proofs)
         say(
-            f"\n{family}: {len(some)} hidden devices, {len(fits)} of which fit; each took "
-            f"{device_s / len(some):.0f} s of device time, {requests / len(some):,.0f} requests and "
-            f"{processor_s / len(some):.0f} s of processor time. "
+            f"\n{family}: {len(family_proofs)} hidden devices, {len(fitting)} fit; each took "
+            f"{device_s / len(family_proofs):.0f} s of device time, {requests / len(family_proofs):,.0f} requests and "
+            f"{processor_s / len(family_proofs):.0f} s of processor time. "
             "Coverage is the mean over devices, each left out of the calibration of its own interval; "
             f"with this many devices, {100 * low:.0f} to {100 * high:.0f} % is consistent with 90 %."
         )
-        for mark in dict.fromkeys(mark for one in fits for mark in one.marks):
-            say(f"{mark}: {of_marks([one.marks[mark] for one in fits if mark in one.marks])}")
-        for one in some:
-            if not one.fits:
-                say(f"{one.device}: does not fit: {one.why}")
+        for mark in dict.fromkeys(mark for result in fitting for mark in result.marks):
+            pairs = [result.marks[mark] for result in fitting if mark in result.marks]
+            say(f"{mark}: {format_mark_errors(pairs)}")
+        for result in family_proofs:
+            if not result.fits:
+                say(f"{result.device}: does not fit: {result.why}")
 
 
-def of_marks(marks: Sequence[tuple[float | None, float | None]]) -> str:
-    """How near twins come to what hidden devices have."""
-    off = [abs(twin / hidden - 1) for hidden, twin in marks if hidden is not None and twin is not None]
+def format_mark_errors(marks: Sequence[tuple[float | None, float | None]]) -> str:
+    """Formats the error of calibrated values compared with those of hidden devices."""
+    errors = [abs(twin / hidden - 1) for hidden, twin in marks if hidden is not None and twin is not None]
     missed = sum(hidden is not None and twin is None for hidden, twin in marks)
     wrong = sum(hidden is None and twin is not None for hidden, twin in marks)
     return (
-        f"{sum(one == 0 for one in off)} of {len(off)} exact, {sum(one <= MARK_NEAR for one in off)} within 5 %, worst "
-        f"{100 * max(off, default=0.0):.1f} %; {missed} missed, {wrong} false positives"
+        f"{sum(error == 0 for error in errors)} of {len(errors)} exact, "
+        f"{sum(error <= MARK_NEAR for error in errors)} within 5 %, worst "
+        f"{100 * max(errors, default=0.0):.1f} %; {missed} missed, {wrong} false positives"
     )
 
 
-def validate_strangers(count: int, seed: int, quiet: bool, given: Mapping[str, object]) -> int:
-    """Draws devices of no family, and says which were taken for one."""
+def stranger_row(stranger: Stranger) -> dict[str, object]:
+    """Returns the JSON row of a stranger."""
+    row = asdict(stranger)
+    return {"device": row.pop("device"), "what": row.pop("description"), **row}
+
+
+def validate_strangers(count: int, seed: int, quiet: bool, options: Mapping[str, object]) -> int:
+    """Measures devices of no family, and reports those that a family fits."""
     from headstack.twin.strangers import strangers  # start-up time
 
-    def text(unknown: Sequence[Stranger], path: str | None = None) -> str:
-        return written(json.dumps([asdict(one) for one in unknown]), path)
+    def write_json(devices: Sequence[Stranger], path: str | None = None) -> str:
+        return written(json.dumps([stranger_row(device) for device in devices]), path)
 
     for name in ("calibration", "html", "markdown"):
-        if given[f"{name}_path"] is not None:
+        if options[f"{name}_path"] is not None:
             raise InputError(f"--{name}: not available for {STRANGERS}, which calibrate no interval")
-    outputs = Outputs(given, {"json": text})
-    found = []
-    for one in strangers(count, seed):
-        found.append(one)
+    outputs = Outputs(options, {"json": write_json})
+    strangers_seen = []
+    for stranger in strangers(count, seed):
+        strangers_seen.append(stranger)
         if not quiet:
-            taken = [f"fits {family}, IOPS within {100 * off:.1f} %" for family, off in one.off.items()]
-            verdicts = ", ".join([*taken, *(f"does not fit {family}" for family in one.refused)])
-            print(f"headstack: {one.device}: {one.what}: {verdicts}", file=sys.stderr, flush=True)
-    outputs.write(found, lambda: print_strangers(found))
+            fits = [f"fits {family}, IOPS within {100 * error:.1f} %" for family, error in stranger.off.items()]
+            verdicts = ", ".join([*fits, *(f"does not fit {family}" for family in stranger.refused)])
+            print(f"headstack: {stranger.device}: {stranger.description}: {verdicts}", file=sys.stderr, flush=True)
+    outputs.write(strangers_seen, lambda: print_strangers(strangers_seen))
     return 0
 
 
-def print_strangers(found: Sequence[Stranger]) -> None:
-    """Which devices were taken for what they are not."""
+def print_strangers(devices: Sequence[Stranger]) -> None:
+    """Prints the families that fit each device, and counts mistaken fits."""
     rows = [
-        [one.what, ", ".join(one.refused), ", ".join(f"{family}, {100 * off:.1f} %" for family, off in one.off.items())]
-        for one in found
+        [
+            device.description,
+            ", ".join(device.refused),
+            ", ".join(f"{family}, {100 * error:.1f} %" for family, error in device.off.items()),
+        ]
+        for device in devices
     ]
     print_table([Names("device"), Names("does not fit"), Names("fits, IOPS within")], rows)
-    refused = sum(not one.off for one in found)
-    right = sum(bool(one.off) and one.known for one in found)
+    refused = sum(not device.off for device in devices)
+    right = sum(bool(device.off) and device.is_predicted_well for device in devices)
     say(
-        f"\n{len(found)} devices: {refused} fit no wrong kind; {right} fit, held-out IOPS within 3 %; "
-        f"{len(found) - refused - right} are mistaken"
+        f"\n{len(devices)} devices: {refused} fit no wrong kind; {right} fit, held-out IOPS within 3 %; "
+        f"{len(devices) - refused - right} are mistaken"
     )
 
 
@@ -459,24 +484,24 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
     A line of the trace has R or W, a class, the block address, the length in blocks of 512 bytes, and the service and
     think times in microseconds. The model is fitted to the first half; the second half shows its error.
     """
-    needs_numpy()
-    from headstack.twin import recorded  # start-up time
+    require_numpy()
+    from headstack.twin import trace_fit  # start-up time
     from headstack.twin.device import SimulatedDevice  # start-up time
 
     drive = load_system(sheet).system.get("drive", {}).get("disk")
     if drive is None or "points" not in drive["mechanics"]["seek"]:
         raise InputError(f"{sheet}: not a disk with a seek curve of points")
-    whole_recording = recorded.load_validate(trace)
-    first, second = (recorded.half(*whole_recording, second=late) for late in (False, True))
-    found = recorded.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
-    ((kind, description),) = found["drive"].items()
-    named = {kind: {**description, "name": f"Twin of {os.path.basename(trace)}"}}
+    whole_recording = trace_fit.load_validate(trace)
+    first, second = (trace_fit.half(*whole_recording, second=is_second) for is_second in (False, True))
+    fitted = trace_fit.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
+    ((kind, description),) = fitted["drive"].items()
+    renamed = {kind: {**description, "name": f"Twin of {os.path.basename(trace)}"}}
     sources = {"default": f"A calibrated: the first half of {os.path.basename(trace)}, and {sheet}"}
-    write_text(output, _native.drive_to_toml(named, sources))
+    write_text(output, _native.drive_to_toml(renamed, sources))
     for name, (requests, answers) in (("learnt from", first), ("held out", second)):
-        times = SimulatedDevice(found).ask(requests).response_ns
-        off = recorded.demerit(answers.response_ns, times)
-        say(f"{name}: {len(requests):,} requests, demerit {100 * off:.2f} % of the mean")
+        times = SimulatedDevice(fitted).ask(requests).response_ns
+        error = trace_fit.demerit(answers.response_ns, times)
+        say(f"{name}: {len(requests):,} requests, demerit {100 * error:.2f} % of the mean")
     say(f"wrote {output}")
     return 0
 
@@ -526,7 +551,7 @@ def results(
     RESULTS are fio JSON files (--output-format=json) or a table of results (.csv): random reads and writes of one job
     at several queue depths. The model is fitted to two depths; the others show its error.
     """
-    needs_numpy()
+    require_numpy()
     from headstack.twin import fio_results, published  # start-up time
 
     drive = load_system(sheet).system.get("drive", {})
@@ -536,47 +561,47 @@ def results(
     if host is not None and host not in _native.HOSTS:
         raise InputError(f"--host: {host!r} is unknown; allowed: {', '.join(_native.HOSTS)}")
     points = fio_results.load(results, system)
-    known = [point for point in points if point.depth in learnt_depths(points, depths)]
-    # An adapter that saves interrupts is the one that leaves its mark on results at few depths.
+    fitted_points = [point for point in points if point.depth in fitted_depths(points, depths)]
+    # Results at few depths only reveal an adapter that coalesces interrupts.
     hosts = (host,) if host else ("direct", "p420i-hba") if "ssd" in drive else ("direct",)
-    found = published.learn(
-        {one: published.on_host({"drive": drive}, one) for one in hosts}, known, whole("seed", seed)
+    fit = published.learn(
+        {adapter: published.on_host({"drive": drive}, adapter) for adapter in hosts}, fitted_points, whole("seed", seed)
     )
-    ((kind, description),) = found.system["drive"].items()
-    whose = system or os.path.basename(results[0])
-    named = {kind: {**description, "name": f"Twin of {whose}"}}
-    learnt_at = ", ".join(str(depth) for depth in sorted({point.depth for point in known}))
-    sources = {"default": f"A calibrated: fio's results of {whose} at depths {learnt_at}, and {sheet}"}
-    write_text(output, _native.drive_to_toml(named, sources))
-    print_results(found, points, known)
+    ((kind, description),) = fit.system["drive"].items()
+    source = system or os.path.basename(results[0])
+    renamed = {kind: {**description, "name": f"Twin of {source}"}}
+    depths_text = ", ".join(str(depth) for depth in sorted({point.depth for point in fitted_points}))
+    sources = {"default": f"A calibrated: fio's results of {source} at depths {depths_text}, and {sheet}"}
+    write_text(output, _native.drive_to_toml(renamed, sources))
+    print_results(fit, points, fitted_points)
     say(f"\nwrote {output}")
     return 0
 
 
-def learnt_depths(points: Sequence[Point], stated: str | None) -> set[int]:
-    """The depths that are learnt from; those at which both reads and writes were measured, if writes were."""
+def fitted_depths(points: Sequence[Point], stated: str | None) -> set[int]:
+    """Returns the queue depths to fit: the stated ones, else the smallest and the largest that the drive queues."""
     if stated is not None:
-        wanted = {whole("depths", one) for one in stated.split(",")}
+        wanted = {whole("depths", text) for text in stated.split(",")}
         missing = sorted(wanted - {point.depth for point in points})
         if missing:
             raise InputError(f"--depths: no results at {', '.join(map(str, missing))}")
         return wanted
-    # 32 commands are what a SATA drive takes; deeper queues wait in the host.
-    of_drive = [point.depth for point in points if point.depth <= 32] or [point.depth for point in points]
-    return {min(of_drive), max(of_drive)}
+    # A SATA drive queues 32 commands; the rest wait in the host.
+    queued = [point.depth for point in points if point.depth <= 32] or [point.depth for point in points]
+    return {min(queued), max(queued)}
 
 
-def print_results(found: Published, points: Sequence[Point], known: Sequence[Point]) -> None:
-    """Measured beside described, with what was held out, and how far off that is."""
+def print_results(fit: Published, points: Sequence[Point], fitted_points: Sequence[Point]) -> None:
+    """Prints measured and modelled results of each point, and the mean error of held-out depths."""
     from headstack.twin import published  # start-up time
 
     rows: list[list[str]] = []
-    off: list[list[float]] = []
+    errors: list[list[float]] = []
     for point in points:
-        model = published.simulated(found.system, point.kind, point.depth, point.size_bytes, 2)
-        rate, p99 = (math.expm1(float(one)) for one in (model.logarithms - point.logarithms)[[0, 3]])
-        between = found.between(point.kind, point.depth)
-        foretold = math.expm1(math.log1p(p99) + between.p99) if between is not None else None
+        model = published.simulated(fit.system, point.kind, point.depth, point.size_bytes, 2)
+        rate, p99 = (math.expm1(float(difference)) for difference in (model.logarithms - point.logarithms)[[0, 3]])
+        residual = fit.between(point.kind, point.depth)
+        p99_corrected = math.expm1(math.log1p(p99) + residual.p99) if residual is not None else None
         rows.append(
             [
                 point.name,
@@ -584,19 +609,21 @@ def print_results(found: Published, points: Sequence[Point], known: Sequence[Poi
                 f"{100 * rate:+.1f}",
                 f"{1e3 * point.p99_s:,.3g}",
                 f"{100 * p99:+.1f}",
-                "" if foretold is None or point in known else f"{100 * foretold:+.1f}",
-                "learnt from" if point in known else "held out",
+                "" if p99_corrected is None or point in fitted_points else f"{100 * p99_corrected:+.1f}",
+                "learnt from" if point in fitted_points else "held out",
             ]
         )
-        if point not in known and foretold is not None:
-            off.append([abs(rate), abs(p99), abs(foretold)])
+        if point not in fitted_points and p99_corrected is not None:
+            errors.append([abs(rate), abs(p99), abs(p99_corrected)])
     columns = [Names("random"), Figures("IOPS"), Figures("model\n%"), Figures("p99\nms"), Figures("model\n%")]
     print_table([*columns, Figures("after\nresidual %"), Names("")], rows)
     stalls = [point.name for point in points if point.stalls]
     if stalls:
         say(f"\nthe device stalled for ten seconds or more (not counted in IOPS): {', '.join(stalls)}")
-    say(f"\nhost: {found.host}")
-    if off:
-        rate, p99, foretold = (100 * sum(each) / len(off) for each in zip(*off, strict=True))
-        said = f"IOPS {rate:.1f} %, p99 {p99:.1f} %, {foretold:.1f} % with the residuals of the neighbouring depths"
-        say(f"mean error of the {len(off)} held-out depths: {said}")
+    say(f"\nhost: {fit.host}")
+    if errors:
+        rate, p99, p99_corrected = (100 * sum(column) / len(errors) for column in zip(*errors, strict=True))
+        mean_errors = (
+            f"IOPS {rate:.1f} %, p99 {p99:.1f} %, {p99_corrected:.1f} % with the residuals of the neighbouring depths"
+        )
+        say(f"mean error of the {len(errors)} held-out depths: {mean_errors}")

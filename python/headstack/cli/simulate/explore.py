@@ -68,5 +68,5 @@ def explore(
 
 
 def has_display() -> bool:
-    """Whether a browser could be seen."""
+    """Whether a display for a browser is available."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -15,10 +15,10 @@ from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
 from headstack.cli.loading import note_of_name
-from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, job_options
+from headstack.cli.measure.jobfiles import JobRequest, job_options, take_job_request
 from headstack.cli.output import Outputs, print_results, print_table, progress, say, verbose_option, wide_option
 from headstack.cli.simulate.varying import option_of
-from headstack.cli.targets import access_of, access_options, course, ending, error_option
+from headstack.cli.targets import access_of, access_options, error_option, exit_code_of_runs, measurement_progress
 from headstack.io import signals
 from headstack.io.columns import Figures, Names
 from headstack.measurement.access import Access
@@ -40,7 +40,7 @@ class Grouped(Brief):
     """A command whose help lists the options under headings."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """The options by heading, in order; others come last."""
+        """Returns the options by heading, in order; others come last."""
         groups = {"workload": "Workload"} | {option.name: option.group for option in OPTIONS}
         sections: dict[str, list[click.Option]] = {group: [] for group in groups.values()}
         sections["Other"] = []
@@ -50,7 +50,7 @@ class Grouped(Brief):
         return sections
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes one section a group."""
+        """Writes one section per group."""
         for heading, options in self.sections(ctx).items():
             with formatter.section(heading):
                 formatter.write_dl(
@@ -58,8 +58,8 @@ class Grouped(Brief):
                 )
 
 
-def varied(command: Command) -> Command:
-    """Systems, a workload, everything that can be varied, and the outputs."""
+def run_options(command: Command) -> Command:
+    """Adds systems, workload, all run options and outputs."""
     decorators: list[Callable[[Command], Command]] = [
         systems_argument("Drives, arrays, cloud volumes or TOML files; NAME@RANGE uses a part."),
         click.option(
@@ -84,7 +84,7 @@ def varied(command: Command) -> Command:
 
 
 @click.command(cls=Grouped)
-@varied
+@run_options
 @job_options
 @click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
 @click.option(
@@ -95,7 +95,7 @@ def varied(command: Command) -> Command:
 @click.option(
     "--curve", "has_curve", is_flag=True, help="Run at queue depths 1, 2, 4 ... 256 and print the knee of each curve."
 )
-def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_curve: bool, **given: Any) -> None:
+def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_curve: bool, **options: Any) -> None:
     """Simulate drives, arrays and volumes, and print IOPS and latency.
 
     \b
@@ -119,40 +119,40 @@ def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_c
     """
     if limit is not None:
         response_limit("--limit", limit)
-    asked = asked_jobs(systems, workload, given)
-    if asked is not None:
-        simulate_job_file(asked, given)
+    job_request = take_job_request(systems, workload, options)
+    if job_request is not None:
+        simulate_job_file(job_request, options)
         return
     if has_curve:
-        ask_for_curve(given)
-        carry_out(systems, workload, given, show=partial(print_curves, limit))
+        set_curve_depths(options)
+        run_and_write(systems, workload, options, show=partial(print_curves, limit))
         return
-    carry_out(systems, workload, given, show=partial(print_results, with_streams=True, limit=limit))
+    run_and_write(systems, workload, options, show=partial(print_results, with_streams=True, limit=limit))
 
 
-def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
+def simulate_job_file(request: JobRequest, options: dict[str, Any]) -> None:
     """Simulates a job file on systems."""
-    asked.refuse_others(given)
-    if asked.status_s is not None:
+    request.refuse_others(options)
+    if request.status_s is not None:
         raise InputError("--status-interval: not available for simulations; remove it")
-    if asked.parse_only:
-        asked.tell_remarks(asked.file.remarks)
+    if request.parse_only:
+        request.print_remarks(request.file.remarks)
         return
-    if given["record"] is not None:
+    if options["record"] is not None:
         raise InputError("--record: not available for job files; run them as workloads")
 
-    def work(options: dict[str, Any], quiet: bool) -> JobResults:
-        with progress(asked.file.source, quiet) as show:
-            return run_file(asked.file, asked.places, options, show)
+    def work(varied: dict[str, Any], quiet: bool) -> JobResults:
+        with progress(request.file.source, quiet) as show:
+            return run_file(request.file, request.places, varied, show)
 
-    results, to_stdout = carry_out(tuple(asked.places), None, given, work)
-    asked.tell(results, to_stdout)
+    results, to_stdout = run_and_write(tuple(request.places), None, options, work)
+    request.report(results, to_stdout)
 
 
-def ask_for_curve(given: dict[str, Any]) -> None:
-    """Sets the queue depths of a saturation curve, unless a depth or a rate is given."""
-    if given["depth"] is None and given["rate"] is None:
-        given["depth"] = ",".join(map(str, CURVE_DEPTHS))
+def set_curve_depths(options: dict[str, Any]) -> None:
+    """Sets the queue depths of a saturation curve, unless depth or rate is set."""
+    if options["depth"] is None and options["rate"] is None:
+        options["depth"] = ",".join(map(str, CURVE_DEPTHS))
 
 
 def print_curves(limit: str | None, results: Results) -> None:
@@ -162,7 +162,7 @@ def print_curves(limit: str | None, results: Results) -> None:
 
 
 @click.command(cls=Grouped, hidden=True)
-@varied
+@run_options
 @click.option(
     "--limit",
     metavar="TIME",
@@ -171,7 +171,7 @@ def print_curves(limit: str | None, results: Results) -> None:
 @access_options
 @error_option
 @signals.held()
-def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> int:
+def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **options: Any) -> int:
     """Print saturation curves and their knees: latency over IOPS as load grows.
 
     \b
@@ -180,23 +180,23 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
     if limit is not None:
         response_limit("--limit", limit)
     note_of_name("curve", "run --curve")
-    ask_for_curve(given)
-    access, goes_on = access_of(given), given.pop("continue_on_error")
-    work = partial(simulated_and_measured, systems, workload, access)
-    works = work if any(map(is_target, systems)) else None
-    results, _ = carry_out(systems, workload, given, works, partial(print_curves, limit))
-    return ending(results, goes_on)
+    set_curve_depths(options)
+    access, continues_on_error = access_of(options), options.pop("continue_on_error")
+    work = partial(simulate_and_measure, systems, workload, access)
+    work_or_none = work if any(map(is_target, systems)) else None
+    results, _ = run_and_write(systems, workload, options, work_or_none, partial(print_curves, limit))
+    return exit_code_of_runs(results, continues_on_error)
 
 
-def simulated_and_measured(
+def simulate_and_measure(
     systems: tuple[str, ...], workload: str | None, access: Access, options: dict[str, Any], quiet: bool
 ) -> Results:
-    """Curves of simulated systems and of real ones, in the order in which they were named."""
-    demands = None if workload is None else listed(workload)
+    """Returns the curves of simulated and real systems, in the order of their names."""
+    demands = None if workload is None else split_list(workload)
     joined: Results | None = None
     for system in systems:
         if is_target(system):
-            with course(quiet) as show:
+            with measurement_progress(quiet) as show:
                 results = measure_curve(system, demands, access, options, show)
         else:
             specs = specify_described([system], demands, options)
@@ -209,44 +209,46 @@ def simulated_and_measured(
 
 
 @overload
-def carry_out(
-    systems: tuple[str, ...], workload: str | None, given: dict[str, Any], work: Callable[[dict[str, Any], bool], R]
+def run_and_write(
+    systems: tuple[str, ...], workload: str | None, arguments: dict[str, Any], work: Callable[[dict[str, Any], bool], R]
 ) -> tuple[R, bool]: ...
 @overload
-def carry_out(
+def run_and_write(
     systems: tuple[str, ...],
     workload: str | None,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     work: Callable[[dict[str, Any], bool], Results] | None = None,
     show: Callable[[Results], object] = lambda results: None,
 ) -> tuple[Results, bool]: ...
-def carry_out(
+def run_and_write(
     systems: tuple[str, ...],
     workload: str | None,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     work: Callable[[dict[str, Any], bool], Results] | None = None,
     show: Callable[[Results], object] = lambda results: None,
 ) -> tuple[Results, bool]:
-    """Runs (or does ``work``), writes what was asked for, and shows the rest; also whether an export has stdout."""
-    options = {o.name: axis(o.name, given[o.name]).grid(o.name) for o in OPTIONS if given[o.name] is not None}
-    specs = specify_described(systems, None if workload is None else listed(workload), options) if work is None else []
-    outputs = Outputs(given, Results)
+    """Runs (or calls ``work``) and writes the outputs; also returns whether an output is stdout."""
+    options = {o.name: axis(o.name, arguments[o.name]).grid(o.name) for o in OPTIONS if arguments[o.name] is not None}
+    specs = (
+        specify_described(systems, None if workload is None else split_list(workload), options) if work is None else []
+    )
+    outputs = Outputs(arguments, Results)
     if work is not None:
-        results = work(options, given["quiet"])
+        results = work(options, arguments["quiet"])
     else:
-        with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as tell:
-            results = run_specs(specs, options, tell, given.get("record"))
+        with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", arguments["quiet"]) as tell:
+            results = run_specs(specs, options, tell, arguments.get("record"))
     outputs.write(results, lambda: show(results))
     return results, outputs.has_stdout
 
 
-def listed(text: str) -> list[str]:
-    """The values of a comma list."""
+def split_list(text: str) -> list[str]:
+    """Splits a list at its commas."""
     return [value.strip() for value in text.split(",")]
 
 
 def print_knees(results: Results, limit: str | None) -> None:
-    """One line a curve: its knee, and its throughput at a response time."""
+    """Prints one row per curve: its knee, and its IOPS within the latency limit."""
     knees = {knee.curve: knee for knee in results.knees()}
     within = {} if limit is None else results.iops_at(limit)
     rows = []
@@ -256,8 +258,8 @@ def print_knees(results: Results, limit: str | None) -> None:
         if knee is None:
             cells += ["not reached", "", ""]
         else:
-            before = "≤ " if knee.at_first_point else ""
-            cells += [f"{before}{knee.iops:,.0f}", f"{knee.load:,.3g}", f"{knee.mean_ms:.2f}"]
+            at_most = "≤ " if knee.at_first_point else ""
+            cells += [f"{at_most}{knee.iops:,.0f}", f"{knee.load:,.3g}", f"{knee.mean_ms:.2f}"]
         if limit is not None:
             most = within[curve]
             at_least = "≥ " if most is not None and most.is_at_least else ""

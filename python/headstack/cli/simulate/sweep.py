@@ -14,13 +14,14 @@ from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
 from headstack.cli.loading import with_subcommands
-from headstack.cli.output import Outputs, print_table, progress, say, wide_option
+from headstack.cli.output import Outputs, print_notes_of, print_table, progress, say, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, Grouped
 from headstack.cli.simulate.varying import option_of
 from headstack.io import signals
 from headstack.io.atomic_files import write_all
 from headstack.results.answers import overlap, whole
 from headstack.results.table import between
+from headstack.results.words import UNDECIDED
 from headstack.simulation.designs import SAMPLES
 from headstack.simulation.shards import Shard
 from headstack.simulation.shards import merge as merged
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 EXIT_RUN = 3
 
 
-def options_of_runs(command: Command) -> Command:
-    """The options of ``headstack run``, each with one value or several."""
+def run_options(command: Command) -> Command:
+    """Adds the options of ``headstack run``, each with one value or several."""
     decorators = [option_of(option) for option in OPTIONS]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -96,8 +97,9 @@ def options_of_runs(command: Command) -> Command:
     "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
 )
 @wide_option
+@verbose_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
-@options_of_runs
+@run_options
 def sweep(
     systems: tuple[str, ...],
     workload: str | None,
@@ -116,7 +118,7 @@ def sweep(
     executor: str,
     store: str | None,
     quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Simulate systems over a parameter space, and print the best.
 
@@ -139,7 +141,7 @@ def sweep(
     headstack sweep merge 1.parquet 2.parquet -o whole.parquet
     """
     from headstack.simulation.report import report_of  # start-up time
-    from headstack.simulation.sweeps import carried_out  # start-up time
+    from headstack.simulation.sweeps import run_plan  # start-up time
     from headstack.simulation.swept import Plan  # start-up time
 
     if best is not None and least is not None:
@@ -147,31 +149,31 @@ def sweep(
     part = None if shard is None else Shard.parse(shard)
     if part is not None and not (output or "").endswith(".parquet"):
         raise InputError("--shard: needs -o FILE.parquet for its part of the table")
-    plan = Plan(systems, workload, fields(vary, given), sample, points, part)
+    plan = Plan(systems, workload, varied_fields(vary, options), sample, points, part)
     column = least or best or "iops"
     plan.check_column(column)
     if where is not None:
         plan.check_where(where)
     if plot_path is not None and sample != "grid":
         raise InputError("--plot: needs a grid; remove --sample, or write the table with -o")
-    asked = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
+    paths = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
     exports: dict[str, Callable[..., Any]] = {
         "plot": lambda swept, path: swept.plot(path, column, where),
         **report_writers(lambda swept: report_of(swept, column, least is None, where)),
     }
-    outputs = Outputs(asked, exports)
+    outputs = Outputs(paths, exports)
     if output is not None:
-        checked_ending(output)
+        check_suffix(output)
     try:
         with progress(f"{len(plan):,} configurations", quiet) as show:
-            swept = carried_out(plan, store, executor, show)
+            swept = run_plan(plan, store, executor, show)
     except KeyboardInterrupt:
         click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
     if output is not None:
         written = swept.to_shard if part else swept.to_csv if output.endswith(".csv") else swept.to_parquet
         write_all([(output, written)])
-    outputs.write(swept, partial(show_swept, swept, column, least is None, top, where))
+    outputs.write(swept, partial(print_sweep, swept, column, least is None, top, where))
     return EXIT_RUN if swept.failed else 0
 
 
@@ -193,60 +195,62 @@ def merge(shards: tuple[str, ...], output: str) -> None:
 
     Name all shards of one `headstack sweep --shard`, in any order. Missing and duplicate shards are reported.
     """
-    checked_ending(output)
+    check_suffix(output)
     say(f"{merged(shards, output):,} configurations from {len(shards)} shards")
 
 
-def checked_ending(output: str) -> None:
-    """Raises ``InputError`` for a table of no known kind."""
+def check_suffix(output: str) -> None:
+    """Raises ``InputError`` if the suffix is not that of a table."""
     if not output.endswith((".parquet", ".csv")):
         raise InputError(f"-o: {output}: unknown file name ending; allowed: .parquet, .csv")
 
 
-def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
+def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """The best configurations, and what became of the others."""
-    from headstack.simulation.report import shown  # start-up time
+    from headstack.simulation.report import configuration_columns, headline  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
-        columns, cells = shown(swept, rows, column)
+        say(f"{headline(swept, rows[0], column, descending, where)}\n")
+        columns, cells = configuration_columns(swept, rows, column)
         print_table(list(columns.values()), cells)
         print()
     else:
-        say(f"no configuration meets {where}")
+        reason = f"no configuration meets {where}" if where else "no configuration has a result"
+        say(f"{UNDECIDED}: {reason}\n")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
     fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
     say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
-    for note in swept.notes:
-        say(f"note: {note}")
-    for words in dict.fromkeys(row["model_error"] for row in rows):
-        say(f"model error: {words}")
-    if rows and (alike := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}):
-        say(f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+    alike = {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}
+    notes = [*swept.notes]
+    if alike:
+        notes.insert(0, f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+    notes += [f"model error: {words}" for words in dict.fromkeys(row["model_error"] for row in rows) if words]
+    print_notes_of(notes)
     for why, count in swept.reasons():
         say(f"impossible: {count:,}: {why}")
     for why, count in swept.reasons("failed"):
         click.echo(f"headstack: failed: {count:,}: {why}", err=True)
     for row in [] if not swept.failed else swept.rows("failed", limit=3):
-        what = ", ".join(f"{name} {row[name]}" for name in swept.varied)
-        click.echo(f"headstack: failed: {what}", err=True)
+        parameters = ", ".join(f"{name} {row[name]}" for name in swept.varied)
+        click.echo(f"headstack: failed: {parameters}", err=True)
 
 
-def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
-    """What is varied, by field."""
-    found: dict[str, str] = {}
+def varied_fields(vary: tuple[str, ...], options: dict[str, Any]) -> dict[str, str]:
+    """Returns the values of each varied field."""
+    values_by_field: dict[str, str] = {}
     for text in vary:
         field, separator, values = text.partition("=")
         if not separator or not field.strip():
             raise InputError(f"--vary {text}: expected FIELD=VALUES, for example spindle.speed=7200rpm,10000rpm")
-        if field.strip() in found:
+        if field.strip() in values_by_field:
             raise InputError(f"--vary {field.strip()}: given twice; put all values into one list")
-        found[field.strip()] = values
-    for name, values in given.items():
+        values_by_field[field.strip()] = values
+    for name, values in options.items():
         if values is not None:
-            if name in found:
+            if name in values_by_field:
                 raise InputError(f"--vary {name}, --{name.replace('_', '-')}: give only one of them")
-            found[name] = values
-    if not found:
+            values_by_field[name] = values
+    if not values_by_field:
         raise InputError("nothing varies; add --vary FIELD=VALUES")
-    return found
+    return values_by_field

@@ -1,4 +1,4 @@
-"""The options that change runs, as ``headstack.catalogue.options`` has them, on the command line."""
+"""Command-line options of the run options in ``headstack.catalogue.options``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headstack.cli.files import SOURCE
 
 
 def option_of(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """It takes one value or a comma list, whose values the shell completes."""
+    """Returns the option for one value or a list of values, which the shell completes."""
     name = f"--{option.name.replace('_', '-')}"
     kind: click.ParamType[str] = Among(option.values)
     if "FILE" in option.metavar:

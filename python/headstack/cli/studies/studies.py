@@ -1,4 +1,4 @@
-"""`headstack study`: lists studies, carries them out, shows what came of them."""
+"""`headstack study`: lists and runs studies, and shows their results."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from headstack.studies.scorecard import first_difference, scorecard
 EXIT_MISSED = 1
 
 
-def into(folder: str) -> Callable[..., Any]:
-    """The option of commands that write a folder of results."""
+def output_folder_option(folder: str) -> Callable[..., Any]:
+    """Returns the option of commands that write a folder of results."""
     return click.option(
         "-o",
         "--output",
@@ -44,11 +44,11 @@ def into(folder: str) -> Callable[..., Any]:
     )
 
 
-INTO = into("studies-out")
+output_option = output_folder_option("studies-out")
 
 
-def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that carry out studies."""
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of commands that run studies."""
     store = click.option(
         "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
     )
@@ -78,8 +78,8 @@ def study() -> None:
 @wide_option
 def list_studies() -> None:
     """List the studies that ship with headstack."""
-    known = [hs.studies.load(name) for name in hs.studies.listed()]
-    rows = [[one.name, one.title, str(len(one.claims))] for one in known]
+    shipped = [hs.studies.load(name) for name in hs.studies.listed()]
+    rows = [[each.name, each.title, str(len(each.claims))] for each in shipped]
     print_table([Names("name"), Prose("title"), Figures("claims")], rows)
 
 
@@ -92,12 +92,12 @@ def list_studies() -> None:
     help="Studies that ship with headstack, or folders of others.",
 )
 @click.option("--all", "every", is_flag=True, help="Run all studies that ship with headstack.")
-@INTO
+@output_option
 @simulator_option
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
-@carrying_out
+@run_options
 @wide_option
-def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
+def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **executor_options: Any) -> int:
     """Run studies, and print the verdict of each claim.
 
     \b
@@ -115,42 +115,42 @@ def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str 
 
         picture_format(f"figure.{pictures}")
     chosen = [hs.studies.load(name) for name in (hs.studies.listed() if every else names)]
-    if len({one.name for one in chosen}) < len(chosen):
+    if len({each.name for each in chosen}) < len(chosen):
         raise InputError("two studies have the same name; run them with different -o")
-    for one in chosen:
-        check_folder(Path(output) / one.name, "outcome.json", "report.html")
+    for each in chosen:
+        check_folder(Path(output) / each.name, "outcome.json", "report.html")
     missed = 0
-    for one in chosen:
-        outcome = carried_out(one, **how)
-        write(Path(output) / one.name, outcome, pictures)
-        show(StoredOutcome.of(json.loads(outcome.to_json())))
+    for each in chosen:
+        outcome = run_study(each, **executor_options)
+        write_outcome(Path(output) / each.name, outcome, pictures)
+        print_outcome(StoredOutcome.from_json(json.loads(outcome.to_json())))
         missed += len(outcome.unexplained())
     return EXIT_MISSED if missed else 0
 
 
-def carried_out(one: hs.studies.Study, store: str | None, executor: str, quiet: bool) -> hs.studies.Outcome:
-    """Carries out a study and shows its progress."""
+def run_study(study: hs.studies.Study, store: str | None, executor: str, quiet: bool) -> hs.studies.Outcome:
+    """Runs a study and shows its progress."""
     try:
-        with progress(one.name, quiet) as tell:
-            return hs.studies.run(one, store=store, executor=executor, progress=tell)
+        with progress(study.name, quiet) as tell:
+            return hs.studies.run(study, store=store, executor=executor, progress=tell)
     except KeyboardInterrupt:
         message = "interrupted; finished runs are kept: repeat the command to resume"
         print(f"headstack: {message}", file=sys.stderr)
         raise click.exceptions.Exit(signals.exit_code()) from None
 
 
-def write(folder: Path, outcome: hs.studies.Outcome, pictures: str | None) -> None:
+def write_outcome(folder: Path, outcome: hs.studies.Outcome, pictures: str | None) -> None:
     """Writes the files of an outcome: all of them, or none."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_all((folder / name, put) for name, put in files(outcome, pictures))
+    write_all((folder / name, put) for name, put in outcome_files(outcome, pictures))
 
 
-def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
-    """The files of an outcome, each with what writes it."""
+def outcome_files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
+    """Yields the name of each file of an outcome and the function that writes it."""
     from headstack.report import html  # start-up time
 
     texts = {"outcome.json": outcome.to_json()}
-    texts |= {f"{name}.csv": to_csv(found.columns, found.dicts()) for name, found in outcome.data.items()}
+    texts |= {f"{name}.csv": to_csv(table.columns, table.dicts()) for name, table in outcome.data.items()}
     try:
         check_page()
     except InputError as error:
@@ -168,7 +168,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
 
 @study.command("show")
 @click.argument("name", metavar="NAME", type=STUDY, help="Study that was run before.")
-@INTO
+@output_option
 @click.option("--claim", "only", metavar="ID", help="Show the evidence of one claim.")
 @wide_option
 def show_study(name: str, output: str, only: str | None) -> None:
@@ -180,14 +180,14 @@ def show_study(name: str, output: str, only: str | None) -> None:
     file = Path(output) / name / "outcome.json"
     if not file.is_file():
         raise InputError(f"{file} does not exist; run the study first: headstack lab study run {name} -o {output}")
-    outcome = StoredOutcome.of(STORED.upgraded(str(file), read_json(file)))
+    outcome = StoredOutcome.from_json(STORED.upgraded(str(file), read_json(file)))
     if only is None:
-        show(outcome)
+        print_outcome(outcome)
         return
-    found = [claim for claim in outcome.claims if claim.id == only]
-    if not found:
+    matching = [claim for claim in outcome.claims if claim.id == only]
+    if not matching:
         raise InputError(f"no claim {only!r} in {name}; allowed: {', '.join(c.id for c in outcome.claims)}")
-    show_claim(found[0])
+    print_claim(matching[0])
 
 
 @study.command("scorecard")
@@ -195,8 +195,8 @@ def show_study(name: str, output: str, only: str | None) -> None:
 @click.option(
     "--check", "written", type=SOURCE, metavar="FILE.md", help="Exit with code 1 unless this file is up to date."
 )
-@carrying_out
-def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
+@run_options
+def write_scorecard(output: str | None, written: str | None, **executor_options: Any) -> int:
     """Run the studies of published tables, and print a scorecard.
 
     \b
@@ -204,8 +204,8 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
     """
     if written is not None and not Path(written).is_file():
         raise InputError(f"{written} does not exist; write it with: headstack lab study scorecard -o {written}")
-    known = [hs.studies.load(name) for name in hs.studies.listed()]
-    text = scorecard([carried_out(one, **how) for one in known if one.table_names()])
+    shipped = [hs.studies.load(name) for name in hs.studies.listed()]
+    text = scorecard([run_study(each, **executor_options) for each in shipped if each.table_names()])
     if written is not None:
         difference = first_difference(Path(written), text)
         if difference is not None:
@@ -235,9 +235,9 @@ class StoredClaim:
     rows: Sequence[Sequence[Cell]]
 
     @staticmethod
-    def of(plain: Mapping[str, Any]) -> StoredClaim:
-        """The claim of a file, which has more than is shown."""
-        return StoredClaim(**{one.name: plain[one.name] for one in fields(StoredClaim)})
+    def from_json(plain: Mapping[str, Any]) -> StoredClaim:
+        """Reads the claim of a file, without the fields that are not shown."""
+        return StoredClaim(**{field.name: plain[field.name] for field in fields(StoredClaim)})
 
 
 @dataclass(frozen=True)
@@ -250,38 +250,38 @@ class StoredOutcome:
     claims: Sequence[StoredClaim]
 
     @staticmethod
-    def of(plain: Mapping[str, Any]) -> StoredOutcome:
-        """The outcome of a file, which has more than is shown."""
-        claims = [StoredClaim.of(one) for one in plain["claims"]]
+    def from_json(plain: Mapping[str, Any]) -> StoredOutcome:
+        """Reads the outcome of a file, without the parts that are not shown."""
+        claims = [StoredClaim.from_json(claim) for claim in plain["claims"]]
         return StoredOutcome(plain["title"], plain["question"], plain["summary"], claims)
 
     def counts(self) -> dict[str, int]:
-        """The number of claims of each verdict that occurs."""
+        """Returns the number of claims of each verdict that occurs."""
         return Counter(claim.verdict for claim in self.claims)
 
 
-def show(outcome: StoredOutcome) -> None:
-    """Prints the claims of a study, a line each, and how many came to each verdict."""
+def print_outcome(outcome: StoredOutcome) -> None:
+    """Prints the claims of a study, one per line, and the number of claims of each verdict."""
     say(f"\n{outcome.title}\n{outcome.question}\n")
     rows = [[claim.id, claim.says, claim.verdict, claim.evidence] for claim in outcome.claims]
     if rows:
         print_table([Names("id"), Prose("published", 2), Names("verdict"), Prose("evidence")], rows)
-        counted = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts().items())
+        verdict_counts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts().items())
         within = [row for claim in outcome.claims for row in claim.within]
-        say(f"\n{len(rows)} claims: {counted}; {sum(within)} of {len(within)} rows of evidence agree")
+        say(f"\n{len(rows)} claims: {verdict_counts}; {sum(within)} of {len(within)} rows of evidence agree")
     if outcome.summary:
         say(f"\n{outcome.summary}")
 
 
-def show_claim(claim: StoredClaim) -> None:
+def print_claim(claim: StoredClaim) -> None:
     """Prints one claim with its evidence, row by row."""
     say(f"{claim.id}: {claim.says}\n{claim.verdict}: {claim.evidence}")
-    for what, told in claim.backing:
-        if told not in claim.evidence:
-            say(f"{what}: {told}")
+    for fact, text in claim.backing:
+        if text not in claim.evidence:
+            say(f"{fact}: {text}")
     say("")
     if claim.rows:
-        rows = [[cell(value) for value in row] for row in claim.rows]
+        rows = [[format_cell(value) for value in row] for row in claim.rows]
         columns = [
             Column(heading, is_text=all(isinstance(row[n], str | None) for row in claim.rows), rank=min(n, 1))
             for n, heading in enumerate(claim.columns)
@@ -289,8 +289,8 @@ def show_claim(claim: StoredClaim) -> None:
         print_table(columns, rows)
 
 
-def cell(value: Cell) -> str:
-    """A cell as text."""
+def format_cell(value: Cell) -> str:
+    """Formats a cell."""
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""``headstack trace analyze``: what a trace is like, as tables, JSON, picture and workload."""
+"""``headstack trace analyze``: the statistics of a trace as tables, JSON, picture and workload."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
-from headstack.cli.output import Outputs, wide_option
+from headstack.cli.output import Outputs, verbose_option, wide_option
 from headstack.cli.traces.analysis_tables import print_analysis
-from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options
+from headstack.cli.traces.traces import SourceOptions, open_trace, show_progress, source_options
 from headstack.io import signals
 from headstack.io.values import choice, number, size_bytes
 from headstack.traces.analysis import Analysis
@@ -22,7 +22,7 @@ REUSE = ("block", "request", "off")
 
 
 class AnalyzeOptions(SourceOptions):
-    """Options of the command, as typed, without those of its outputs."""
+    """Options of the command, as typed, except output files."""
 
     block: str
     reuse: str
@@ -58,10 +58,11 @@ class AnalyzeOptions(SourceOptions):
     Analysis, json="Write all figures as JSON (- for stdout).", plot="Draw addresses, rates, sizes, re-use and latency."
 )
 @wide_option
+@verbose_option
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
 )
-def analyze(files: tuple[str, ...], quiet: bool, **given: Unpack[AnalyzeOptions]) -> int:
+def analyze(files: tuple[str, ...], quiet: bool, **options: Unpack[AnalyzeOptions]) -> int:
     """Print mix, rates, locality, working set and latency of a trace.
 
     \b
@@ -74,27 +75,27 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Unpack[AnalyzeOptions]
     changes over time, and the phases of a block trace. The last table describes the trace as an access specification;
     --workload writes it for "headstack run".
     """
-    outputs = Outputs(given, Analysis, workload=Analysis.to_workload)
+    outputs = Outputs(options, Analysis, workload=Analysis.to_workload)
     try:
-        found = analyzed(files, quiet, given)
+        analysis = analyze_trace(files, quiet, options)
     except KeyboardInterrupt:
-        if given["executor"] is None and given["store"] is None:
+        if options["executor"] is None and options["store"] is None:
             raise
         click.echo("headstack: interrupted; finished parts are kept: repeat the command to resume", err=True)
         return signals.exit_code()
-    outputs.write(found, lambda: print_analysis(found))
+    outputs.write(analysis, lambda: print_analysis(analysis))
     return 0
 
 
-def analyzed(files: tuple[str, ...], quiet: bool, given: AnalyzeOptions) -> Analysis:
-    """Analyses the trace as the options state."""
-    reuse = choice("--reuse", given["reuse"], REUSE)
-    sample = None if given["sample"] is None else number("--sample", given["sample"])
+def analyze_trace(files: tuple[str, ...], quiet: bool, options: AnalyzeOptions) -> Analysis:
+    """Analyses the trace with the options."""
+    reuse = choice("--reuse", options["reuse"], REUSE)
+    sample = None if options["sample"] is None else number("--sample", options["sample"])
     if sample is not None and reuse == "off":
         raise InputError("--sample: needs re-use; remove --reuse off")
-    size_bytes("--block", given["block"])
-    trace = opened(files, given)
-    with counting("analyze", quiet) as show:
-        counted = None if reuse == "off" else reuse
-        executor, store = given["executor"], given["store"]
-        return trace.analyze(given["block"], counted, sample, show, executor=executor, store=store)
+    size_bytes("--block", options["block"])
+    trace = open_trace(files, options)
+    with show_progress("analyze", quiet) as show:
+        reuse_unit = None if reuse == "off" else reuse
+        executor, store = options["executor"], options["store"]
+        return trace.analyze(options["block"], reuse_unit, sample, show, executor=executor, store=store)

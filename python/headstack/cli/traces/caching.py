@@ -1,4 +1,4 @@
-"""``headstack trace cache``: what caches would make of a trace, as table, JSON, CSV, Parquet, picture and report."""
+"""``headstack trace cache``: simulates caches on a trace."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options
+from headstack.cli.traces.traces import SourceOptions, open_trace, show_progress, source_options
 from headstack.io.columns import Figures, Names
 from headstack.traces.cache_lab import OUTSIDE, POINTS, UNITS, USUAL, WRITES, CacheLab, caches, sample_of
-from headstack.traces.cache_report import figure, share, size_told
+from headstack.traces.cache_report import figure, format_size, share
 from headstack.traces.cache_runs import POLICIES
 
 
 class CacheOptions(SourceOptions):
-    """Options of the command, as typed, without those of its outputs."""
+    """Options of the command, as typed, except output files."""
 
     policy: str
     size: str | None
@@ -124,7 +124,7 @@ class CacheOptions(SourceOptions):
     plot="Draw the miss ratio over cache size.",
 )
 @wide_option
-def cache(files: tuple[str, ...], quiet: bool, **given: Unpack[CacheOptions]) -> None:
+def cache(files: tuple[str, ...], quiet: bool, **options: Unpack[CacheOptions]) -> None:
     """Print the miss ratio of cache policies and sizes.
 
     \b
@@ -135,39 +135,39 @@ def cache(files: tuple[str, ...], quiet: bool, **given: Unpack[CacheOptions]) ->
     system and update cached blocks), read-only (write to the system and invalidate cached blocks). "belady" knows the
     future: no policy of blocks misses less.
     """
-    outputs = Outputs(given, CacheLab)
-    found = looked_at(files, quiet, given)
-    outputs.write(found, lambda: print_lab(found))
+    outputs = Outputs(options, CacheLab)
+    lab = simulate_caches(files, quiet, options)
+    outputs.write(lab, lambda: print_lab(lab))
 
 
-def looked_at(files: tuple[str, ...], quiet: bool, given: CacheOptions) -> CacheLab:
-    """Simulates the caches that the options state."""
-    trace = opened(files, given)
-    with counting("cache", quiet) as show:
+def simulate_caches(files: tuple[str, ...], quiet: bool, options: CacheOptions) -> CacheLab:
+    """Simulates the caches of the options."""
+    trace = open_trace(files, options)
+    with show_progress("cache", quiet) as show:
         return caches(
             trace,
-            given["policy"],
-            given["size"],
-            holds=given["holds"],
-            sample=sample_of(given["sample"]),
-            outside=given["outside"],
+            options["policy"],
+            options["size"],
+            holds=options["holds"],
+            sample=sample_of(options["sample"]),
+            outside=options["outside"],
             progress=show,
-            points=given["points"],
-            block=given["block"],
-            writes=given["writes"],
-            dirty=given["dirty"],
-            destage=given["destage"],
-            admit=given["admit"],
-            samples=given["samples"],
-            seed=given["seed"],
-            memory=given["memory"],
-            behind=given["behind"],
-            hit_time=given["hit_time"],
+            points=options["points"],
+            block=options["block"],
+            writes=options["writes"],
+            dirty=options["dirty"],
+            destage=options["destage"],
+            admit=options["admit"],
+            samples=options["samples"],
+            seed=options["seed"],
+            memory=options["memory"],
+            behind=options["behind"],
+            hit_time=options["hit_time"],
         )
 
 
 def print_lab(lab: CacheLab) -> None:
-    """The table, and how its figures came about."""
+    """Prints the table of miss ratios and remarks on the method."""
     rows = lab.rows
     is_sampled = rows[0]["miss_ratio_low"] is not None
     columns = [Names("policy"), Figures("cache", 0), Figures("misses\n%", 0)]
@@ -183,7 +183,7 @@ def print_lab(lab: CacheLab) -> None:
     table = [
         [
             row["policy"],
-            size_told(row),
+            format_size(row),
             share(row["miss_ratio"]),
             *([share(row["miss_ratio_low"]), share(row["miss_ratio_high"])] if is_sampled else []),
             share(row["read_miss_ratio"]),

@@ -14,23 +14,23 @@ from headstack.cli.completing import MAP, Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_results, print_table, say, verbose_option, wide_option
-from headstack.cli.simulate.runs import Command, listed
+from headstack.cli.simulate.runs import Command, split_list
 from headstack.cli.simulate.varying import option_of
-from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
-from headstack.cli.traces.traces import Decorator, SourceOptions, counting, opened, reading_options
+from headstack.cli.targets import access_of, error_option, exit_code_of_runs, measurement_progress, one_thread_options
+from headstack.cli.traces.traces import Decorator, SourceOptions, open_trace, reading_options, show_progress
 from headstack.io import signals
 from headstack.io.columns import Figures, Names
 from headstack.io.counts import counted
 from headstack.io.tables import to_csv
 from headstack.io.values import whole
 from headstack.measurement.playback import WRITES, Playback
-from headstack.measurement.replays import Asked, replay_all
+from headstack.measurement.replays import ReplayRequest, replay_all
 from headstack.results.results import Results
 from headstack.traces.replays import FIELDS, MODES, OUTSIDE, SYSTEM_OPTIONS
 
 
 def replay_options(command: Command) -> Command:
-    """How a trace is replayed, what can be varied of the systems, and the outputs."""
+    """Adds the options of a replay, of its systems, and of outputs."""
     decorators: list[Decorator] = [
         click.argument("trace", type=SOURCE, metavar="TRACE", help="Trace file in any format."),
         systems_argument("Drives, arrays, files or block devices."),
@@ -100,7 +100,7 @@ def replay_options(command: Command) -> Command:
 @click.command(cls=Brief)
 @replay_options
 @signals.held()
-def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> int:
+def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **options: Any) -> int:
     """Replay a trace on simulated or real systems.
 
     \b
@@ -123,39 +123,39 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     the device's name or serial number, --overwrite for a file, or --writes skip. After Ctrl-C or a device failure the
     results up to then are kept.
     """
-    values = {o.name: listed(given[o.name]) for o in SYSTEM_OPTIONS if given[o.name] is not None}
+    values = {o.name: split_list(options[o.name]) for o in SYSTEM_OPTIONS if options[o.name] is not None}
     settings = {
-        "depth": None if depth is None else listed(depth),
-        "requests": None if given["requests"] is None else whole("--requests", given["requests"]),
-        **{name: given[name] for name in ("time_scale", "within", "outside", "time", "map")},
+        "depth": None if depth is None else split_list(depth),
+        "requests": None if options["requests"] is None else whole("--requests", options["requests"]),
+        **{name: options[name] for name in ("time_scale", "within", "outside", "time", "map")},
     }
-    if given["volumes_path"] is not None and given["map"] is None:
+    if options["volumes_path"] is not None and options["map"] is None:
         raise InputError("--volumes: needs --map")
-    outputs = Outputs(given, Results, volumes=volumes_as_csv)
-    playback = Playback(access_of(given), given["writes"], given["realtime"])
-    asked = Asked(
-        opened((trace,), cast(SourceOptions, given)), systems, tuple(listed(mode)), settings, values, playback
+    outputs = Outputs(options, Results, volumes=write_volumes_csv)
+    playback = Playback(access_of(options), options["writes"], options["realtime"])
+    request = ReplayRequest(
+        open_trace((trace,), cast(SourceOptions, options)), systems, tuple(split_list(mode)), settings, values, playback
     )
-    with counting("replay", quiet) as show, course(quiet) as tell_course:
-        results = replay_all(asked, given["record"], show, tell_course)
+    with show_progress("replay", quiet) as show, measurement_progress(quiet) as show_measurement:
+        results = replay_all(request, options["record"], show, show_measurement)
 
-    def tell() -> None:
+    def print_all() -> None:
         print_results(results)
         print_fidelity(results)
         print_volumes(results)
 
-    outputs.write(results, tell)
-    # Who says what goes wrong asked for what fails.
-    return ending(results, given["continue_on_error"] or given["faults"] is not None)
+    outputs.write(results, print_all)
+    # With --faults, failed requests are expected.
+    return exit_code_of_runs(results, options["continue_on_error"] or options["faults"] is not None)
 
 
-def volumes_as_csv(results: Results, path: Path | None = None) -> str:
-    """A line for each replay and volume."""
+def write_volumes_csv(results: Results, path: Path | None = None) -> str:
+    """Writes one CSV row per replay and volume."""
     return to_csv([field.name for field in FIELDS], results.volumes, path)
 
 
 def print_volumes(results: Results) -> None:
-    """What became of each volume, where they were mapped."""
+    """Prints one row per mapped volume."""
     if not results.volumes:
         return
     rows = [
@@ -183,14 +183,14 @@ def print_volumes(results: Results) -> None:
         Figures("p99", 1),
     ]
     print_table(columns, rows)
-    for what, said in (("folded", "wrapped into the volume"), ("dropped", "skipped")):
-        total = sum(row[what] for row in results.volumes)
+    for column, effect in (("folded", "wrapped into the volume"), ("dropped", "skipped")):
+        total = sum(row[column] for row in results.volumes)
         if total:
-            say(f"note: {counted(total, 'request')} above the end of a volume: {said}")
+            say(f"note: {counted(total, 'request')} above the end of a volume: {effect}")
 
 
 def print_fidelity(results: Results) -> None:
-    """How well each replay repeats what was recorded."""
+    """Prints the fidelity of each replay: its rate, queue depth, lateness and order compared with the trace."""
     rows = []
     for row in results:
         ratio = row["rate_ratio"]
@@ -223,12 +223,12 @@ def print_fidelity(results: Results) -> None:
         Figures("out of\norder", 4),
     ]
     print_table(columns, rows)
-    for name, said in (
+    for name, meaning in (
         ("folded", "requests above the capacity of the system were wrapped into it"),
         ("dropped", "requests above the capacity of the system were skipped"),
         ("rounded", "requests were widened to whole blocks of the system"),
         ("without_completion", "requests have no recorded completion"),
     ):
-        most = max(row[name] for row in results)
-        if most:
-            say(f"note: {most:,} {said}")
+        largest = max(row[name] for row in results)
+        if largest:
+            say(f"note: {largest:,} {meaning}")

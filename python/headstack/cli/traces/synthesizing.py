@@ -1,4 +1,4 @@
-"""``headstack trace synthesize``: a trace's twin, as a trace or a scenario, and how near it comes."""
+"""``headstack trace synthesize``: a synthetic trace or scenario, and its comparison with the original."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from headstack.cli.command import Brief
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options, words_beside
+from headstack.cli.traces.traces import SourceOptions, messages_to_stderr, open_trace, show_progress, source_options
 from headstack.io import signals
 from headstack.io.columns import Figures, Names
 from headstack.io.values import whole
 from headstack.traces.synthesis import Synthesis, synthesize_scenario
-from headstack.traces.synthesis import synthesize as made_of
+from headstack.traces.synthesis import synthesize as synthesize_trace
 from headstack.traces.synthesis_types import Scorecard
 
-DRAWN: Mapping[str, str | None] = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed": "1"}
-"""Options of a twin that is a trace, with their defaults: a run of a scenario has its own length, rate and seed."""
+TRACE_OPTIONS: Mapping[str, str | None] = {
+    "length": "1x",
+    "rate": "1x",
+    "footprint": "1x",
+    "clients": None,
+    "seed": "1",
+}
+"""Options of a synthetic trace with their defaults; a run of a scenario has its own length, rate and seed."""
 
 
 class SynthesizeOptions(SourceOptions):
@@ -77,7 +83,7 @@ def synthesize(
     output: str | None,
     scenario: str | None,
     quiet: bool,
-    **given: Unpack[SynthesizeOptions],
+    **options: Unpack[SynthesizeOptions],
 ) -> None:
     """Write a synthetic trace with the statistics of a trace.
 
@@ -93,69 +99,72 @@ def synthesize(
     A scenario keeps the mix, and bursts and re-use as far as independent streams can. Run it for any time with
     "headstack run SYSTEM -w FILE.toml"; its scorecard is of a run with as many requests as the trace.
     """
-    outputs = Outputs(given, Synthesis)
-    paths = {"plot": given["plot_path"], "html": given["html_path"], "markdown": given["markdown_path"]}
+    outputs = Outputs(options, Synthesis)
+    paths = {"plot": options["plot_path"], "html": options["html_path"], "markdown": options["markdown_path"]}
     pictures = [name for name, path in paths.items() if path is not None]
-    if given["no_scorecard"] and pictures:
+    if options["no_scorecard"] and pictures:
         raise InputError(f"--{pictures[0]}: needs the scorecard; remove --no-scorecard")
-    card = not given["no_scorecard"]
-    with counting("synthesize", quiet) as show:
+    with_scorecard = not options["no_scorecard"]
+    with show_progress("synthesize", quiet) as show:
         if scenario is not None:
             place = scenario
-            check_scenario(output, given)
-            found = synthesize_scenario(opened(files, given), scenario, scorecard=card, progress=show)
+            check_scenario(output, options)
+            synthesis = synthesize_scenario(
+                open_trace(files, options), scenario, scorecard=with_scorecard, progress=show
+            )
         elif output is not None:
             place = output
-            clients = None if given["clients"] is None else whole("--clients", given["clients"])
-            found = made_of(
-                opened(files, given),
+            clients = None if options["clients"] is None else whole("--clients", options["clients"])
+            synthesis = synthesize_trace(
+                open_trace(files, options),
                 output,
-                length=given["length"],
-                rate=given["rate"],
-                footprint=given["footprint"],
+                length=options["length"],
+                rate=options["rate"],
+                footprint=options["footprint"],
                 clients=clients,
-                seed=whole("--seed", given["seed"]),
-                scorecard=card,
+                seed=whole("--seed", options["seed"]),
+                scorecard=with_scorecard,
                 progress=show,
             )
         else:
             raise InputError("no output; add --output FILE.parquet or --scenario FILE.toml")
 
-    def tell() -> None:
-        with words_beside(place):
-            print_synthesis(found, place)
+    def print_all() -> None:
+        with messages_to_stderr(place):
+            print_synthesis(synthesis, place)
 
-    outputs.write(found, tell)
+    outputs.write(synthesis, print_all)
 
 
-def check_scenario(output: str | None, given: Mapping[str, object]) -> None:
-    """Refuses options that only a twin that is a trace has."""
+def check_scenario(output: str | None, options: Mapping[str, object]) -> None:
+    """Refuses options that only a synthetic trace has."""
     if output is not None:
         raise InputError("--scenario, --output: give only one of them")
-    if other := [name for name, usual in DRAWN.items() if given[name] != usual]:
+    if other := [name for name, default in TRACE_OPTIONS.items() if options[name] != default]:
         raise InputError(f"--{other[0]}: not available with --scenario")
 
 
-def print_synthesis(found: Synthesis, output: str) -> None:
-    """What was written, how near it comes, and what was lost."""
-    made = found.made
-    loop = "" if made["clients"] is None else f", a closed loop of {made['clients']:,} clients"
-    if made["requests"] is None or made["duration_ns"] is None:
+def print_synthesis(synthesis: Synthesis, output: str) -> None:
+    """Prints the written trace or scenario, its scorecard, and lost properties."""
+    summary = synthesis.made
+    loop = "" if summary["clients"] is None else f", a closed loop of {summary['clients']:,} clients"
+    if summary["requests"] is None or summary["duration_ns"] is None:
         say(f"{output}: a scenario{loop}")
     else:
-        say(f"{output}: {made['requests']:,} requests in {format_duration_ns(made['duration_ns'])}{loop}")
-    if found.scorecard is not None:
+        say(f"{output}: {summary['requests']:,} requests in {format_duration_ns(summary['duration_ns'])}{loop}")
+    if synthesis.scorecard is not None:
         print()
         print_table(
-            [Names("figure"), Figures("trace"), Figures("twin"), Figures("apart", 0)], scorecard_rows(found.scorecard)
+            [Names("figure"), Figures("trace"), Figures("twin"), Figures("apart", 0)],
+            scorecard_rows(synthesis.scorecard),
         )
         print()
-    for words in found.lost:
-        say(f"lost: {words}")
+    for loss in synthesis.lost:
+        say(f"lost: {loss}")
 
 
 def scorecard_rows(card: Scorecard) -> list[list[str]]:
-    """Each figure of trace and twin, and how far they are apart."""
+    """Formats each figure of the trace and the synthetic one, with their difference."""
 
     def row(name: str, trace: float | None, twin: float | None) -> list[str]:
         if trace is None or twin is None:
@@ -169,9 +178,9 @@ def scorecard_rows(card: Scorecard) -> list[list[str]]:
     if misses is not None:
         rows.append(["LRU cache miss ratio, largest error", "", "", f"{misses['max_error']:.4f}"])
         rows.append(["LRU cache miss ratio, mean error", "", "", f"{misses['mean_error']:.4f}"])
-    for one in card["dispersion"]:
-        name = f"dispersion in {format_duration_ns(one['bin_ns'])}"
-        rows.append(row(name, one["trace"], one["twin"]))
+    for dispersion in card["dispersion"]:
+        name = f"dispersion in {format_duration_ns(dispersion['bin_ns'])}"
+        rows.append(row(name, dispersion["trace"], dispersion["twin"]))
     for replayed in card["replays"]:
         name = f"{replayed['system']}, {replayed['twin_mode']}"
         rows.append(row(f"{name}: mean ms", replayed["trace_mean_ms"], replayed["twin_mean_ms"]))

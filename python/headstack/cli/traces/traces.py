@@ -1,4 +1,4 @@
-"""``headstack trace``: files of recorded requests."""
+"""``headstack trace``: commands for traces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headstack.io import signals
 from headstack.io.columns import Figures, Names, Prose, Words, is_plain
 from headstack.io.json_text import page_of
 from headstack.io.tables import to_csv
-from headstack.io.tables import written as to_file
+from headstack.io.tables import written as write_text_output
 from headstack.io.terminal import clear, rewrite
 from headstack.io.values import size_bytes, whole
 from headstack.traces.trace_types import Counts, Meta, TraceInfo, Volume
@@ -78,7 +78,7 @@ class SourceOptions(TypedDict):
 
 
 def source_options(command: Command) -> Command:
-    """Files, and how they are read."""
+    """Adds trace files and the options that read them."""
     decorators: list[Decorator] = [
         click.argument(
             "files",
@@ -94,7 +94,7 @@ def source_options(command: Command) -> Command:
 
 
 def reading_options() -> list[Decorator]:
-    """How a trace is read."""
+    """Returns the options that read a trace."""
     return [
         click.option(
             "-s",
@@ -150,29 +150,29 @@ def reading_options() -> list[Decorator]:
     ]
 
 
-def opened(files: tuple[str, ...], given: SourceOptions) -> Trace:
-    """The trace that the options of ``source_options`` name."""
-    sector = given["sector"]
+def open_trace(files: tuple[str, ...], options: SourceOptions) -> Trace:
+    """Opens the trace that the options of ``source_options`` select."""
+    sector = options["sector"]
     trace = Trace(
         *map(read_from, files),
-        format=given["format"],
-        skip_bad=given["skip_bad"],
-        steps=given["steps"],
-        columns=given["columns"],
+        format=options["format"],
+        skip_bad=options["skip_bad"],
+        steps=options["steps"],
+        columns=options["columns"],
         sector_bytes=None if sector is None else size_bytes("--sector", f"{sector}B" if sector.isdigit() else sector),
-        time_unit=given["unit"],
-        at=given["at"],
+        time_unit=options["unit"],
+        at=options["at"],
     )
-    if given["where"] is None and given["top"] is None:
+    if options["where"] is None and options["top"] is None:
         return trace
     return trace.select(
-        given["where"], top=None if given["top"] is None else whole("--top", given["top"]), by=given["by"]
+        options["where"], top=None if options["top"] is None else whole("--top", options["top"]), by=options["by"]
     )
 
 
 @contextmanager
-def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]:
-    """Shows on stderr how many requests were read, and how fast."""
+def show_progress(label: str, quiet: bool) -> Iterator[Callable[[int], object] | None]:
+    """Shows the number and rate of requests read on stderr."""
     if quiet:
         yield None
         return
@@ -185,7 +185,7 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
         if elapsed < SILENT_S or elapsed - shown < (0.2 if on_terminal else 5.0):
             return
         shown = elapsed
-        line = f"headstack: {what}: {requests:,} requests, {requests / elapsed:,.0f}/s"
+        line = f"headstack: {label}: {requests:,} requests, {requests / elapsed:,.0f}/s"
         rewrite(sys.stderr, line, on_terminal)
 
     try:
@@ -255,7 +255,7 @@ def list_steps() -> None:
 @trace.command("import")
 @source_options
 @click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="Write the trace as Parquet.")
-def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
+def import_(files: tuple[str, ...], output: str, quiet: bool, **options: Unpack[SourceOptions]) -> None:
     """Import a trace: write it as Parquet.
 
     \b
@@ -266,9 +266,9 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[So
     belong together. Any tool that reads Parquet can read the result: the columns state their units, and missing data
     are null.
     """
-    with counting("import", quiet) as show:
-        written = opened(files, given).to_parquet(output, show)
-    with words_beside(output):
+    with show_progress("import", quiet) as show:
+        written = open_trace(files, options).to_parquet(output, show)
+    with messages_to_stderr(output):
         say(f"{output}: {written['requests']:,} requests")
         print_remarks(written["meta"])
 
@@ -284,7 +284,7 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[So
     type=Among(export_formats),
     help='Format to write; see "headstack trace formats".',
 )
-def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
+def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **options: Unpack[SourceOptions]) -> None:
     """Export a trace in the format of another program.
 
     \b
@@ -292,17 +292,17 @@ def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: U
 
     Data that the format cannot hold are counted and reported.
     """
-    with counting("export", quiet) as show:
-        written = opened(files, given).export(output, to, show)
-    with words_beside(output):
+    with show_progress("export", quiet) as show:
+        written = open_trace(files, options).export(output, to, show)
+    with messages_to_stderr(output):
         say(f"{output}: {written['requests']:,} requests")
-        for what, number in written["losses"].items():
-            say(f"lost: {number:,} {what}")
+        for kind, number in written["losses"].items():
+            say(f"lost: {number:,} {kind}")
         print_remarks(written["meta"])
 
 
-def words_beside(output: str) -> AbstractContextManager[object]:
-    """What is said of a trace goes to stderr where the trace itself has stdout."""
+def messages_to_stderr(output: str) -> AbstractContextManager[object]:
+    """Redirects messages to stderr if the trace is written to stdout."""
     return redirect_stdout(sys.stderr) if _native.is_stdout(output) else nullcontext()
 
 
@@ -316,15 +316,15 @@ def words_beside(output: str) -> AbstractContextManager[object]:
     type=OUTPUT_FOLDER,
     help="Folder for the traces, one file per device.",
 )
-def split(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
+def split(files: tuple[str, ...], output: str, quiet: bool, **options: Unpack[SourceOptions]) -> None:
     """Split a trace into one file per device.
 
     \b
     headstack trace split db.parquet -o volumes
     """
     check_folder(output)
-    with counting("split", quiet) as show:
-        for device, path in opened(files, given).split(output, show).items():
+    with show_progress("split", quiet) as show:
+        for device, path in open_trace(files, options).split(output, show).items():
             say(f"{path}: {device}")
 
 
@@ -332,7 +332,7 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[Sour
 @source_options
 @output_options(csv="Write the table (- for stdout).", json="Write the table (- for stdout).")
 @wide_option
-def volumes(files: tuple[str, ...], quiet: bool, **given: Unpack[SourceOptions]) -> None:
+def volumes(files: tuple[str, ...], quiet: bool, **options: Unpack[SourceOptions]) -> None:
     """List the devices of a trace with their statistics.
 
     \b
@@ -341,25 +341,25 @@ def volumes(files: tuple[str, ...], quiet: bool, **given: Unpack[SourceOptions])
 
     All commands that read a trace take --select and --top. The fields are the columns of --csv.
     """
-    outputs = Outputs(given, {"csv": volumes_as_csv, "json": volumes_as_json})
-    with counting("volumes", quiet) as show:
-        found = opened(files, given).volumes(show)
-    found.sort(key=lambda volume: volume["requests"], reverse=True)
-    outputs.write(found, lambda: print_volumes(found))
+    outputs = Outputs(options, {"csv": write_volumes_csv, "json": write_volumes_json})
+    with show_progress("volumes", quiet) as show:
+        statistics = open_trace(files, options).volumes(show)
+    statistics.sort(key=lambda volume: volume["requests"], reverse=True)
+    outputs.write(statistics, lambda: print_volumes(statistics))
 
 
-def volumes_as_csv(found: list[Volume], path: Path | None = None) -> str:
-    """A line a volume."""
-    return to_csv(NAMES, found, path)
+def write_volumes_csv(volumes: list[Volume], path: Path | None = None) -> str:
+    """Writes one CSV row per volume."""
+    return to_csv(NAMES, volumes, path)
 
 
-def volumes_as_json(found: list[Volume], path: Path | None = None) -> str:
-    """A list of volumes."""
-    return to_file(page_of(found), path)
+def write_volumes_json(volumes: list[Volume], path: Path | None = None) -> str:
+    """Writes the volumes as JSON."""
+    return write_text_output(page_of(volumes), path)
 
 
-def print_volumes(found: list[Volume]) -> None:
-    """A line a volume."""
+def print_volumes(volumes: list[Volume]) -> None:
+    """Prints one row per volume."""
 
     def number(value: float | None, decimals: int = 0) -> str:
         return "" if value is None else f"{value:,.{decimals}f}"
@@ -375,7 +375,7 @@ def print_volumes(found: list[Volume]) -> None:
             number(volume["requests_per_s"], 1),
             number(volume["busiest_per_s"]),
         ]
-        for volume in found
+        for volume in volumes
     ]
     columns = [
         Names("volume"),
@@ -388,8 +388,8 @@ def print_volumes(found: list[Volume]) -> None:
         Figures("busiest\nsecond", 6),
     ]
     print_table(columns, rows)
-    if found and found[0]["sampled_rate"] < 1:
-        rate = found[0]["sampled_rate"]
+    if volumes and volumes[0]["sampled_rate"] < 1:
+        rate = volumes[0]["sampled_rate"]
         say(f"note: footprints are estimated from {100 * rate:.3g} % of the blocks to fit into memory")
 
 
@@ -397,41 +397,41 @@ def print_volumes(found: list[Volume]) -> None:
 @source_options
 @output_options(json="Write all figures as JSON (- for stdout).")
 @wide_option
-def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Unpack[SourceOptions]) -> None:
+def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **options: Unpack[SourceOptions]) -> None:
     """Show source, time span, devices and operations of a trace.
 
     \b
     headstack trace info db.parquet
     """
-    outputs = Outputs({"json_path": json_path}, {"json": info_as_json})
-    with counting("info", quiet) as show:
-        told = opened(files, given).info(show)
-    outputs.write(told, lambda: print_info(told))
+    outputs = Outputs({"json_path": json_path}, {"json": write_info_json})
+    with show_progress("info", quiet) as show:
+        info = open_trace(files, options).info(show)
+    outputs.write(info, lambda: print_info(info))
 
 
-def info_as_json(told: TraceInfo, path: Path | None = None) -> str:
-    """All of it as JSON."""
-    return to_file(page_of(told), path)
+def write_info_json(info: TraceInfo, path: Path | None = None) -> str:
+    """Writes all figures as JSON."""
+    return write_text_output(page_of(info), path)
 
 
-def print_info(told: TraceInfo) -> None:
-    """Prints the metadata of a trace, and a line a device."""
-    meta, summary = told["meta"], told["summary"]
+def print_info(info: TraceInfo) -> None:
+    """Prints the metadata of a trace, and one row per device."""
+    meta, summary = info["meta"], info["summary"]
     for origin in meta["origin"]:
         say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
     total = summary["total"]
     if total["arrivals_ns"] is not None:
         first_ns, last_ns = total["arrivals_ns"]
-        long = f"{spoken_start(meta, first_ns)}{format_duration_ns(last_ns - first_ns)} long"
+        long = f"{format_start(meta, first_ns)}{format_duration_ns(last_ns - first_ns)} long"
         say(f"time: {'not recorded' if meta['clock'] == 'order' else long}")
     if meta.get("response") is not None:
         say(f"latency: {meta['response'].replace('-', ' ')}")
     print()
     names = [device["name"] for device in meta["devices"]]
-    has_places = "address_space" not in meta
-    rows = [device_row(name, counts, has_places) for name, counts in zip(names, summary["devices"], strict=False)]
+    has_addresses = "address_space" not in meta
+    rows = [device_row(name, counts, has_addresses) for name, counts in zip(names, summary["devices"], strict=False)]
     if len(rows) > 1:
-        rows.append(device_row("all", total, has_places))
+        rows.append(device_row("all", total, has_addresses))
     columns = [
         Names("device"),
         Figures("requests", 0),
@@ -449,8 +449,8 @@ def print_info(told: TraceInfo) -> None:
     print_remarks(meta)
 
 
-def device_row(name: str, counts: Counts, has_places: bool) -> list[str]:
-    """A device's line; offsets of objects have no place on it."""
+def device_row(name: str, counts: Counts, has_addresses: bool) -> list[str]:
+    """Formats the row of a device; a trace of objects has no addresses."""
     requests, sizes = counts["requests"], counts["bytes"]
     others = sum(requests.values()) - requests.get("read", 0) - requests.get("write", 0)
     mean = counts["response_sum_ns"] // counts["responses"] if counts["responses"] else None
@@ -462,13 +462,13 @@ def device_row(name: str, counts: Counts, has_places: bool) -> list[str]:
         f"{others:,}",
         format_bytes(sizes.get("read", 0)),
         format_bytes(sizes.get("write", 0)),
-        format_bytes(counts["highest_end_byte"]) if has_places else "not recorded",
+        format_bytes(counts["highest_end_byte"]) if has_addresses else "not recorded",
         "not recorded" if mean is None else format_duration_ns(mean),
     ]
 
 
-def spoken_start(meta: Meta, first_ns: int) -> str:
-    """When the first request arrived, as far as the trace says."""
+def format_start(meta: Meta, first_ns: int) -> str:
+    """Formats the time of the first request; empty if the trace does not record it."""
     zero_ns = 0 if meta["clock"] == "unix" else meta.get("zero_unix_ns")
     if zero_ns is None:
         return ""
@@ -477,9 +477,9 @@ def spoken_start(meta: Meta, first_ns: int) -> str:
 
 
 def print_remarks(meta: Meta) -> None:
-    """Prints counts of the reading, skipped lines, notes and steps."""
-    for what, number in meta.get("counts", {}).items():
-        say(f"counted: {number:,} {what}")
+    """Prints counts, skipped lines, notes and steps of a trace."""
+    for kind, number in meta.get("counts", {}).items():
+        say(f"counted: {number:,} {kind}")
     if meta["rejected"]:
         say(f"skipped: {meta['rejected']:,} invalid lines or records; the first of them:")
         for reject in meta.get("rejects", []):
@@ -510,7 +510,7 @@ def print_remarks(meta: Meta) -> None:
 @click.option("--buffer", metavar="SIZE", help="Size of the kernel's buffer per processor.  [default: 16MiB]")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
-def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **given: Any) -> None:
+def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **options: Any) -> None:
     """Record the requests to a block device of this machine.
 
     \b
@@ -520,20 +520,20 @@ def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **gi
     then. headstack does not open the device, and restores the kernel's tracing settings. It needs root and tracefs
     (mount -t tracefs nodev /sys/kernel/tracing).
     """
-    with live_rate(quiet) as show:
-        told = capture(device, output, time=time_limit, progress=show, **given)
-    rate = told["requests"] / told["seconds"] if told["seconds"] else 0.0
-    counts = {what: number for what, number in told["meta"].get("counts", {}).items() if "lost" not in what}
-    with words_beside(output):
-        say(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
-        if told["lost"]:
-            say(f"LOST: {told['lost']:,} events; use a larger --buffer")
-        print_remarks({**told["meta"], "counts": counts})
+    with show_capture_progress(quiet) as show:
+        captured = capture(device, output, time=time_limit, progress=show, **options)
+    rate = captured["requests"] / captured["seconds"] if captured["seconds"] else 0.0
+    counts = {kind: number for kind, number in captured["meta"].get("counts", {}).items() if "lost" not in kind}
+    with messages_to_stderr(output):
+        say(f"{output}: {captured['requests']:,} requests in {captured['seconds']:.1f} s, {rate:,.0f}/s")
+        if captured["lost"]:
+            say(f"LOST: {captured['lost']:,} events; use a larger --buffer")
+        print_remarks({**captured["meta"], "counts": counts})
 
 
 @contextmanager
-def live_rate(quiet: bool) -> Iterator[Callable[[int, int, float, float, float], object] | None]:
-    """Shows on stderr how fast requests come, and how many the kernel lost."""
+def show_capture_progress(quiet: bool) -> Iterator[Callable[[int, int, float, float, float], object] | None]:
+    """Shows the rate of requests, and events that the kernel lost, on stderr."""
     if quiet:
         yield None
         return

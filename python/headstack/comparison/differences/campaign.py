@@ -38,13 +38,13 @@ class Campaign:
 
     def __post_init__(self) -> None:
         if self.pairs < PAIRS_LEAST:
-            raise InputError(f"--pairs: {self.pairs}: {PAIRS_LEAST} or more are needed to see how far runs stray")
+            raise InputError(
+                f"--pairs: {self.pairs}: {PAIRS_LEAST} or more are needed to estimate the variation between runs"
+            )
         if (PLACE in self.commands[0]) != (PLACE in self.commands[1]):
             raise InputError(f"--run: {PLACE} stands for the file of results in both commands, or in neither")
 
-    def carried_out(
-        self, judge: Callable[[Side, Side], Difference], progress: Callable[[float], object] | None
-    ) -> Difference:
+    def run(self, judge: Callable[[Side, Side], Difference], progress: Callable[[float], object] | None) -> Difference:
         """Runs the commands pair by pair, and returns the result of ``judge``; complete pairs are kept when a signal
         ends it. Raises ``RunError`` if a command fails."""
         sides: list[Side] = []
@@ -56,7 +56,7 @@ class Campaign:
                     sides = [Side(name, tuple(own)) for name, own in zip(("first", "second"), runs, strict=True)]
                     if progress is not None:
                         progress(pair / self.pairs)
-                    if self.stop_early and pair >= PAIRS_LEAST and judge(*sides).is_told:
+                    if self.stop_early and pair >= PAIRS_LEAST and judge(*sides).is_decided:
                         break
             except KeyboardInterrupt:
                 if not sides or len(sides[0].runs) < PAIRS_LEAST:
@@ -87,8 +87,8 @@ def _run(command: str, place: Path) -> Run:
     )
     elapsed_s, at_s = time.monotonic() - began, time.time()
     if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split())[-SAID_MAX:]
-        raise RunError(f"{command}: exit code {done.returncode}: {said or 'it said nothing'}")
+        output = " ".join((done.stderr or done.stdout).split())[-SAID_MAX:]
+        raise RunError(f"{command}: exit code {done.returncode}: {output or 'no output'}")
     if not has_results:
         return Run(place.stem, at_s, 0.0, {"": Outcome({"elapsed_s": elapsed_s})})
     try:
@@ -97,5 +97,5 @@ def _run(command: str, place: Path) -> Run:
         raise RunError(f"{command}: wrote no results to {place}: {os.strerror(error.errno or 0)}") from None
     runs: Sequence[Run] = runs_of(text, place.name, at_s)
     if len(runs) != 1:
-        raise RunError(f"{command}: one run is needed, and its file holds {len(runs)}")
+        raise RunError(f"{command}: its file must contain one run, not {len(runs)}")
     return Run(runs[0].source, at_s, runs[0].resolution, runs[0].outcomes)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from headstack.comparison.differences.estimates import (
-    UNTOLD,
+    NO_ESTIMATE,
     Estimate,
     batches,
-    held,
+    holm_corrected,
     is_mixed,
     outliers,
     paired,
@@ -19,6 +19,7 @@ from headstack.comparison.differences.estimates import (
     unpaired,
 )
 from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES, Run, logarithms
+from headstack.comparison.pairs import CERTAIN
 from headstack.io.counts import agreed
 
 Verdict = Literal["differs", "same", "too short"]
@@ -51,22 +52,22 @@ class Order:
         sides = sorted(
             [(at, 0, n) for n, at in enumerate(self.ours)] + [(at, 1, n) for n, at in enumerate(self.theirs)]
         )
-        found = []
+        pairs = []
         for (_, side, n), (_, other_side, m) in zip(sides[::2], sides[1::2], strict=True):
             if side == other_side:
                 return None
-            found.append((n, m) if side == 0 else (m, n))
-        return found
+            pairs.append((n, m) if side == 0 else (m, n))
+        return pairs
 
 
 def order_of(ours: Sequence[Run], theirs: Sequence[Run]) -> Order:
     """Returns the order by the times of the runs; unknown if one has none, or two are equal."""
     times = [run.at_s for run in (*ours, *theirs)]
-    known = [at for at in times if at is not None]
-    if len(known) < len(times) or len(set(known)) < len(known):
+    stamps = [at for at in times if at is not None]
+    if len(stamps) < len(times) or len(set(stamps)) < len(stamps):
         return Order()
-    ranks = {at: rank for rank, at in enumerate(sorted(known))}
-    places = [ranks[at] for at in known]
+    ranks = {at: rank for rank, at in enumerate(sorted(stamps))}
+    places = [ranks[at] for at in stamps]
     return Order(tuple(places[: len(ours)]), tuple(places[len(ours) :]))
 
 
@@ -81,7 +82,7 @@ class Cell:
     """Geometric mean over the runs of the other side, like ``ours``."""
     estimate: Estimate
     apart: tuple[str, ...]
-    """Outliers among the runs of their side, by the files that they are from."""
+    """Source files of outliers among the runs of their side."""
     values: tuple[tuple[float, ...], tuple[float, ...]]
     """Logarithms of each side, in the order of the runs."""
     sources: tuple[tuple[str, ...], tuple[str, ...]]
@@ -101,6 +102,8 @@ class Cell:
     """Number of further runs per side to detect the requested difference; ``None`` if the spread is unknown."""
     reach: float | None = None
     """The smallest difference, as a share, that ``RUNS_MAX`` runs per side would detect."""
+    within: tuple[float, float] | None = None
+    """For one run of each side, the 95 % interval from variation within the runs only, as logarithms."""
 
     @property
     def name(self) -> str:
@@ -117,7 +120,7 @@ class Cell:
         """The upper limit of the degradation, with 95 % on that side."""
         return -self.equal[0] if self.figure in MORE_IS_BETTER else self.equal[1]
 
-    def in_words(self, same: float, tell: float) -> str:
+    def in_words(self, same: float, detect: float) -> str:
         """Returns the verdict for people, with the difference or what is missing for one."""
         match self.verdict:
             case "differs":
@@ -128,26 +131,30 @@ class Cell:
                     f"no difference larger than {share_text(most, up=True)} (90 %; {share_text(same)} counts as none)"
                 )
             case "too short":
-                return self._missing(tell)
+                return self._missing(detect)
         assert_never(self.verdict)
 
     def _size(self) -> str:
-        low, high = (math.expm1(min(end, 700.0)) for end in self.interval)
-        way = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
-        ends = sorted((abs(low), abs(high)))
-        return f"{way[self.estimate.log < 0]} by {between(*ends)}"
+        ends = sorted(abs(math.expm1(min(end, 700.0))) for end in self.interval)
+        return f"{self.direction} by {between(*ends)}"
 
-    def _missing(self, tell: float) -> str:
+    @property
+    def direction(self) -> str:
+        """The direction of our difference, such as ``higher``."""
+        words = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
+        return words[self.estimate.log < 0]
+
+    def _missing(self, detect: float) -> str:
         if self.more_runs is None:
-            return "too short: a side of one run says nothing of how far runs stray"
-        could = f"it could have seen {share_text(self.least_seen, up=True)}"
+            return "undecided: one run does not show how much runs vary"
+        could = f"undecided: {share_text(self.least_seen, up=True)} would have been detected"
         if self.more_runs == 0:
-            return f"too short: {could}; as many runs again would narrow it"
+            return f"{could}; as many runs again would narrow it"
         more = f"{self.more_runs:,} more {agreed(self.more_runs, 'run', 'runs')}"
-        asked = f"too short: {could}; {more} of each would tell {share_text(tell)}"
+        asked = f"{could}; {more} of each would detect {share_text(detect)}"
         if self.reach is None or self.more_runs + min(self.estimate.counts) <= RUNS_MAX:
             return asked
-        return f"{asked}, and {RUNS_MAX} in all no less than {share_text(self.reach, up=True)}"
+        return f"{asked}, and {RUNS_MAX} in total {share_text(self.reach, up=True)}"
 
 
 def share_text(share: float, up: bool = False) -> str:
@@ -178,8 +185,8 @@ def cells_of(
     if not own or not others:
         return []
     order = order_of(own, others)
-    found = (_cell_of(own, others, order, loads, figure) for figure in figures)
-    return [cell for cell in found if cell is not None]
+    cells = (_cell_of(own, others, order, loads, figure) for figure in figures)
+    return [cell for cell in cells if cell is not None]
 
 
 def _cell_of(
@@ -192,23 +199,29 @@ def _cell_of(
     values = sides[0], sides[1]
     resolution = max(run.resolution for run in (*ours, *theirs)) if figure.startswith("p") else 0.0
     estimate = _estimate(values, order, resolution)
-    if estimate is UNTOLD and len(ours) == len(theirs) == 1:
+    if estimate is NO_ESTIMATE and len(ours) == len(theirs) == 1:
         courses = ours[0].outcomes[our_load].course, theirs[0].outcomes[their_load].course
         if all(figure in course for course in courses):
             estimate = batches(courses[0][figure], courses[1][figure])
     apart = [runs[n].source for runs, side in zip((ours, theirs), values, strict=True) for n in outliers(side)]
     means = [math.exp(math.fsum(side) / len(side)) for side in values]
     if estimate.design == "none":
-        estimate = replace(UNTOLD, log=math.log(means[0] / means[1]), counts=(len(ours), len(theirs)))
+        estimate = replace(NO_ESTIMATE, log=math.log(means[0] / means[1]), counts=(len(ours), len(theirs)))
     sources = tuple(run.source for run in ours), tuple(run.source for run in theirs)
     kept = tuple(values[0]), tuple(values[1])
-    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), kept, sources, order)
+    within = None
+    if len(ours) == len(theirs) == 1 and estimate.design == "none":
+        errors = [run.outcomes[name].within.get(figure) for run, name in ((ours[0], our_load), (theirs[0], their_load))]
+        if all(errors):
+            half = CERTAIN * math.hypot(*(error for error in errors if error))
+            within = estimate.log - half, estimate.log + half
+    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), kept, sources, order, within=within)
 
 
 def _estimate(values: tuple[list[float], list[float]], order: Order, resolution: float) -> Estimate:
     ours, theirs = values
     if min(len(ours), len(theirs)) < 2:
-        return UNTOLD
+        return NO_ESTIMATE
     pairs = order.pairs() if len(ours) > 2 else None
     if pairs is not None:
         ratios = [ours[n] - theirs[m] for n, m in pairs]
@@ -218,15 +231,15 @@ def _estimate(values: tuple[list[float], list[float]], order: Order, resolution:
     return unpaired(ours, theirs, [*order.ours, *order.theirs] if is_of_use else (), resolution)
 
 
-def with_verdicts(cells: Sequence[Cell], same: float, tell: float, at_any_time: bool) -> list[Cell]:
+def with_verdicts(cells: Sequence[Cell], same: float, detect: float, at_any_time: bool) -> list[Cell]:
     """Returns the cells with verdicts that account for their number."""
     if at_any_time:
-        return [_at_any_time(cell, same, tell, ALPHA / len(cells)) for cell in cells]
-    p_held = held([cell.estimate.p for cell in cells])
-    return [_judged(cell, p, same, tell, ALPHA / len(cells)) for cell, p in zip(cells, p_held, strict=True)]
+        return [_at_any_time(cell, same, detect, ALPHA / len(cells)) for cell in cells]
+    p_held = holm_corrected([cell.estimate.p for cell in cells])
+    return [_judged(cell, p, same, detect, ALPHA / len(cells)) for cell, p in zip(cells, p_held, strict=True)]
 
 
-def _judged(cell: Cell, p_held: float, same: float, tell: float, strict: float) -> Cell:
+def _judged(cell: Cell, p_held: float, same: float, detect: float, strict: float) -> Cell:
     estimate = cell.estimate
     return _with_sizes(
         replace(
@@ -237,30 +250,32 @@ def _judged(cell: Cell, p_held: float, same: float, tell: float, strict: float) 
             verdict="differs" if p_held <= ALPHA else "too short",
         ),
         same,
-        tell,
+        detect,
         strict,
     )
 
 
-def _at_any_time(cell: Cell, same: float, tell: float, strict: float) -> Cell:
+def _at_any_time(cell: Cell, same: float, detect: float, strict: float) -> Cell:
     """Returns the verdict for pairs that may have been evaluated after each of them: the error probability is split
     evenly over the questions.
     """
     pairs = cell.order.pairs() or []
     ratios = [cell.values[0][n] - cell.values[1][m] for n, m in pairs]
     interval, equal = sequence(ratios, strict), sequence(ratios, 2 * strict)
-    told: Verdict = "differs" if interval[0] > 0 or interval[1] < 0 else "too short"
-    return _with_sizes(replace(cell, interval=interval, equal=equal, verdict=told, p_held=math.nan), same, tell, strict)
+    verdict: Verdict = "differs" if interval[0] > 0 or interval[1] < 0 else "too short"
+    return _with_sizes(
+        replace(cell, interval=interval, equal=equal, verdict=verdict, p_held=math.nan), same, detect, strict
+    )
 
 
-def _with_sizes(cell: Cell, same: float, tell: float, strict: float) -> Cell:
+def _with_sizes(cell: Cell, same: float, detect: float, strict: float) -> Cell:
     bound = math.log1p(same)
     verdict = cell.verdict
     if verdict == "too short" and -bound <= cell.equal[0] and cell.equal[1] <= bound:
         verdict = "same"
-    needed = cell.estimate.runs_to_tell(tell, strict)
+    needed = cell.estimate.runs_to_detect(detect, strict)
     more = None if needed is None else max(0, needed - min(cell.estimate.counts))
-    reach = None if needed is None else cell.estimate.told_by(RUNS_MAX, strict)
+    reach = None if needed is None else cell.estimate.smallest_detected(RUNS_MAX, strict)
     return replace(cell, verdict=verdict, least_seen=cell.estimate.least_seen(strict), more_runs=more, reach=reach)
 
 
@@ -274,7 +289,7 @@ def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
     return [cell for cell in cells if cell.figure != "mb_per_s" or cell.load not in follows], follows
 
 
-def _is_alike(one: Cell, other: Cell) -> bool:
-    sides = zip(one.values, other.values, strict=True)
+def _is_alike(first: Cell, second: Cell) -> bool:
+    sides = zip(first.values, second.values, strict=True)
     apart = [a - b for mine, yours in sides for a, b in zip(mine, yours, strict=True)]
     return max(apart) - min(apart) < FOLLOWING_SHARE

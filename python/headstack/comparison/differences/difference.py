@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headstack.report.figures import Report
 from headstack.comparison.differences.estimated import Estimated
 
-SAME, TELL = "1%", "3%"
+SAME, DETECT = "1%", "3%"
 """Default limits: equivalence, and the difference that further runs should detect."""
 
 
@@ -67,7 +67,7 @@ def difference(
     theirs: Source | Sequence[Source],
     *,
     same_within: str | float = SAME,
-    tell: str | float = TELL,
+    detect: str | float = DETECT,
     figures: str | None = None,
 ) -> Difference:
     """Tests whether the difference between two sets of runs is significant.
@@ -76,7 +76,7 @@ def difference(
     patterns of such files; baselines. Runs that alternate in time are paired. A difference is reported if it is
     significant at 5 % over all figures together; figures are equivalent if their 90 % interval is within
     ``same_within``; otherwise the result is undecided, with the number of further runs that would detect a difference
-    of size ``tell`` with a probability of 90 %.
+    of size ``detect`` with a probability of 90 %.
 
     Raises ``InputError`` if a file cannot be read, or no load is on both sides.
 
@@ -85,32 +85,31 @@ def difference(
     >>> {cell.verdict for cell in hs.difference(a, b)} <= {"differs", "same", "too short"}
     True
     """
-    sides = [side_of(_several(one), name) for one, name in ((ours, "first"), (theirs, "second"))]
-    return of_sides(sides[0], sides[1], share_of("same_within", same_within), share_of("tell", tell), figures)
+    sides = [side_of(_several(sources), name) for sources, name in ((ours, "first"), (theirs, "second"))]
+    return compare_sides(sides[0], sides[1], share_of("same_within", same_within), share_of("detect", detect), figures)
 
 
 def _several(sources: Source | Sequence[Source]) -> list[Source]:
     return [sources] if isinstance(sources, str | os.PathLike | Results) else list(sources)
 
 
-def of_sides(
-    ours: Side, theirs: Side, same: float, tell: float, figures: str | None, at_any_time: bool = False
+def compare_sides(
+    ours: Side, theirs: Side, same: float, detect: float, figures: str | None, at_any_time: bool = False
 ) -> Difference:
     """Computes the difference of parsed runs."""
-    loads, left_out = loads_of(ours.runs, theirs.runs)
-    named = [(load, load, load) for load in loads]
-    if not loads:
+    named, left_out = loads_of(ours.runs, theirs.runs)
+    if not named:
         # A single load of each side may be compared even if names differ.
         each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
-        if [len(one) for one in each] != [1, 1]:
-            mine, yours = ("; ".join(sorted(one)[:3]) for one in each)
+        if [len(names) for names in each] != [1, 1]:
+            mine, yours = ("; ".join(sorted(names)[:3]) for names in each)
             raise InputError(f"no load is on both sides: first {mine}; second {yours}")
         (mine,), (yours,) = each
         named, left_out = [(f"{mine} against {yours}", mine, yours)], []
-    asked = figures_of(figures)
-    cells = [cell for load in named for cell in cells_of(ours.runs, theirs.runs, load, asked)]
+    selected = figures_of(figures)
+    cells = [cell for load in named for cell in cells_of(ours.runs, theirs.runs, load, selected)]
     if not cells:
-        raise InputError(f"no figure of {', '.join(NAMES[figure] for figure in asked)} is in every run")
+        raise InputError(f"no figure of {', '.join(NAMES[figure] for figure in selected)} is in every run")
     own, follows = questions(cells)
-    judged = with_verdicts(own, same, tell, at_any_time)
-    return Difference(ours, theirs, tuple(judged), same, tell, tuple(follows), tuple(left_out), at_any_time)
+    judged = with_verdicts(own, same, detect, at_any_time)
+    return Difference(ours, theirs, tuple(judged), same, detect, tuple(follows), tuple(left_out), at_any_time)

@@ -7,15 +7,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from headstack._native import Field
-from headstack.comparison.differences.cells import Cell, share_text
+from headstack.comparison.differences.cells import Cell
 from headstack.comparison.differences.estimates import is_mixed
+from headstack.comparison.differences.headline import digits, headline_of, name_of, unit_of
 from headstack.comparison.differences.runs import Side
 from headstack.io import tables
-from headstack.io.columns import Column, Figures, Names, Prose, Words, told
-from headstack.io.counts import agreed, counted
+from headstack.io.columns import Column, Figures, Names, Prose, Words, format_repr
+from headstack.io.counts import counted
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 
@@ -24,35 +26,38 @@ STORED = Stored("difference")
 Value: TypeAlias = str | int | float | bool | None
 """A cell of the table of questions."""
 
+LABEL_MAX = 14
+"""Longer names are no headings."""
+
 CORRELATED_FACTOR = 2.0
 """Consecutive runs are correlated if their correlation is this many times the chance level."""
 
 FIELDS = (
     Field("load", "text", "", "the load of both sides"),
-    Field("figure", "text", "", "what is compared: throughput, bandwidth, mean, p50, p99, p99.9, elapsed"),
+    Field("figure", "text", "", "compared figure: throughput, bandwidth, mean, p50, p99, p99.9, elapsed"),
     Field("ours", "figure", "", "geometric mean over our runs: 1/s, 10^6 bytes/s, ms, or s of elapsed"),
     Field("theirs", "figure", "", "geometric mean over theirs"),
-    Field("difference", "figure", "", "ours over theirs, minus 1, without the drift where one is taken out"),
-    Field("difference_low", "figure", "", "low end of its interval of 95 %"),
+    Field("difference", "figure", "", "ours over theirs, minus 1, without the drift if one is removed"),
+    Field("difference_low", "figure", "", "low end of its 95 % confidence interval"),
     Field("difference_high", "figure", "", "high end"),
-    Field("equal_low", "figure", "", "low end of its interval of 90 %, which says what counts as the same"),
+    Field("equal_low", "figure", "", "low end of its 90 % confidence interval, which decides equivalence"),
     Field("equal_high", "figure", "", "high end"),
     Field("verdict", "text", "", "differs, same, or too short"),
-    Field("p", "figure", "", "by Student's t"),
-    Field("p_held", "figure", "", "the same among all questions of the comparison (Holm)"),
-    Field("p_permuted", "figure", "", "by rearranging the runs"),
-    Field("p_least", "figure", "", "the least that so many runs could give so"),
+    Field("p", "figure", "", "p-value by Student's t"),
+    Field("p_held", "figure", "", "p-value corrected for all questions of the comparison (Holm)"),
+    Field("p_permuted", "figure", "", "p-value by permutation of the runs"),
+    Field("p_least", "figure", "", "smallest p-value that this number of runs can give"),
     Field("design", "text", "", "paired, unpaired, batches of one run each, or none"),
-    Field("with_drift", "flag", "", "whether a drift over the order of the runs is taken out"),
-    Field("correlation", "figure", "", "of the difference of a pair with that of the next"),
+    Field("with_drift", "flag", "", "whether a drift over the order of the runs is removed"),
+    Field("correlation", "figure", "", "correlation of consecutive pairs or runs"),
     Field("runs_ours", "count", "", "our runs, pairs, or batches"),
     Field("runs_theirs", "count", "", "theirs"),
-    Field("least_seen", "figure", "", "the least difference that so many runs show in four of five tries"),
-    Field("more_runs", "count", "", "runs of each side that are missing to tell what was asked for"),
-    Field("reach", "figure", "", "the least difference that 200 runs of each would tell"),
-    Field("pairs_below", "count", "", "pairs with long tails: those far below the others, where their middle decides"),
-    Field("pairs_above", "count", "", "likewise: those far above"),
-    Field("apart", "text", "", "runs that lie far apart from the others of their side"),
+    Field("least_seen", "figure", "", "smallest difference that these runs detect with 80 % power"),
+    Field("more_runs", "count", "", "further runs of each side to detect the requested difference with 90 % power"),
+    Field("reach", "figure", "", "smallest difference that 200 runs of each side would detect"),
+    Field("pairs_below", "count", "", "pairs far below the others, if a trimmed mean decides because of long tails"),
+    Field("pairs_above", "count", "", "pairs far above the others, likewise"),
+    Field("apart", "text", "", "outliers among the runs of each side"),
 )
 """Columns of the table of questions."""
 
@@ -65,7 +70,7 @@ class Estimated(Tabular):
     theirs: Side
     cells: tuple[Cell, ...]
     same: float
-    tell: float
+    detect: float
     follows: tuple[str, ...]
     """Loads whose bandwidth is no separate question."""
     left_out: tuple[str, ...]
@@ -85,10 +90,10 @@ class Estimated(Tabular):
         return iter(self.cells)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), self.headline, "to_csv has them")
+        return format_repr(*self.shown(), self.headline, "to_csv has them")
 
     @property
-    def is_told(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether every question has an answer."""
         return all(cell.verdict != "too short" for cell in self.cells)
 
@@ -99,10 +104,10 @@ class Estimated(Tabular):
         ours, theirs = estimate.counts
         match estimate.design:
             case "paired":
-                drift = ", without the drift that their order shows" if estimate.with_drift else ""
+                drift = ", corrected for drift over their order" if estimate.with_drift else ""
                 return f"{ours} pairs of neighbours in time{drift}"
             case "unpaired":
-                drift = ", without the drift that their order shows" if estimate.with_drift else ""
+                drift = ", corrected for drift over their order" if estimate.with_drift else ""
                 return f"{counted(ours, 'run')} against {theirs}{drift}"
             case "batches":
                 return f"one run each, in {ours} and {theirs} batches of 5 correlation times or more"
@@ -111,26 +116,8 @@ class Estimated(Tabular):
 
     @property
     def headline(self) -> str:
-        """Summarizes the answer in a sentence."""
-        by = {verdict: [cell for cell in self.cells if cell.verdict == verdict] for verdict in ("differs", "same")}
-        name, other = self.ours.name, self.theirs.name
-        if by["differs"]:
-            lines = [f"{self._of(cell)} {cell.in_words(self.same, self.tell)}" for cell in by["differs"][:4]]
-            more = len(by["differs"]) - len(lines)
-            rest = f", and {more} more of {len(self.cells)} figures" if more else ""
-            return f"{name} differs from {other}: {'; '.join(lines)}{rest}"
-        if len(by["same"]) == len(self.cells):
-            most = max(abs(math.expm1(end)) for cell in self.cells for end in cell.equal)
-            return f"{name} and {other}: no difference larger than {share_text(most, up=True)} (90 %)"
-        equal = len(by["same"])
-        same = (
-            f"; {equal} of {counted(len(self.cells), 'figure')} {agreed(equal, 'is', 'are')} the same" if equal else ""
-        )
-        first = next(cell for cell in self.cells if cell.verdict == "too short")
-        return f"{name} and {other}: {self._of(first)} {first.in_words(self.same, self.tell)}{same}"
-
-    def _of(self, cell: Cell) -> str:
-        return f"{cell.name} of {cell.load}" if cell.load and len({one.load for one in self.cells}) > 1 else cell.name
+        """States the answer in a sentence."""
+        return headline_of(self.cells, (self.ours.name, self.theirs.name))
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns, and the cells as text.
@@ -139,112 +126,131 @@ class Estimated(Tabular):
         >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> columns, cells = hs.difference(a, b).shown()
         >>> [cell[0] for cell in cells]
-        ['throughput', 'bandwidth', 'mean', 'p50', 'p99', 'p99.9']
+        ['throughput, IOPS', 'bandwidth, MB/s', 'mean, ms', 'p50, ms', 'p99, ms', 'p99.9, ms']
         """
         has_loads = len({cell.load for cell in self.cells}) > 1
         columns: list[Column] = [
             *([Names("load")] if has_loads else []),
             Names("figure"),
-            Figures("first", 2),
-            Figures("second", 2),
-            Figures("difference\n95 %", 0),
+            *(Figures(label, 2) for label in self._labels()),
+            Figures("difference\n95 % interval", 0),
             Figures("p", 3),
-            Figures("p held", 1),
-            Figures("p by\nsigns", 4),
-            Prose("verdict", 0, least=30),
-            Words("apart", 5),
+            Figures("p\n(Holm)", 1),
+            Figures("p\npermuted", 4),
+            Prose("verdict", 0, least=24),
+            Words("outliers", 5),
         ]
+        if not any(math.isfinite(cell.interval[1]) for cell in self.cells):
+            # One run of each has no interval, and no p-value.
+            columns[-6:] = [Figures("difference\n%", 0)]
+            return columns, [
+                [
+                    *([cell.load] if has_loads else []),
+                    f"{cell.name}, {unit_of(cell.figure)}",
+                    digits(cell.theirs),
+                    digits(cell.ours),
+                    _signed(math.expm1(cell.estimate.log)),
+                ]
+                for cell in self.cells
+            ]
         rows = []
         for cell in self.cells:
             low, high = (math.expm1(min(end, 700.0)) for end in cell.interval)
-            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "not known"
+            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "unknown"
             permuted = cell.estimate.p_permuted
             rows.append(
                 [
                     *([cell.load] if has_loads else []),
-                    cell.name,
-                    f"{cell.ours:,.5g}",
-                    f"{cell.theirs:,.5g}",
+                    f"{cell.name}, {unit_of(cell.figure)}",
+                    digits(cell.theirs),
+                    digits(cell.ours),
                     f"{_signed(math.expm1(cell.estimate.log))} %\n{ends}",
                     f"{cell.estimate.p:.2g}",
                     "" if math.isnan(cell.p_held) else f"{cell.p_held:.2g}",
                     "" if permuted is None else f"{permuted:.2g}",
-                    cell.in_words(self.same, self.tell),
+                    cell.in_words(self.same, self.detect),
                     "\n".join(cell.apart),
                 ]
             )
         return columns, rows
 
+    def _labels(self) -> tuple[str, str]:
+        """Returns headings for the baseline and our side: the names of their files, if these are short and differ."""
+        stems = [Path(side.name).stem for side in (self.theirs, self.ours)]
+        if stems[0] == stems[1] or any(len(stem) > LABEL_MAX or "*" in stem for stem in stems):
+            return "baseline", "new"
+        return stems[0], stems[1]
+
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on the method and its limitations."""
         loads = list(dict.fromkeys(cell.load for cell in self.cells))
-        said = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
-        said.append(f"{self.design}; the run is the unit, on logarithms")
+        remarks = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
+        remarks.append(f"{self.design}; the run is the unit, on logarithms")
         if self.at_any_time:
-            said.append("intervals hold at any time of looking, and for all figures together")
+            remarks.append("intervals are valid at any stopping time, and for all figures together")
         elif len(self.cells) > 1:
-            said.append(f"{len(self.cells)} questions at once: 5 % for all of them together (Holm)")
+            remarks.append(f"{len(self.cells)} questions at once: 5 % for all of them together (Holm)")
         estimate = self.cells[0].estimate
         if estimate.p_least is not None and estimate.p_least > 0.05:
-            said.append(
-                f"so few runs: rearranging them cannot give less than p = {estimate.p_least:.2g}: verdicts rest on "
-                "normal spreads"
+            remarks.append(
+                f"few runs: permutations give p = {estimate.p_least:.2g} or more, so verdicts assume normal "
+                "distributions"
             )
-        said += self._of_tails()
-        said += self._effort()
+        remarks += self._tail_remarks()
+        remarks += self._effort()
         if estimate.design == "batches":
-            said.append("one run of each: what differs from run to run is in none of these intervals")
+            remarks.append("one run of each: these intervals do not include the variation between runs")
         order = self.cells[0].order
         if order.is_known and estimate.design == "unpaired" and not is_mixed(order.ours, order.theirs):
-            said.append("the runs of one side came before those of the other: a drift would look like a difference")
+            remarks.append("the runs of one side came before those of the other: a drift would look like a difference")
         elif not order.is_known and estimate.design == "unpaired":
-            said.append("the runs do not say when they were: they are not paired")
+            remarks.append("the runs have no times, so they are not paired")
         alike = [c for c in self.cells if c.estimate.correlation is not None and self._is_alike(c)]
         if alike:
             most = max(alike, key=lambda c: c.estimate.correlation or 0.0)
-            said.append(
-                f"runs in a row are alike ({most.name}: correlation {most.estimate.correlation:.2f}): intervals may be "
-                "too narrow"
+            remarks.append(
+                f"consecutive runs are correlated ({most.name}: {most.estimate.correlation:.2f}): intervals may be too "
+                "narrow"
             )
         apart = list(dict.fromkeys(source for cell in self.cells for source in cell.apart))
-        said += [f"far apart from the others, and counted: {', '.join(apart)}"] if apart else []
-        said += ["bandwidth follows throughput, and is no question of its own"] if self.follows else []
-        said += [f"on one side alone, and left out: {'; '.join(self.left_out)}"] if self.left_out else []
+        remarks += [f"outliers, included: {', '.join(apart)}"] if apart else []
+        remarks += ["bandwidth follows throughput and is not tested separately"] if self.follows else []
+        remarks += [f"only on one side, left out: {'; '.join(self.left_out)}"] if self.left_out else []
         runs = (*self.ours.runs, *self.theirs.runs)
         idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]
-        said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
+        remarks += [f"no request completed, left out: {', '.join(idle)}"] if idle else []
         failed = [run.source for run in runs if run.errors]
-        said += [f"requests failed, and what was left is counted: {', '.join(failed)}"] if failed else []
-        said += [f"left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
-        return tuple(said)
+        remarks += [f"some requests failed, the others are included: {', '.join(failed)}"] if failed else []
+        remarks += [f"left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
+        return tuple(remarks)
 
-    def _of_tails(self) -> list[str]:
+    def _tail_remarks(self) -> list[str]:
         """Describes the figures decided by a trimmed mean of the pairs, and the result of all pairs."""
-        said = []
+        remarks = []
         for cell in self.cells:
             estimate = cell.estimate
             if estimate.stalls is None or estimate.of_all is None:
                 continue
             below, above = estimate.stalls
             low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
-            said.append(
-                f"{self._of(cell)}: pairs stray with long tails, on both sides alike ({below} far below the others, "
-                f"{above} far above): the middle three fifths of them decide; the mean of all differs by {low:+.2g} to "
-                f"{high:+.2g} %"
+            remarks.append(
+                f"{name_of(self.cells, cell)}: pairs stray with long tails, on both sides alike ({below} far below "
+                f"the others, {above} far above): the middle 60 % of them decide; the mean of all differs by "
+                f"{low:+.2g} to {high:+.2g} %"
             )
-        return said
+        return remarks
 
     def _effort(self) -> list[str]:
         """Estimates the duration of further runs, if the runs have times."""
         more = max((cell.more_runs or 0 for cell in self.cells if cell.verdict == "too short"), default=0)
         times = [run.at_s for run in (*self.ours.runs, *self.theirs.runs)]
-        known = [at for at in times if at is not None]
-        if not more or len(known) < len(times) or len(known) < 3:
+        stamps = [at for at in times if at is not None]
+        if not more or len(stamps) < len(times) or len(stamps) < 3:
             return []
-        minutes = 2 * more * (max(known) - min(known)) / (len(known) - 1) / 60
+        minutes = 2 * more * (max(stamps) - min(stamps)) / (len(stamps) - 1) / 60
         shown = f"{minutes:,.1f}" if minutes < 9.95 else f"{minutes:,.0f}"
-        return [f"{more:,} more runs of each would take {shown} minutes at the pace of these"]
+        return [f"{more:,} more runs of each would take {shown} minutes at the rate of these"]
 
     def _is_alike(self, cell: Cell) -> bool:
         correlation = cell.estimate.correlation
@@ -273,7 +279,7 @@ class Estimated(Tabular):
             "theirs": self.theirs.name,
             "headline": self.headline,
             "same_within": self.same,
-            "tell": self.tell,
+            "detect": self.detect,
             "at_any_time": self.at_any_time,
             "figures": self.figures(),
             "remarks": self.remarks,
@@ -294,10 +300,12 @@ def _signed(share: float) -> str:
 def _row(cell: Cell) -> dict[str, Value]:
     estimate = cell.estimate
 
-    def known(value: float) -> float | None:
+    def finite(value: float) -> float | None:
         return value if math.isfinite(value) else None
 
-    ends = [known(math.expm1(min(end, 700.0))) if math.isfinite(end) else None for end in (*cell.interval, *cell.equal)]
+    ends = [
+        finite(math.expm1(min(end, 700.0))) if math.isfinite(end) else None for end in (*cell.interval, *cell.equal)
+    ]
     return {
         "load": cell.load,
         "figure": cell.name,
@@ -307,7 +315,7 @@ def _row(cell: Cell) -> dict[str, Value]:
         **dict(zip(("difference_low", "difference_high", "equal_low", "equal_high"), ends, strict=True)),
         "verdict": cell.verdict,
         "p": estimate.p,
-        "p_held": known(cell.p_held),
+        "p_held": finite(cell.p_held),
         "p_permuted": estimate.p_permuted,
         "p_least": estimate.p_least,
         "design": estimate.design,
@@ -315,9 +323,9 @@ def _row(cell: Cell) -> dict[str, Value]:
         "correlation": estimate.correlation,
         "runs_ours": estimate.counts[0],
         "runs_theirs": estimate.counts[1],
-        "least_seen": known(cell.least_seen),
+        "least_seen": finite(cell.least_seen),
         "more_runs": cell.more_runs,
-        "reach": cell.reach if cell.reach is None else known(cell.reach),
+        "reach": cell.reach if cell.reach is None else finite(cell.reach),
         "pairs_below": None if estimate.stalls is None else estimate.stalls[0],
         "pairs_above": None if estimate.stalls is None else estimate.stalls[1],
         "apart": "; ".join(cell.apart),

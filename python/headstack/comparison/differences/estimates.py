@@ -92,27 +92,30 @@ class Estimate:
             min(700.0, (t_of(1 - alpha / 2, self.degrees) + t_of(DETECTION_POWER, self.degrees)) * self.error)
         )
 
-    def runs_to_tell(self, share: float, alpha: float) -> int | None:
+    def runs_to_detect(self, share: float, alpha: float) -> int | None:
         """Returns the number of runs per side that detect this difference; ``None`` if the spread is unknown."""
         if self.design not in ("paired", "unpaired") or math.isinf(self.error):
             return None
-        needed = [_least(self._tells(spread, math.log1p(share), alpha)) for spread in self._spreads()]
+        needed = [_least(self._detects(spread, math.log1p(share), alpha)) for spread in self._spreads()]
         if self.design == "unpaired" or needed[0] <= self.counts[0]:
             return needed[0]
         # Fewer pairs do not show long tails, for which the trimmed mean would decide.
         return max(PAIRS_LEAST, min(needed))
 
-    def told_by(self, runs: int, alpha: float) -> float:
+    def smallest_detected(self, runs: int, alpha: float) -> float:
         """Returns the smallest difference, as a share, that this number of runs per side detects."""
         sizes = [self._size(spread, runs, alpha) for spread in self._spreads()]
         return math.expm1(min(700.0, *(sizes if runs >= PAIRS_LEAST else sizes[:1])))
 
     def _spreads(self) -> list[float]:
         """Returns upper limits of the spread: of all pairs, and with long tails, of the trimmed ones."""
-        known = [(self.spread, self.degrees, SPREAD_CONFIDENCE)]
+        estimates = [(self.spread, self.degrees, SPREAD_CONFIDENCE)]
         if self.typical is not None:
-            known.append((*self.typical, TAIL_SPREAD_CONFIDENCE))
-        return [spread * math.sqrt(degrees / chi_square_of(1 - sure, degrees)) for spread, degrees, sure in known]
+            estimates.append((*self.typical, TAIL_SPREAD_CONFIDENCE))
+        return [
+            spread * math.sqrt(degrees / chi_square_of(1 - confidence, degrees))
+            for spread, degrees, confidence in estimates
+        ]
 
     def _size(self, spread: float, runs: int, alpha: float) -> float:
         """Returns the logarithm of the smallest ratio that this many runs detect."""
@@ -120,25 +123,25 @@ class Estimate:
         degrees = sides * (runs - 1.0)
         return (t_of(1 - alpha / 2, degrees) + t_of(POWER, degrees)) * spread * math.sqrt(sides / runs)
 
-    def _tells(self, spread: float, effect: float, alpha: float) -> Callable[[int], bool]:
+    def _detects(self, spread: float, effect: float, alpha: float) -> Callable[[int], bool]:
         return lambda runs: self._size(spread, runs, alpha) <= effect
 
 
-def _least(tells: Callable[[int], bool]) -> int:
+def _least(suffices: Callable[[int], bool]) -> int:
     """Returns the smallest sufficient number of runs."""
     high = 2
-    while not tells(high):
+    while not suffices(high):
         if high >= RUNS_MAX:
             return RUNS_MAX
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if tells(middle) else (middle, high)
+        low, high = (low, middle) if suffices(middle) else (middle, high)
     return max(2, high)
 
 
-UNTOLD = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
+NO_ESTIMATE = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
 
 
 def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0.0) -> Estimate:
@@ -193,7 +196,7 @@ def unpaired(
     spread = math.sqrt(fmean(spreads))
     if order and sum(counts) >= ORDER_LEAST:
         return _without_drift(ours, theirs, order, resolution, (p, least))
-    parts = [one / n for one, n in zip(spreads, counts, strict=True)]
+    parts = [spread / n for spread, n in zip(spreads, counts, strict=True)]
     squares = sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True))
     degrees = sum(parts) ** 2 / squares if squares else sum(counts) - 2.0
     error, log = math.sqrt(sum(parts)), fmean(ours) - fmean(theirs)
@@ -209,7 +212,7 @@ def _without_drift(
 ) -> Estimate:
     """Fits side and position in time by least squares."""
     values, sides = [*ours, *theirs], [1.0] * len(ours) + [0.0] * len(theirs)
-    y, g, t = ([one - fmean(column) for one in column] for column in (values, sides, [float(o) for o in order]))
+    y, g, t = ([value - fmean(column) for value in column] for column in (values, sides, [float(o) for o in order]))
     gg, tt, gt = _dot(g, g), _dot(t, t), _dot(g, t)
     gy, ty = _dot(g, y), _dot(t, y)
     determinant = gg * tt - gt * gt
@@ -225,7 +228,7 @@ def is_mixed(ours: Sequence[int], theirs: Sequence[int]) -> bool:
     """Whether the order of the runs distinguishes a drift from a difference: less than half of its variance is
     explained by the side."""
     places, sides = [float(o) for o in (*ours, *theirs)], [1.0] * len(ours) + [0.0] * len(theirs)
-    g, t = ([one - fmean(column) for one in column] for column in (sides, places))
+    g, t = ([value - fmean(column) for value in column] for column in (sides, places))
     return _dot(g, t) ** 2 < 0.5 * _dot(g, g) * _dot(t, t)
 
 
@@ -234,13 +237,13 @@ def batches(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     time."""
     sides = [_batched(side) for side in (ours, theirs)]
     if any(side is None for side in sides):
-        return UNTOLD
-    known = [side for side in sides if side is not None]
-    means = [fmean(side) for side in known]
+        return NO_ESTIMATE
+    usable = [side for side in sides if side is not None]
+    means = [fmean(side) for side in usable]
     if min(means) <= 0:
-        return UNTOLD
-    parts = [variance(side) / len(side) / mean**2 for side, mean in zip(known, means, strict=True)]
-    counts = len(known[0]), len(known[1])
+        return NO_ESTIMATE
+    parts = [variance(side) / len(side) / mean**2 for side, mean in zip(usable, means, strict=True)]
+    counts = len(usable[0]), len(usable[1])
     squares = sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True))
     degrees = sum(parts) ** 2 / squares if squares else sum(counts) - 2.0
     return Estimate(
@@ -320,30 +323,31 @@ def outliers(values: Sequence[float]) -> list[int]:
     return [n for n, value in enumerate(values) if apart and abs(value - middle) > OUTLIER_FACTOR * apart]
 
 
-def held(ps: Sequence[float]) -> list[float]:
+def holm_corrected(ps: Sequence[float]) -> list[float]:
     """Returns p-values corrected for multiple questions (Holm).
 
-    >>> [round(p, 3) for p in held([0.01, 0.04, 0.03])]
+    >>> [round(p, 3) for p in holm_corrected([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    found, most = [0.0] * len(ps), 0.0
+    corrected, most = [0.0] * len(ps), 0.0
     for rank, n in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         most = max(most, min(1.0, (len(ps) - rank) * ps[n]))
-        found[n] = most
-    return found
+        corrected[n] = most
+    return corrected
 
 
 def _flipped(ratios: Sequence[float]) -> tuple[float, float]:
     """Returns the p-value of random sign changes of pairs, and its smallest possible value."""
-    n, seen = len(ratios), abs(sum(ratios)) * (1 - 1e-12)
+    n, observed = len(ratios), abs(sum(ratios)) * (1 - 1e-12)
     if 2**n <= EXACT_MAX:
         sums = [0.0]
         for ratio in ratios:
             sums = [total + sign * ratio for total in sums for sign in (1, -1)]
-        return sum(abs(total) >= seen for total in sums) / len(sums), 2 / 2**n
+        return sum(abs(total) >= observed for total in sums) / len(sums), 2 / 2**n
     draw = random.Random(1)
     drawn = sum(
-        abs(sum(r if bit else -r for r, bit in zip(ratios, _bits(draw, n), strict=True))) >= seen for _ in range(DRAWS)
+        abs(sum(r if bit else -r for r, bit in zip(ratios, _bits(draw, n), strict=True))) >= observed
+        for _ in range(DRAWS)
     )
     return (drawn + 1) / (DRAWS + 1), max(1 / (DRAWS + 1), math.ldexp(2.0, -n))
 
@@ -361,12 +365,12 @@ def _dealt(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float
     def apart(own: float) -> float:
         return abs(own * share - total / len(theirs))
 
-    seen, ways = apart(sum(ours)) * (1 - 1e-12), math.comb(len(values), n)
+    observed, ways = apart(sum(ours)) * (1 - 1e-12), math.comb(len(values), n)
     least = (2 if n == len(theirs) else 1) / ways
     if ways <= EXACT_MAX:
-        return sum(apart(sum(dealt)) >= seen for dealt in combinations(values, n)) / ways, least
+        return sum(apart(sum(dealt)) >= observed for dealt in combinations(values, n)) / ways, least
     draw = random.Random(1)
-    drawn = sum(apart(sum(draw.sample(values, n))) >= seen for _ in range(DRAWS))
+    drawn = sum(apart(sum(draw.sample(values, n))) >= observed for _ in range(DRAWS))
     return (drawn + 1) / (DRAWS + 1), max(1 / (DRAWS + 1), least)
 
 
@@ -380,10 +384,10 @@ def _squares(values: Sequence[float]) -> float:
     return variance(values) * (len(values) - 1) if len(values) > 1 else 0.0
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+def _dot(first: Sequence[float], second: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(first, second, strict=True))
 
 
 def _rounding(resolution: float) -> float:
-    """Returns the variance of a value that is only known to be in a bin of a histogram."""
+    """Returns the variance of a value that is uniformly distributed in a bin of a histogram."""
     return resolution**2 / 12

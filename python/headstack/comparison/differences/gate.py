@@ -9,11 +9,11 @@ from typing import Literal, assert_never
 
 from headstack._native import InputError
 from headstack.comparison.differences.cells import ALPHA, Cell, share_text
-from headstack.comparison.differences.estimates import held
+from headstack.comparison.differences.estimates import holm_corrected
 from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES
 from headstack.io.values import percent
 
-Kept = Literal["kept", "exceeded", "not told"]
+LimitVerdict = Literal["met", "exceeded", "undecided"]
 SLOWER_FIGURES = ("iops", "mean_ms", "elapsed_s")
 """Figures of ``slower``: less throughput, or longer times."""
 ALLOWED = {"slower": SLOWER_FIGURES, **{name: (figure,) for figure, name in NAMES.items()}}
@@ -27,34 +27,34 @@ class Limit:
     figures: tuple[str, ...]
     share: float
 
-    def of(self, cell: Cell) -> float:
+    def logarithm(self, cell: Cell) -> float:
         """Returns the limit as a logarithm of the degradation."""
         return -math.log1p(-self.share) if cell.figure in MORE_IS_BETTER else math.log1p(self.share)
 
 
 @dataclass(frozen=True)
-class Judged:
+class LimitResult:
     """A limit on a figure under a load, with its verdict."""
 
     limit: Limit
     cell: Cell
-    kept: Kept
+    verdict: LimitVerdict
 
     @property
     def in_words(self) -> str:
         """The verdict for people."""
         cell, of = self.cell, f"{self.cell.load}: {self.cell.name}" if self.cell.load else self.cell.name
-        match self.kept:
-            case "kept":
-                return f"{of}: {self.limit.text} is kept"
+        match self.verdict:
+            case "met":
+                return f"{of}: {self.limit.text} is met"
             case "exceeded":
-                return f"{of} is worse by {share_text(_share(cell, cell.worse))}, beyond {self.limit.text}"
-            case "not told":
-                untold = f"{of}: too short to tell whether {self.limit.text} is kept"
+                return f"{of} is worse by {share_text(_share(cell, cell.worse))}, more than {self.limit.text}"
+            case "undecided":
+                undecided = f"{of}: too short to decide whether {self.limit.text} is met"
                 if math.isinf(cell.worst):
-                    return f"{untold}; one run says nothing of how far runs stray"
-                return f"{untold}; it may be worse by {share_text(_share(cell, cell.worst), up=True)}"
-        assert_never(self.kept)
+                    return f"{undecided}; the variation between runs is unknown with one run on a side"
+                return f"{undecided}; it may be worse by {share_text(_share(cell, cell.worst), up=True)}"
+        assert_never(self.verdict)
 
 
 def _share(cell: Cell, worse: float) -> float:
@@ -71,31 +71,35 @@ def _limit(text: str) -> Limit:
     name, equals, share = text.partition("=")
     if not equals or name not in ALLOWED:
         raise InputError(
-            f"--fail-if: {text!r} is no limit; write {' or '.join(ALLOWED)} and a share, such as slower=3%"
+            f"--fail-if: {text!r} is not a limit; write {' or '.join(ALLOWED)} and a share, such as slower=3%"
         )
-    found = percent("--fail-if", share) / 100
-    if not 0 < found < 1:
+    fraction = percent("--fail-if", share) / 100
+    if not 0 < fraction < 1:
         raise InputError(f"--fail-if: {text}: more than 0 % and less than 100 % is allowed")
-    return Limit(text, ALLOWED[name], found)
+    return Limit(text, ALLOWED[name], fraction)
 
 
-def judged(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[Judged]:
+def judge_limits(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[LimitResult]:
     """Returns the verdict of each limit on each of its figures.
 
     A limit is exceeded if a difference is significant (5 % for all limits together) and the estimate reaches the limit;
     met if our side is better than the limit with 95 % confidence; otherwise undecided. Raises ``InputError`` for a
     limit on a figure that no run has.
     """
-    asked = [(limit, cell) for limit in limits for cell in cells if cell.figure in limit.figures]
+    questions = [(limit, cell) for limit in limits for cell in cells if cell.figure in limit.figures]
     for limit in limits:
-        if not any(one is limit for one, _ in asked):
+        if not any(limited is limit for limited, _ in questions):
             raise InputError(f"--fail-if: {limit.text}: the runs have no such figure in common")
-    ps = held([cell.estimate.p if math.isfinite(cell.p_held) else _p_at_any_time(cell) for _, cell in asked])
-    found = []
-    for (limit, cell), p in zip(asked, ps, strict=True):
-        kept: Kept = "kept" if cell.worst < limit.of(cell) else "not told"
-        found.append(Judged(limit, cell, "exceeded" if p <= ALPHA and cell.worse >= limit.of(cell) else kept))
-    return found
+    ps = holm_corrected(
+        [cell.estimate.p if math.isfinite(cell.p_held) else _p_at_any_time(cell) for _, cell in questions]
+    )
+    results = []
+    for (limit, cell), p in zip(questions, ps, strict=True):
+        verdict: LimitVerdict = "met" if cell.worst < limit.logarithm(cell) else "undecided"
+        if p <= ALPHA and cell.worse >= limit.logarithm(cell):
+            verdict = "exceeded"
+        results.append(LimitResult(limit, cell, verdict))
+    return results
 
 
 def _p_at_any_time(cell: Cell) -> float:

@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 LOADS_MAX = 6
 """Maximum number of loads whose runs are drawn, the most different first."""
-STROKES = "Strokes: intervals of 95 %; one that spans 0 shows no difference."
-HEADS = ("load", "figure", "first", "second", "difference", "from", "to", "p", "p held", "verdict")
+STROKES = "Error bars: 95 % confidence intervals; one that includes 0 shows no difference."
+HEADS = ("load", "figure", "first", "second", "difference", "from", "to", "p", "p (Holm)", "verdict")
 
 
-def report_of(found: Estimated) -> Report:
+def report_of(difference: Estimated) -> Report:
     """Returns all results as a report."""
-    headline, title = found.headline, f"{found.ours.name} against {found.theirs.name}"
+    headline, title = difference.headline, f"{difference.ours.name} against {difference.theirs.name}"
     sections = [
-        Section("Differences", "", [differences(found), _table(found)]),
-        Section("Runs", "", [_runs(found, load) for load in _shown_loads(found)]),
+        Section("Differences", "", [differences(difference), _table(difference)]),
+        Section("Runs", "", [_runs(difference, load) for load in _shown_loads(difference)]),
     ]
-    remarks = "\n\n".join(f"{one[:1].upper()}{one[1:]}." for one in found.remarks)
+    remarks = "\n\n".join(f"{remark[:1].upper()}{remark[1:]}." for remark in difference.remarks)
     return Report(title, "", f"{headline}.", sections, (), (), version(), remarks=remarks)
 
 
-def differences(found: Estimated) -> Bars:
+def differences(difference: Estimated) -> Bars:
     """Returns each figure with its interval, in percent; if it includes 0, no difference is shown."""
-    figures = list(dict.fromkeys(cell.name for cell in found.cells))
-    loads = list(dict.fromkeys(cell.load for cell in found.cells))
-    by = {(cell.load, cell.name): cell for cell in found.cells}
+    figures = list(dict.fromkeys(cell.name for cell in difference.cells))
+    loads = list(dict.fromkeys(cell.load for cell in difference.cells))
+    by = {(cell.load, cell.name): cell for cell in difference.cells}
     if len(loads) == 1:
         groups, series = figures, [_bars("difference", [by[loads[0], name] for name in figures])]
     else:
         groups, series = loads, [_bars(name, [by.get((load, name)) for load in loads]) for name in figures]
-    counts = {verdict: sum(cell.verdict == verdict for cell in found.cells) for verdict in ("differs", "same")}
+    counts = {verdict: sum(cell.verdict == verdict for cell in difference.cells) for verdict in ("differs", "same")}
     differ, same = counts["differs"], counts["same"]
     return Bars(
         "differences",
@@ -50,7 +50,7 @@ def differences(found: Estimated) -> Bars:
         groups,
         series,
         note=" ".join([*([f"{loads[0]}."] if len(loads) == 1 and loads[0] else []), STROKES]),
-        says=f"Of {counted(len(found), 'figure')} {differ} {agreed(differ, 'differs', 'differ')}, "
+        says=f"Of {counted(len(difference), 'figure')} {differ} {agreed(differ, 'differs', 'differ')}, "
         f"and {same} {agreed(same, 'is', 'are')} the same.",
     )
 
@@ -65,21 +65,21 @@ def _percent(logarithm: float) -> float | None:
     return 100 * math.expm1(logarithm) if math.isfinite(logarithm) else None
 
 
-def _table(found: Estimated) -> Table:
+def _table(difference: Estimated) -> Table:
     rows, texts = [], []
-    for cell in found.cells:
+    for cell in difference.cells:
         low, high = (_percent(end) for end in cell.interval)
-        held = None if math.isnan(cell.p_held) else cell.p_held
-        said = cell.in_words(found.same, found.tell)
+        p_holm = None if math.isnan(cell.p_held) else cell.p_held
+        verdict = cell.in_words(difference.same, difference.detect)
         ends = _percent(cell.estimate.log), low, high
-        rows.append((cell.load, cell.name, cell.ours, cell.theirs, *ends, cell.estimate.p, held, said))
+        rows.append((cell.load, cell.name, cell.ours, cell.theirs, *ends, cell.estimate.p, p_holm, verdict))
         texts.append(
             (
                 *(cell.load, cell.name, f"{cell.ours:,.4g}", f"{cell.theirs:,.4g}", *map(_signed, ends)),
-                *(f"{cell.estimate.p:.2g}", "" if held is None else f"{held:.2g}", said),
+                *(f"{cell.estimate.p:.2g}", "" if p_holm is None else f"{p_holm:.2g}", verdict),
             )
         )
-    note = f"Differences in %. What lies within {share_text(found.same)} with 90 % is the same."
+    note = f"Differences in %. A figure is the same if its 90 % interval is within ±{share_text(difference.same)}."
     return Table("figures", "Figure by figure", HEADS, rows, note=note, texts=texts)
 
 
@@ -87,17 +87,21 @@ def _signed(percent: float | None) -> str:
     return "" if percent is None else f"{percent:+.2g}"
 
 
-def _shown_loads(found: Estimated) -> list[str]:
-    first = {cell.load: cell for cell in reversed(found.cells)}
+def _shown_loads(difference: Estimated) -> list[str]:
+    first = {cell.load: cell for cell in reversed(difference.cells)}
     ranked = sorted(first, key=lambda load: -abs(first[load].estimate.log))
     return ranked[:LOADS_MAX]
 
 
-def _runs(found: Estimated, load: str) -> Lines:
+def _runs(difference: Estimated, load: str) -> Lines:
     """Returns the first figure of a load in each run, in the order of the runs if known."""
-    cell = next(cell for cell in found.cells if cell.load == load)
+    cell = next(cell for cell in difference.cells if cell.load == load)
     sides = zip(
-        (found.ours, found.theirs), cell.values, cell.sources, (cell.order.ours, cell.order.theirs), strict=True
+        (difference.ours, difference.theirs),
+        cell.values,
+        cell.sources,
+        (cell.order.ours, cell.order.theirs),
+        strict=True,
     )
     series = []
     for side, values, sources, order in sides:
@@ -113,7 +117,7 @@ def _runs(found: Estimated, load: str) -> Lines:
             )
         )
     where = "Run, by time" if cell.order.is_known else "Run, in the order of files"
-    names = list(dict.fromkeys(one.load for one in found.cells))
+    names = list(dict.fromkeys(cell.load for cell in difference.cells))
     title = f"{cell.name[:1].upper()}{cell.name[1:]} of each run" + (f": {load}" if len(names) > 1 else "")
     return Lines(f"runs-{names.index(load) + 1}", title, Axis(where, log=False), Axis(_axis(cell)), series)
 

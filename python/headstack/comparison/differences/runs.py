@@ -13,7 +13,9 @@ from typing import TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.comparison.points import Seen, seen
+from headstack.comparison.pairs import CERTAIN
+from headstack.comparison.points import SidePoint, points_of_side
+from headstack.comparison.shapes import Shape, shape_of_fio
 from headstack.io.encodings import decoded
 from headstack.io.stored import Stored
 from headstack.measurement.fio.loads import BIN_SHARE, Load, loads_in_text
@@ -35,7 +37,7 @@ NAMES = {
 """Names for people."""
 MORE_IS_BETTER = ("iops", "mb_per_s")
 OWN_SHARE = 1e-3
-"""Resolution of our histograms, which keep three digits."""
+"""Relative resolution of our histograms, which have three digits."""
 STORED = Stored("baseline")
 KEPT = ("source", "at_s", "resolution")
 
@@ -47,6 +49,10 @@ class Outcome:
     figures: Mapping[str, float]
     course: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Values of throughput and mean per interval, if intervals were kept."""
+    within: Mapping[str, float] = field(default_factory=dict)
+    """Relative standard error of figures by variation within the run, if known."""
+    shape: Shape | None = None
+    """The load in numbers, which match between fio's results and ours; ``None`` if it has no such form."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def side_of(sources: Sequence[Source], name: str) -> Side:
         for file in files:
             place = os.path.realpath(file)
             if place in seen:
-                bad.append(f"{file}: is meant twice, and counts once")
+                bad.append(f"{file}: given twice, counted once")
                 continue
             seen.add(place)
             try:
@@ -101,24 +107,24 @@ def side_of(sources: Sequence[Source], name: str) -> Side:
                     raise
                 bad.append(str(error))
     if not runs:
-        told = f": {'; '.join(bad[:3])}" if bad else ""
-        raise InputError(f"no runs are in there{told}", file=name)
+        reasons = f": {'; '.join(bad[:3])}" if bad else ""
+        raise InputError(f"no runs{reasons}", file=name)
     return Side(name, tuple(runs), tuple(bad))
 
 
 def _files(source: str) -> tuple[list[str], bool]:
     """Returns the files of a source, and whether they were found instead of named."""
     if os.path.isdir(source):
-        found = sorted(os.fspath(path) for path in Path(source).rglob("*.json") if path.is_file())
+        paths = sorted(os.fspath(path) for path in Path(source).rglob("*.json") if path.is_file())
     elif os.path.exists(source):
         return [source], False
     else:
-        found = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
-    if not found and not os.path.isdir(source):
-        raise InputError(f"{source}: no such file or folder, and no file is named so")
-    for path in found:
+        paths = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
+    if not paths and not os.path.isdir(source):
+        raise InputError(f"{source}: no such file or folder, and no file matches it as a pattern")
+    for path in paths:
         _native.note_input(path)
-    return found, True
+    return paths, True
 
 
 def read(path: str) -> list[Run]:
@@ -147,12 +153,12 @@ def runs_of(text: str, name: str, at_s: float | None) -> list[Run]:
 def _of_results(results: Results, name: str, at_s: float | None) -> list[Run]:
     """Returns the run of a file's results, or several if it contains a load repeatedly."""
     rounds: list[dict[str, Outcome]] = []
-    for one in seen(results, results.whole(0)["mode"] if len(results) else ""):
-        load = ", ".join([one.workload, *([one.load] if one.load else []), *_labels(one)])
+    for point in points_of_side(results, results.whole(0)["mode"] if len(results) else ""):
+        load = ", ".join([point.workload, *([point.load] if point.load else []), *_labels(point)])
         at = next((n for n, outcomes in enumerate(rounds) if load not in outcomes), len(rounds))
         if at == len(rounds):
             rounds.append({})
-        rounds[at][load] = _outcome(one)
+        rounds[at][load] = _outcome(point)
     several = len(rounds) > 1
     return [
         # Runs of one file have no times of their own.
@@ -161,18 +167,21 @@ def _of_results(results: Results, name: str, at_s: float | None) -> list[Run]:
     ]
 
 
-def _labels(one: Seen) -> list[str]:
-    return [f"{label} {text}" for label, text in one.labels.items() if label != "seed"]
+def _labels(point: SidePoint) -> list[str]:
+    return [f"{label} {text}" for label, text in point.labels.items() if label != "seed"]
 
 
-def _outcome(one: Seen) -> Outcome:
-    figures = {name: one.figures.get(name) for name in FIGURES}
-    if one.results is not None:
-        figures["p999_ms"] = one.results.percentile_ms(one.index, 99.9)
+def _outcome(point: SidePoint) -> Outcome:
+    figures = {name: point.figures.get(name) for name in FIGURES}
+    if point.results is not None:
+        figures["p999_ms"] = point.results.percentile_ms(point.index, 99.9)
     course: dict[str, list[float]] = {}
-    if one.intervals and all(interval["requests"] for interval in one.intervals):
-        course = {name: [interval[name] for interval in one.intervals] for name in ("iops", "mean_ms")}
-    return Outcome({name: value for name, value in figures.items() if value is not None and value > 0}, course)
+    if point.intervals and all(interval["requests"] for interval in point.intervals):
+        course = {name: [interval[name] for interval in point.intervals] for name in ("iops", "mean_ms")}
+    error = point.relative_half_width / CERTAIN
+    within = {name: error for name in ("mean_ms", *(() if point.is_open else ("iops", "mb_per_s"))) if error}
+    present = {name: value for name, value in figures.items() if value is not None and value > 0}
+    return Outcome(present, course, within, point.shape)
 
 
 def _of_fio(text: str, name: str) -> list[Run]:
@@ -186,7 +195,10 @@ def _of_fio(text: str, name: str) -> list[Run]:
         full = [
             f"{load.row['jobname']}: {n}" if names.count(n) > 1 else n for load, n in zip(loads, names, strict=True)
         ]
-        outcomes = {one: Outcome(dict(_figures(load))) for one, load in zip(full, loads, strict=True)}
+        outcomes = {
+            name: Outcome(dict(_figures(load)), within=_within(load), shape=shape_of_fio(load.row))
+            for name, load in zip(full, loads, strict=True)
+        }
         source = f"{name} ({number})" if len(by_run) > 1 else name
         errors = sum(load.row["errors"] for load in loads)
         runs.append(Run(source, loads[0].row["ended_s"], BIN_SHARE, outcomes, errors))
@@ -200,9 +212,18 @@ def _figures(load: Load) -> Iterator[tuple[str, float]]:
             yield name, value
 
 
+def _within(load: Load) -> dict[str, float]:
+    """Returns the relative standard error of throughput by fio's samples, if it has several."""
+    iops, deviation, samples = (load.row[name] for name in ("iops", "iops_sd", "iops_samples"))
+    if not iops or not deviation or samples < 2:
+        return {}
+    error = deviation / math.sqrt(samples) / iops
+    return {"iops": error, "mb_per_s": error}
+
+
 def _of_baseline(text: str, name: str) -> list[Run]:
     try:
-        told = STORED.upgraded(name, json.loads(text))
+        baseline = STORED.upgraded(name, json.loads(text))
         return [
             Run(
                 str(run["source"]),
@@ -213,28 +234,44 @@ def _of_baseline(text: str, name: str) -> list[Run]:
                     for load, figures in run["loads"].items()
                 },
             )
-            for run in told["runs"]
+            for run in baseline["runs"]
         ]
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"is no whole baseline: {type(error).__name__} {error}", file=name) from None
+        raise InputError(f"not a complete baseline: {type(error).__name__} {error}", file=name) from None
 
 
 def to_baseline(runs: Sequence[Run]) -> str:
     """Formats the runs as a baseline for later comparisons."""
-    told: list[dict[str, object]] = [
+    entries: list[dict[str, object]] = [
         {key: getattr(run, key) for key in KEPT}
         | {"loads": {load: dict(outcome.figures) for load, outcome in run.outcomes.items()}}
         for run in runs
     ]
-    return json.dumps({**STORED.head, "runs": told}, indent=1) + "\n"
+    return json.dumps({**STORED.head, "runs": entries}, indent=1) + "\n"
 
 
-def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[str], list[str]]:
-    """Returns the loads of both sides, in their order, and those of only one."""
+def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Returns the loads of both sides, in their order, and those of only one. Each is a name for both, and the name on
+    each side; loads with different names match if their shapes do, as those of fio and ours."""
     mine, yours = ({load: None for run in side for load in run.outcomes} for side in (ours, theirs))
     every = list(mine | yours)
-    shared = [load for load in every if load in mine and load in yours]
-    return shared, [load for load in every if load not in shared]
+    shared = [(load, load, load) for load in every if load in mine and load in yours]
+    shapes = _by_shape(theirs, [load for load in yours if load not in mine])
+    for shape, load in _by_shape(ours, [load for load in mine if load not in yours]).items():
+        if shape in shapes:
+            shared.append((shape.name, load, shapes[shape]))
+    matched = {name for _, *names in shared for name in names}
+    return shared, [load for load in every if load not in matched]
+
+
+def _by_shape(runs: Sequence[Run], loads: Sequence[str]) -> dict[Shape, str]:
+    """Returns the loads by their shape, as far as it is known and only one has it."""
+    by_shape: dict[Shape, list[str]] = {}
+    for load in loads:
+        shape = next((run.outcomes[load].shape for run in runs if load in run.outcomes), None)
+        if shape is not None:
+            by_shape.setdefault(shape, []).append(load)
+    return {shape: names[0] for shape, names in by_shape.items() if len(names) == 1}
 
 
 def logarithms(runs: Sequence[Run], load: str, figure: str) -> list[float] | None:

@@ -15,7 +15,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     """Returns the continued fraction of the incomplete beta function (Lentz; Numerical Recipes 6.4)."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / ((1.0 - (a + b) * x / (a + 1.0)) or tiny)
-    found = d
+    value = d
     for m in range(1, STEPS):
         for step in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
@@ -23,10 +23,10 @@ def _fraction(a: float, b: float, x: float) -> float:
         ):
             d = 1.0 / ((1.0 + step * d) or tiny)
             c = (1.0 + step / c) or tiny
-            found *= c * d
+            value *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
-    return found
+    return value
 
 
 def _beta(a: float, b: float, x: float) -> float:

@@ -30,13 +30,13 @@ class Entry:
 @cache
 def entries() -> tuple[Entry, ...]:
     """Returns all drives of the catalogue."""
-    found = []
+    drives = []
     for name in _native.drive_ids():
         described = tomllib.loads(_native.drive_toml(name))
         words = f"{described['name']} {described.get('model', '')}".split()
         numbers = frozenset(word.upper() for word in words if is_part_number(word))
-        found.append(Entry(name, described["name"], numbers, "shingles" in described))
-    return tuple(found)
+        drives.append(Entry(name, described["name"], numbers, "shingles" in described))
+    return tuple(drives)
 
 
 def is_part_number(word: str) -> bool:
@@ -57,12 +57,12 @@ def entry_of(identity: Identity) -> Entry | None:
     words = [word.upper() for word in identity.model.split()]
     # Makers append letters and digits to a part number: WD40EFAX-68JH4N0.
     by_number = [
-        one for one in entries() if any(_begins(word, number) for word in words for number in one.part_numbers)
+        entry for entry in entries() if any(_begins(word, number) for word in words for number in entry.part_numbers)
     ]
     if by_number:
         return by_number[0] if len(by_number) == 1 else None
     name = _plain(identity.model)
-    by_name = [one for one in entries() if _plain(one.name) == name]
+    by_name = [entry for entry in entries() if _plain(entry.name) == name]
     return by_name[0] if len(by_name) == 1 else None
 
 
@@ -82,7 +82,7 @@ def shingled(inspection: Inspection) -> str | None:
         return f"smartctl's database calls the family {identity.family}"
     entry = entry_of(identity)
     if entry is not None and entry.is_shingled:
-        return f"the catalogue describes it so ({entry.id})"
+        return f"the catalogue describes it as shingled ({entry.id})"
     zoned = inspection.capabilities.get("zoned")
     if zoned is not None and not inspection.is_solid_state and re.search(r"(?i)device.managed|host", str(zoned.value)):
         return f"it states its zones: {zoned.value}"

@@ -14,14 +14,14 @@ from pathlib import Path
 from headstack._native import InputError
 from headstack.diagnosis.inspection import hdparm, nvme, smartctl_text, stored, sysfs
 from headstack.diagnosis.inspection.fields import Fields
-from headstack.diagnosis.inspection.joining import assembled
+from headstack.diagnosis.inspection.joining import join_by_device
 from headstack.diagnosis.inspection.model import Inspection, joined
 from headstack.diagnosis.inspection.smartctl import BRIDGE_TYPES, read_smartctl
 from headstack.io.atomic_files import write_all
 from headstack.io.encodings import decoded
 
 LARGEST_OUTPUT_BYTES = 4 << 20
-"""No program prints as much for one device: a larger file is data, and means the device that it is on."""
+"""Maximum size of a saved output: a larger file is data, and stands for the device that it is on."""
 
 PROGRAM_LIMIT_S = 90
 """Time limit in seconds: a disk that has to spin up first, or retries bad sectors, takes tens of seconds to answer."""
@@ -43,7 +43,7 @@ COMMANDS = {
 }
 """Commands run for a device, by the name that ``--save`` gives the output."""
 
-TELLS = {
+PROVIDES = {
     "smartctl": "SMART attributes, health and self-tests",
     "hdparm": "the identify data of the drive",
     "nvme": "the controller's own description",
@@ -59,7 +59,7 @@ def collect(targets: list[str], save: str | None, device_type: str | None) -> li
             parts.extend(_saved(target, files))
         else:
             whole.append(_read_device(sysfs.block_device(target), target, save, device_type))
-    return sorted(assembled(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
+    return sorted(join_by_device(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
 
 
 def saved_files(target: str) -> list[str] | None:
@@ -82,18 +82,18 @@ def saved_files(target: str) -> list[str] | None:
 
 def _saved(target: str, files: list[str]) -> list[Inspection]:
     """Reads the saved outputs of a target; other files of a folder are noted."""
-    found: list[Inspection] = []
-    strange: list[str] = []
+    inspections: list[Inspection] = []
+    unknown: list[str] = []
     for file in files:
         parts = _recognised(file, _read(file))
-        found.extend(parts)
+        inspections.extend(parts)
         if not parts:
-            strange.append(os.path.basename(file))
-    if not found and strange:
-        what = "no saved outputs in it" if os.path.isdir(target) else "not a saved output"
-        raise InputError(f"{target}: {what}; allowed: {ALLOWED}; for a device, name its node in /dev")
-    note = f"{target}: not saved outputs, left out: {', '.join(strange)}"
-    return [replace(part, notes=(*part.notes, note)) for part in found] if strange else found
+            unknown.append(os.path.basename(file))
+    if not inspections and unknown:
+        problem = "no saved outputs in it" if os.path.isdir(target) else "not a saved output"
+        raise InputError(f"{target}: {problem}; allowed: {ALLOWED}; for a device, name its node in /dev")
+    note = f"{target}: not saved outputs, left out: {', '.join(unknown)}"
+    return [replace(part, notes=(*part.notes, note)) for part in inspections] if unknown else inspections
 
 
 def _read(file: str) -> str:
@@ -107,14 +107,21 @@ def _read(file: str) -> str:
     return decoded(data)
 
 
+def read_saved(file: str) -> list[Inspection]:
+    """Returns the inspections in a saved output; empty if it is none. Raises ``InputError`` if it cannot be read."""
+    return _recognised(file, _read(file))
+
+
 def _recognised(file: str, text: str) -> list[Inspection]:
     """Returns the inspections in a saved output, recognised by its content; empty if it is none."""
-    found = _parsed(file, text)
-    if os.path.exists(file) and any(part.taken_unix_s is None for part in found):
+    inspections = _parsed(file, text)
+    if os.path.exists(file) and any(part.taken_unix_s is None for part in inspections):
         # Programs that do not print the time: use the file's.
         written = max(int(os.stat(file).st_mtime), 0)
-        found = [part if part.taken_unix_s is not None else replace(part, taken_unix_s=written) for part in found]
-    return found
+        inspections = [
+            part if part.taken_unix_s is not None else replace(part, taken_unix_s=written) for part in inspections
+        ]
+    return inspections
 
 
 def _parsed(file: str, text: str) -> list[Inspection]:
@@ -124,8 +131,10 @@ def _parsed(file: str, text: str) -> list[Inspection]:
         except (ValueError, RecursionError):
             return []
         # jq -s makes one list of documents.
-        objects = [(number, one) for number, one in enumerate(documents) if isinstance(one, dict)]
-        return [part for number, one in objects for part in _parsed_object(Fields(f"{file}: [{number}]", one))]
+        objects = [(number, document) for number, document in enumerate(documents) if isinstance(document, dict)]
+        return [
+            part for number, document in objects for part in _parsed_object(Fields(f"{file}: [{number}]", document))
+        ]
     if text.lstrip()[:1] == "{":
         return _parsed_object(Fields.parse(file, text))
     if smartctl_text.is_smartctl_text(text):
@@ -146,9 +155,13 @@ def _parsed_object(data: Fields) -> list[Inspection]:
     if LIVE in data.data:
         listed = data.data[LIVE]
         reports = (
-            [one for one in listed if isinstance(one, dict) and "smartctl" in one] if isinstance(listed, list) else []
+            [report for report in listed if isinstance(report, dict) and "smartctl" in report]
+            if isinstance(listed, list)
+            else []
         )
-        return [read_smartctl(Fields(f"{data.file}: {LIVE}[{number}]", one)) for number, one in enumerate(reports)]
+        return [
+            read_smartctl(Fields(f"{data.file}: {LIVE}[{number}]", report)) for number, report in enumerate(reports)
+        ]
     if sysfs.MARK in data.data:
         return [sysfs.read_sysfs(data)]
     if (kind := nvme.json_kind(data.data)) is not None:
@@ -162,27 +175,25 @@ def _read_device(name: str, target: str, save: str | None, device_type: str | No
     parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]
     notes: list[str] = []
     if os.path.realpath(target) != f"/dev/{name}":
-        notes.append(f"{target}: on /dev/{name}, which is what was inspected")
+        notes.append(f"{target}: on /dev/{name}, which was inspected instead")
     outputs = {"sysfs.json": json.dumps(raw, indent=1) + "\n"}
     missing: set[str] = set()
     for file, command in _commands(name, parts[0].identity.protocol or "", device_type).items():
         program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:{PROGRAM_FOLDERS}")
         if program is None:
             if command[0] not in missing:
-                notes.append(f"{command[0]} is not installed: {TELLS[command[0]]} are missing")
+                notes.append(f"{command[0]} is not installed: {PROVIDES[command[0]]} are missing")
             missing.add(command[0])
             continue
         _run(file, [program, *command[1:], f"/dev/{name}"], f"/dev/{name}", outputs, parts, notes)
     if not raw.get("driver") or parts[0].identity.protocol not in ("ATA", "NVMe", "SCSI"):
         below = " ".join(raw["slaves"]) or raw["files"].get("loop/backing_file")
-        notes.append(
-            f"{name}: not a drive of its own, so that no health is known" + (f"; below it: {below}" if below else "")
-        )
+        notes.append(f"{name}: not a drive, so it has no health data" + (f"; below it: {below}" if below else ""))
     if save is not None:
         _save(save, name, outputs)
     whole = joined(parts)
     if device_type is None and sysfs.is_behind_usb(name) and not (whole.attributes or whole.nvme):
-        notes.append(f"{name}: behind a USB bridge, whose drive said nothing; try --smartctl-type: {BRIDGE_TYPES}")
+        notes.append(f"{name}: behind a USB bridge, whose drive did not answer; try --smartctl-type: {BRIDGE_TYPES}")
     return replace(whole, name=f"/dev/{name}", taken_unix_s=raw["taken_unix_s"], notes=(*notes, *whole.notes))
 
 
@@ -212,15 +223,15 @@ def _run(
     if text.strip():
         outputs[file] = text
     try:
-        found = _parsed(device, text)
+        inspections = _parsed(device, text)
     except InputError as error:
-        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
-        notes.append(f"{program}: {said[-1].strip() if said else error}")
+        messages = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        notes.append(f"{program}: {messages[-1].strip() if messages else error}")
         return
-    parts.extend(found)
-    if not found:
-        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
-        notes.append(f"{program}: {said[-1].strip() if said else f'nothing said, exit code {done.returncode}'}")
+    parts.extend(inspections)
+    if not inspections:
+        messages = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        notes.append(f"{program}: {messages[-1].strip() if messages else f'no output, exit code {done.returncode}'}")
 
 
 def _save(folder: str, name: str, outputs: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ NOT_KNOWN = "not known"
 MEANINGS = {
     "tcq": "tagged queueing of parallel ATA; hdparm lists it as READ/WRITE_DMA_QUEUED; passes PATA-SATA bridges",
     "ncq": "native queueing of Serial ATA; a PATA-SATA bridge cannot pass it",
-    "dipm": "the drive may put the link to sleep by itself; it acts only where host and drive have it enabled",
+    "dipm": "the drive may put the link to sleep; effective only if both host and drive have it enabled",
     "hipm": "the host may put the link to sleep",
     "sct_erc": "bounds the time of retries on a bad sector",
     "write_cache": "writes complete before they are on the medium",
@@ -138,28 +138,28 @@ class Difference:
             return exact, nearly
         for key, name in self._names().items():
             by_presence = self._divides(key, name, self.has, "have it")
-            found = by_presence or self._divides(key, name, self._is_on, "have it enabled")
-            if found is not None:
-                (nearly if found.exceptions else exact).append(found)
+            divider = by_presence or self._divides(key, name, self._is_on, "have it enabled")
+            if divider is not None:
+                (nearly if divider.exceptions else exact).append(divider)
             elif (by_value := self._divides_by_value(key, name)) is not None:
                 exact.append(by_value)
         return exact, nearly
 
     def _divides(
-        self, key: str, name: str, asked: Callable[[Inspection, str], bool | None], what: str
+        self, key: str, name: str, answer: Callable[[Inspection, str], bool | None], predicate: str
     ) -> Divider | None:
         """Returns a divider if the answers separate the sides, with at most one exception that leaves a device on each
         side.
         """
         for wanted, side in ((True, "good"), (False, "bad")):
-            odd_good = [device.label for device in self.good if asked(device, key) is not wanted]
+            odd_good = [device.label for device in self.good if answer(device, key) is not wanted]
             odd_bad = [
-                device.label for device in self.bad if asked(device, key) is wanted or asked(device, key) is None
+                device.label for device in self.bad if answer(device, key) is wanted or answer(device, key) is None
             ]
             exceptions = (*odd_good, *odd_bad)
-            somebody = len(odd_good) < len(self.good) and len(odd_bad) < len(self.bad)
-            if len(exceptions) <= 1 and somebody:
-                return Divider(key, name, f"only the {side} devices {what}", exceptions)
+            has_fitting = len(odd_good) < len(self.good) and len(odd_bad) < len(self.bad)
+            if len(exceptions) <= 1 and has_fitting:
+                return Divider(key, name, f"only the {side} devices {predicate}", exceptions)
         return None
 
     def _divides_by_value(self, key: str, name: str) -> Divider | None:
@@ -179,37 +179,41 @@ class Difference:
         answers = {key: {self.has(device, key) for device in listed} for key in keys}
         return OneSided(
             "good" if self.good else "bad",
-            tuple(key for key, said in answers.items() if said == {True, False}),
-            tuple(key for key, said in answers.items() if said == {True}),
+            tuple(key for key, states in answers.items() if states == {True, False}),
+            tuple(key for key, states in answers.items() if states == {True}),
             tuple(
                 key
-                for key, said in answers.items()
-                if said == {True}
+                for key, states in answers.items()
+                if states == {True}
                 and not any(self._is_on(d, key) for d in listed)
                 and any(self._is_on(d, key) is False for d in listed)
             ),
-            tuple(key for key, said in answers.items() if said == {False}),
+            tuple(key for key, states in answers.items() if states == {False}),
         )
 
     def caveats(self) -> list[str]:
         """Returns the limits of the conclusions, one line each."""
-        found: list[str] = []
+        caveats: list[str] = []
         for side, devices in (("good", self.good), ("bad", self.bad)):
             if len(devices) == 1 and (self.good and self.bad):
-                found.append(f"one {side} device: whatever is peculiar to {devices[0].label} divides too")
+                caveats.append(f"one {side} device: any property unique to {devices[0].label} divides too")
             elif len(devices) > 1 and len({device.identity.model for device in devices}) == 1:
-                found.append(f"all {side} devices are of one model: they are one observation, not {len(devices)}")
+                caveats.append(
+                    f"all {side} devices are the same model: they count as one observation, not {len(devices)}"
+                )
         for device in self.devices:
             if not device.listings and device.identity.protocol in (None, "ATA"):
-                found.append(
-                    f"{device.label}: no whole listing of features (hdparm -I): what it does not name is not known"
+                caveats.append(
+                    f"{device.label}: no complete listing of features (hdparm -I): missing features are unknown"
                 )
             unnamed = [c.name for key, c in device.capabilities.items() if key.startswith("unknown_")]
             if unnamed:
-                found.append(f"{device.label}: its hdparm had no name for {', '.join(unnamed)} (word[bit])")
+                caveats.append(f"{device.label}: its hdparm has no name for {', '.join(unnamed)} (word[bit])")
         if self.good and self.bad:
-            found.append("a feature that divides goes with the difference; that it is the cause, a test has to show")
-        return found
+            caveats.append(
+                "a dividing feature correlates with the difference; only a test can show that it is the cause"
+            )
+        return caveats
 
     def to_dict(self) -> dict[str, object]:
         """Returns the comparison in JSON's form."""

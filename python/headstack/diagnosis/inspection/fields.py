@@ -66,10 +66,10 @@ class Fields:
         here, key, value = self._find(path)
         if value is None:
             return []
-        found = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-        if not isinstance(value, list) or len(found) < len(value):
+        objects = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        if not isinstance(value, list) or len(objects) < len(value):
             raise here.wrong(key, value, "a list of objects")
-        return [Fields(self.file, item, f"{here.at}{key}[{n}].") for n, item in enumerate(found)]
+        return [Fields(self.file, item, f"{here.at}{key}[{n}].") for n, item in enumerate(objects)]
 
     def text(self, path: str) -> str | None:
         """Returns a text without surrounding blanks; ``None`` if it is missing or empty."""

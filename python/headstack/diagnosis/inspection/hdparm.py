@@ -165,8 +165,8 @@ class _Listing:
                 break
         return self._finished()
 
-    def wrong(self, what: str, allowed: str) -> InputError:
-        return InputError(f"{self.file}: line {self.number}: {what}; allowed: {allowed}")
+    def wrong(self, problem: str, allowed: str) -> InputError:
+        return InputError(f"{self.file}: line {self.number}: {problem}; allowed: {allowed}")
 
     def _line(self, section: str, text: str) -> None:
         if text.startswith(("Checksum:", "Integrity word")):
@@ -188,8 +188,8 @@ class _Listing:
             case "standards":
                 self._standard(text)
             case "wwn":
-                if found := re.search(r"Identifier: *([0-9a-f]{16})", text):
-                    self._identify(wwn=found[1])
+                if match := re.search(r"Identifier: *([0-9a-f]{16})", text):
+                    self._identify(wwn=match[1])
             case _:
                 self._stated(text)
 
@@ -254,14 +254,14 @@ class _Listing:
                 "pio_cycle_time" if "pio" in self.capabilities else "dma_cycle_time", Capability(name, value=value)
             )
         elif name == "R/W multiple sector transfer":
-            for what, figure in re.findall(r"(Max|Current) = (\d+)", value):
-                self._put(f"multiple_sectors_{what.lower()}", Capability(f"{name} {what}", value=int(figure)))
+            for bound, figure in re.findall(r"(Max|Current) = (\d+)", value):
+                self._put(f"multiple_sectors_{bound.lower()}", Capability(f"{name} {bound}", value=int(figure)))
         elif name == "Advanced power management level":
             level = re.match(r"\d+", value)
             self._put("apm_level", Capability(name, value=int(level[0]) if level else value))
-        elif found := re.match(r"Recommended acoustic management value: (\d+), current value: (\d+)", text):
-            self._put("aam_recommended", Capability("Recommended acoustic management value", value=int(found[1])))
-            self._put("aam_level", Capability("Acoustic management value", value=int(found[2])))
+        elif match := re.match(r"Recommended acoustic management value: (\d+), current value: (\d+)", text):
+            self._put("aam_recommended", Capability("Recommended acoustic management value", value=int(match[1])))
+            self._put("aam_level", Capability("Acoustic management value", value=int(match[2])))
         else:
             self._stated(text)
 
@@ -287,10 +287,10 @@ class _Listing:
         enabled = text.startswith("*")
         name = text.lstrip("* ")
         if not name:
-            raise self.wrong("a star without a feature", "* NAME, or NAME where it is not enabled")
+            raise self.wrong("a star without a feature", "* NAME, or NAME if it is not enabled")
         plain, limit = name, None
-        if found := re.fullmatch(r"(Data Set Management TRIM supported) \(limit (\d+|unknown)(?: blocks?)?\)", name):
-            plain, limit = found[1], found[2]
+        if match := re.fullmatch(r"(Data Set Management TRIM supported) \(limit (\d+|unknown)(?: blocks?)?\)", name):
+            plain, limit = match[1], match[2]
         key = BY_LETTERS.get(_letters(plain)) or slug(plain)
         self._put(key, Capability(plain, True, enabled, listed=True))
         if limit is not None and limit.isdigit():
@@ -306,14 +306,14 @@ class _Listing:
         if text.startswith("Master password revision code"):
             self._put("master_password_revision", Capability("Master password revision code", value=text.split()[-1]))
             return
-        holds = not text.startswith("not ")
+        is_so = not text.startswith("not ")
         match text.removeprefix("not ").rstrip(": "):
             case "supported":
-                self._put("security_erase", Capability("Security erase", holds))
+                self._put("security_erase", Capability("Security erase", is_so))
             case "supported: enhanced erase":
-                self._put("security_enhanced_erase", Capability("Enhanced security erase", holds))
+                self._put("security_enhanced_erase", Capability("Enhanced security erase", is_so))
             case "enabled" | "locked" | "frozen" as state:
-                self._put(f"security_{state}", Capability(f"Security {state}", enabled=holds))
+                self._put(f"security_{state}", Capability(f"Security {state}", enabled=is_so))
 
     def _stated(self, text: str) -> None:
         """Stores any other line under its own name, so that nothing is lost."""
@@ -340,9 +340,9 @@ class _Listing:
                 self.notes.append(f"hdparm: {self.sectors:,} sectors are {megabytes:,} MB, not {self.megabytes:,} MB")
         complete = "features" in self.seen and bool(self.seen & {"security", "checksum", "wwn"})
         if not complete:
-            self.notes.append("hdparm: the listing ends before its features do: those that are missing are not known")
+            self.notes.append("hdparm: the listing of features is incomplete: missing features are unknown")
         elif "checksum" not in self.seen:
-            self.notes.append("hdparm: the listing ends without its checksum; it may be cut")
+            self.notes.append("hdparm: the listing ends without its checksum; it may be truncated")
         for gbps, key in ((6.0, "sata_gen3"), (3.0, "sata_gen2"), (1.5, "sata_gen1")):
             if key in self.capabilities:
                 self._identify(interface_max_gbps=gbps)

@@ -43,9 +43,19 @@ class Change:
 
     taken_unix_s: int
     power_on_hours: int | None
-    what: str
+    property_name: str
     before: str
     after: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Returns the change in JSON's form."""
+        return {
+            "taken_unix_s": self.taken_unix_s,
+            "power_on_hours": self.power_on_hours,
+            "what": self.property_name,
+            "before": self.before,
+            "after": self.after,
+        }
 
 
 def default_path() -> Path:
@@ -60,22 +70,24 @@ def record(path: Path, inspections: list[Inspection]) -> int:
     A snapshot equal to its neighbour in time is skipped. Raises ``InputError`` if one has no serial number or no time,
     if the number is recorded for another device, or if the database is not ours.
     """
-    for one in inspections:
-        if one.identity.serial and not names_a_device(one.identity.serial):
+    for inspection in inspections:
+        if inspection.identity.serial and not names_a_device(inspection.identity.serial):
             raise InputError(
-                f"{one.name}: the serial number {one.identity.serial!r}, by which snapshots are kept, names no device; "
-                "nothing is recorded"
+                f"{inspection.name}: the serial number {inspection.identity.serial!r} identifies no device; snapshots "
+                "need one; nothing is recorded"
             )
-        if not one.identity.serial:
-            raise InputError(f"{one.name}: no serial number was read, by which snapshots are kept; nothing is recorded")
-        if one.taken_unix_s is None or one.taken_unix_s >= 2**63:
-            raise InputError(f"{one.name}: taken_unix_s: {one.taken_unix_s} is not the time of a snapshot")
+        if not inspection.identity.serial:
+            raise InputError(f"{inspection.name}: no serial number; snapshots need one; nothing is recorded")
+        if inspection.taken_unix_s is None or inspection.taken_unix_s >= 2**63:
+            raise InputError(
+                f"{inspection.name}: taken_unix_s: {inspection.taken_unix_s} is not the time of a snapshot"
+            )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path.parent}: {(error.strerror or str(error)).lower()}") from None
     with _opened(path, create=True) as database:
-        return sum(_append(database, path, one) for one in inspections)
+        return sum(_append(database, path, inspection) for inspection in inspections)
 
 
 def snapshots(path: Path, serial: str) -> list[Inspection]:
@@ -84,9 +96,9 @@ def snapshots(path: Path, serial: str) -> list[Inspection]:
         rows = database.execute(
             "SELECT taken_unix_s, inspection FROM snapshot WHERE serial = ? ORDER BY taken_unix_s, digest", (serial,)
         ).fetchall()
-        known = [row[0] for row in database.execute("SELECT DISTINCT serial FROM snapshot ORDER BY serial")]
+        serials = [row[0] for row in database.execute("SELECT DISTINCT serial FROM snapshot ORDER BY serial")]
     if not rows:
-        raise InputError(f"{path}: no snapshot of {serial!r}; recorded: {', '.join(known) or 'none'}")
+        raise InputError(f"{path}: no snapshot of {serial!r}; recorded: {', '.join(serials) or 'none'}")
     return [_restored(path, serial, taken, text) for taken, text in rows]
 
 
@@ -99,14 +111,14 @@ def devices(path: Path) -> list[list[Inspection]]:
 
 def changes(history: list[Inspection]) -> list[Change]:
     """Returns the changes from each snapshot to the next: identity, capabilities, attributes, health."""
-    found: list[Change] = []
+    differences: list[Change] = []
     for before, after in pairwise(history):
-        one, other = _facts(before), _facts(after)
-        for what in dict.fromkeys([*one, *other]):
-            if one.get(what) != other.get(what):
-                shown = (one.get(what, "not read"), other.get(what, "not read"))
-                found.append(Change(after.taken_unix_s or 0, after.power_on_hours, what, *shown))
-    return found
+        earlier, later = _facts(before), _facts(after)
+        for property_name in dict.fromkeys([*earlier, *later]):
+            if earlier.get(property_name) != later.get(property_name):
+                shown = (earlier.get(property_name, "not read"), later.get(property_name, "not read"))
+                differences.append(Change(after.taken_unix_s or 0, after.power_on_hours, property_name, *shown))
+    return differences
 
 
 def _facts(inspection: Inspection) -> dict[str, str]:
@@ -138,11 +150,11 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     return facts
 
 
-def _append(database: sqlite3.Connection, path: Path, one: Inspection) -> bool:
-    _refuse_another(database, path, one)
-    content = json.dumps(one.content(), sort_keys=True, ensure_ascii=False)
+def _append(database: sqlite3.Connection, path: Path, inspection: Inspection) -> bool:
+    _refuse_another(database, path, inspection)
+    content = json.dumps(inspection.content(), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(content.encode("utf-8", errors="surrogatepass")).hexdigest()
-    serial, taken = one.identity.serial, one.taken_unix_s
+    serial, taken = inspection.identity.serial, inspection.taken_unix_s
     neighbours = [
         database.execute(
             f"SELECT digest FROM snapshot WHERE serial = ? AND taken_unix_s {side} ? "
@@ -153,24 +165,26 @@ def _append(database: sqlite3.Connection, path: Path, one: Inspection) -> bool:
     ]
     if (digest,) in neighbours:
         return False
-    text = json.dumps(one.to_dict(), ensure_ascii=True)
+    text = json.dumps(inspection.to_dict(), ensure_ascii=True)
     changed = database.execute(
-        "INSERT OR IGNORE INTO snapshot VALUES (?, ?, ?, ?, ?)", (serial, taken, digest, one.identity.model, text)
+        "INSERT OR IGNORE INTO snapshot VALUES (?, ?, ?, ?, ?)",
+        (serial, taken, digest, inspection.identity.model, text),
     )
     return changed.rowcount > 0
 
 
-def _refuse_another(database: sqlite3.Connection, path: Path, one: Inspection) -> None:
+def _refuse_another(database: sqlite3.Connection, path: Path, inspection: Inspection) -> None:
     """Raises ``InputError`` if another device is recorded under this serial number."""
-    serial = one.identity.serial or ""
+    serial = inspection.identity.serial or ""
     last = database.execute(
         "SELECT taken_unix_s, inspection FROM snapshot WHERE serial = ? ORDER BY taken_unix_s DESC LIMIT 1", (serial,)
     ).fetchone()
-    if last is not None and contradicts(known := _restored(path, serial, *last), one):
-        identity = known.identity
+    if last is not None and contradicts(recorded := _restored(path, serial, *last), inspection):
+        identity = recorded.identity
         raise InputError(
-            f"{one.name}: {path} has another device under the serial number {serial}: {identity.model or 'no model'}, "
-            f"WWN {identity.wwn or 'not read'}, {identity.protocol or 'no protocol'}; nothing is recorded"
+            f"{inspection.name}: {path} has another device under the serial number {serial}: "
+            f"{identity.model or 'no model'}, WWN {identity.wwn or 'not read'}, {identity.protocol or 'no protocol'}; "
+            "nothing is recorded"
         )
 
 
@@ -182,7 +196,7 @@ def _restored(path: Path, serial: str, taken: int, text: str) -> Inspection:
 def _opened(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
     """Opens the database in one transaction; a new one gets its table. Raises ``InputError`` if it is not ours."""
     if not create and not path.is_file():
-        raise InputError(f"{path}: no such database; headstack inspect TARGET --record makes one")
+        raise InputError(f"{path}: no such database; create one with headstack inspect TARGET --record")
     try:
         with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
             database.execute("BEGIN IMMEDIATE" if create else "BEGIN")
@@ -203,6 +217,6 @@ def _check(path: Path, database: sqlite3.Connection, create: bool) -> None:
         database.execute(f"PRAGMA user_version = {VERSION}")
         database.execute(TABLES)
     elif application != APPLICATION_ID:
-        raise InputError(f"{path}: an SQLite database of another program; allowed: one that inspect --record made")
+        raise InputError(f"{path}: an SQLite database of another program; allowed: one created by inspect --record")
     elif version != VERSION:
         raise InputError(f"{path}: version {version} of the database; allowed: {VERSION}")

@@ -47,43 +47,49 @@ def names_a_device(text: str | None) -> bool:
     return len(plain) < COUNTED_UP_LEAST or not any(plain in run for run in COUNTED_UP)
 
 
-def contradicts(one: Inspection, other: Inspection) -> bool:
+def contradicts(first: Inspection, second: Inspection) -> bool:
     """Whether two outputs cannot be of one device: different models, serial numbers, WWNs or protocols."""
-    first, second = one.identity, other.identity
-    cut = "sysfs" in {program_of(text) for text in (*one.read_from, *other.read_from)}
+    first_identity, second_identity = first.identity, second.identity
+    cut = "sysfs" in {program_of(text) for text in (*first.read_from, *second.read_from)}
     for key in ("serial", "wwn"):
-        name, stranger = getattr(first, key), getattr(second, key)
+        name, stranger = getattr(first_identity, key), getattr(second_identity, key)
         if names_a_device(name) and names_a_device(stranger) and not same_text(name, stranger):
             return True
-    if first.model and second.model and not same_text(first.model, second.model, cut):
+    if (
+        first_identity.model
+        and second_identity.model
+        and not same_text(first_identity.model, second_identity.model, cut)
+    ):
         return True
-    protocols = {identity.protocol for identity in (first, second)}
+    protocols = {identity.protocol for identity in (first_identity, second_identity)}
     # The kernel calls every drive behind a bridge or a host adapter SCSI.
     return len(protocols & set(PROTOCOLS)) > 1 and not (cut and "SCSI" in protocols)
 
 
-def same_device(one: Inspection, other: Inspection) -> bool:
+def same_device(first: Inspection, second: Inspection) -> bool:
     """Whether two outputs are of one device, by their own data."""
-    serial = one.identity.serial
-    return names_a_device(serial) and same_text(serial, other.identity.serial) and not contradicts(one, other)
+    serial = first.identity.serial
+    return names_a_device(serial) and same_text(serial, second.identity.serial) and not contradicts(first, second)
 
 
-def by_device(found: Iterable[Inspection]) -> list[list[Inspection]]:
+def by_device(inspections: Iterable[Inspection]) -> list[list[Inspection]]:
     """Returns the snapshots of each device, in their order."""
     devices: list[list[Inspection]] = []
     of_serial: dict[str, list[list[Inspection]]] = {}
-    for one in found:
-        homes = of_serial.setdefault((one.identity.serial or "").lower(), [])
-        home = next((device for device in homes if all(same_device(one, other) for other in device)), None)
-        if home is None:
-            home = []
-            devices.append(home)
-            homes.append(home)
-        home.append(one)
+    for inspection in inspections:
+        candidates = of_serial.setdefault((inspection.identity.serial or "").lower(), [])
+        device = next(
+            (device for device in candidates if all(same_device(inspection, member) for member in device)), None
+        )
+        if device is None:
+            device = []
+            devices.append(device)
+            candidates.append(device)
+        device.append(inspection)
     return devices
 
 
-def assembled(parts: Iterable[Inspection]) -> list[Inspection]:
+def join_by_device(parts: Iterable[Inspection]) -> list[Inspection]:
     """Joins parts of one device and one time; parts of uncertain origin stay separate, with a note.
 
     An output without a serial number of its own belongs to the device of its file's name up to the first dot, or to the
@@ -101,10 +107,10 @@ def assembled(parts: Iterable[Inspection]) -> list[Inspection]:
                 home.append(part)
     whole = []
     for device in devices:
-        notes = tuple(_said_of(device, devices))
+        notes = tuple(_joining_notes(device, devices))
         for snapshot in _snapshots(device):
-            one = joined(snapshot)
-            whole.append(replace(one, notes=(*one.notes, *notes)))
+            inspection = joined(snapshot)
+            whole.append(replace(inspection, notes=(*inspection.notes, *notes)))
     return whole
 
 
@@ -132,16 +138,18 @@ def _may_be_beside(part: Inspection, device: list[Inspection]) -> bool:
     )
 
 
-def _said_of(device: list[Inspection], devices: list[list[Inspection]]) -> Iterable[str]:
+def _joining_notes(device: list[Inspection], devices: list[list[Inspection]]) -> Iterable[str]:
     """Yields notes on parts that were not joined, with the reasons."""
     serial = device[0].identity.serial
-    dummies = {part.identity.serial for part in device if part.identity.serial} if not names_a_device(serial) else set()
-    for dummy in sorted(dummies):
-        yield f"serial number {dummy!r} names no device: nothing was joined by it"
+    placeholders = (
+        {part.identity.serial for part in device if part.identity.serial} if not names_a_device(serial) else set()
+    )
+    for placeholder in sorted(placeholders):
+        yield f"serial number {placeholder!r} identifies no device and joins nothing"
     if names_a_device(serial):
         for other in devices:
             if other is not device and same_text(serial, other[0].identity.serial):
-                yield f"serial number {serial} is also that of {_described(other[0].identity)}: two devices, not joined"
+                yield f"{_described(other[0].identity)} has serial number {serial} too: two devices, not joined"
 
 
 def _described(identity: Identity) -> str:
@@ -161,14 +169,14 @@ def _stem(part: Inspection) -> str:
 def _snapshots(parts: list[Inspection]) -> list[list[Inspection]]:
     """Separates parts of one device by time: two outputs of one program make two snapshots, also at the same time if
     they differ in the device's health."""
-    found: list[list[Inspection]] = []
+    snapshots: list[list[Inspection]] = []
     for part in sorted(parts, key=_order):
-        near = [group for group in found if _is_near(group, part)]
+        near = [snapshot for snapshot in snapshots if _is_near(snapshot, part)]
         if near:
-            min(near, key=lambda group: _distance_s(group, part)).append(part)
+            min(near, key=lambda snapshot: _distance_s(snapshot, part)).append(part)
         else:
-            found.append([part])
-    return found
+            snapshots.append([part])
+    return snapshots
 
 
 def _is_near(group: list[Inspection], part: Inspection) -> bool:
@@ -176,24 +184,24 @@ def _is_near(group: list[Inspection], part: Inspection) -> bool:
     return not alike or (_distance_s(group, part) <= SAME_SNAPSHOT_S and all(_agree(part, other) for other in alike))
 
 
-def _agree(one: Inspection, other: Inspection) -> bool:
+def _agree(first_part: Inspection, second_part: Inspection) -> bool:
     """Whether two outputs agree on the device's health, as far as both report it."""
-    first, second = _health(one), _health(other)
+    first, second = _health(first_part), _health(second_part)
     return all(first[key] == second[key] for key in first.keys() & second.keys())
 
 
 def _health(part: Inspection) -> dict[str, object]:
     """Returns the data behind a verdict."""
-    said: dict[str, object] = {"passed": part.passed, "self-tests": part.self_tests}
+    health: dict[str, object] = {"passed": part.passed, "self-tests": part.self_tests}
     for attribute in part.attributes:
-        said[f"attribute {attribute.id} failed"] = attribute.when_failed
+        health[f"attribute {attribute.id} failed"] = attribute.when_failed
         if attribute.id in (5, 187, 188, 197, 198):
-            said[f"attribute {attribute.id}"] = attribute.raw
+            health[f"attribute {attribute.id}"] = attribute.raw
     if part.nvme is not None:
-        said |= {key: getattr(part.nvme, key) for key in ("critical_warning", "media_errors")}
+        health |= {key: getattr(part.nvme, key) for key in ("critical_warning", "media_errors")}
     if part.sas is not None:
-        said |= {key: getattr(part.sas, key) for key in ("grown_defects", "read", "write", "verify")}
-    return {key: value for key, value in said.items() if value is not None}
+        health |= {key: getattr(part.sas, key) for key in ("grown_defects", "read", "write", "verify")}
+    return {key: value for key, value in health.items() if value is not None}
 
 
 def _order(part: Inspection) -> tuple[int, int]:

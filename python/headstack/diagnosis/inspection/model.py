@@ -118,7 +118,7 @@ class SelfTest:
     kind: str
     status: str
     passed: bool | None
-    """The result; ``None`` if it was aborted, interrupted or is running, which says nothing about the drive."""
+    """The result; ``None`` if it was aborted, interrupted or is running, so that there is no result."""
     hours: int | None = None
     """Power-on hours at its end."""
 
@@ -184,8 +184,8 @@ class Inspection:
     @property
     def label(self) -> str:
         """The model and serial number, or the name of the source."""
-        known = [text for text in (self.identity.model, self.identity.serial) if text]
-        return " ".join(known) or self.name
+        names = [text for text in (self.identity.model, self.identity.serial) if text]
+        return " ".join(names) or self.name
 
     @property
     def is_solid_state(self) -> bool:
@@ -200,10 +200,10 @@ class Inspection:
 
     def content(self) -> dict[str, object]:
         """Returns the data of the device, without the time and the sources: equal for equal snapshots."""
-        held = dataclasses.asdict(self)
+        content = dataclasses.asdict(self)
         for key in ("name", "taken_unix_s", "read_from", "notes"):
-            del held[key]
-        return held
+            del content[key]
+        return content
 
 
 T = TypeVar("T", Identity, Capability, NvmeHealth, Inspection)
@@ -264,33 +264,33 @@ IDENTIFYING = ("model", "serial", "firmware", "wwn", "capacity_bytes", "rpm", "p
 def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> Identity:
     programs = [program_of(text) for text in (*first.read_from, *second.read_from)]
     for key in IDENTIFYING:
-        one, other = getattr(first.identity, key), getattr(second.identity, key)
-        if one is None or other is None or same_text(str(one), str(other), "sysfs" in programs):
+        ours, theirs = getattr(first.identity, key), getattr(second.identity, key)
+        if ours is None or theirs is None or same_text(str(ours), str(theirs), "sysfs" in programs):
             continue
         # The kernel calls every drive behind a bridge or a host adapter SCSI.
         if key != "protocol" or "sysfs" not in programs:
-            notes.append(f"{key}: {one} is stated, and {other} too ({', '.join(dict.fromkeys(programs))})")
+            notes.append(f"{key}: stated as {ours} and as {theirs} ({', '.join(dict.fromkeys(programs))})")
     return _filled(first.identity, second.identity)
 
 
 def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> bool | None:
     if first is not None and second is not None and first is not second:
-        notes.append("the drive's own health self-assessment is stated as passed and as FAILED")
+        notes.append("the drive's own health self-assessment: stated as passed and as FAILED")
     return False if False in (first, second) else first if second is None else second
 
 
-def same_text(one: str | None, other: str | None, cut: bool = False) -> bool:
+def same_text(first: str | None, second: str | None, cut: bool = False) -> bool:
     """Whether two texts are equal except for blanks and case; ``cut`` if one may be truncated."""
-    first, second = ("".join((text or "").lower().split()).removeprefix("0x") for text in (one, other))
-    shorter, longer = sorted((first, second), key=len)
-    return first == second or (cut and shorter != "" and longer.startswith(shorter))
+    first_text, second_text = ("".join((text or "").lower().split()).removeprefix("0x") for text in (first, second))
+    shorter, longer = sorted((first_text, second_text), key=len)
+    return first_text == second_text or (cut and shorter != "" and longer.startswith(shorter))
 
 
 def _join_capability(key: str, first: Capability, second: Capability, notes: list[str]) -> Capability:
-    for what in ("supported", "enabled", "value"):
-        one, other = getattr(first, what), getattr(second, what)
-        if one is not None and other is not None and one != other:
-            notes.append(f"{key}: {first.source} says {first.state}, {second.source} says {second.state}")
+    for name in ("supported", "enabled", "value"):
+        ours, theirs = getattr(first, name), getattr(second, name)
+        if ours is not None and theirs is not None and ours != theirs:
+            notes.append(f"{key}: {first.source} reports {first.state}, {second.source} reports {second.state}")
             break
     return _filled(first, second)
 

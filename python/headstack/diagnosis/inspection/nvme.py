@@ -68,16 +68,16 @@ def read_text(file: str, text: str) -> Fields:
     data: dict[str, object] = {}
     formats: list[dict[str, int]] = []
     for line in text.splitlines():
-        if found := re.match(r"Smart Log for NVME device:\s*(\S+)", line, re.IGNORECASE):
-            data["device"] = found[1]
-        elif found := re.match(r"lbaf\s+(\d+)\s*: ms:\s*(\d+)\s+(?:lbads|ds):\s*(\d+)(.*)", line):
-            formats.append({"ms": int(found[2]), "ds": int(found[3])})
+        if match := re.match(r"Smart Log for NVME device:\s*(\S+)", line, re.IGNORECASE):
+            data["device"] = match[1]
+        elif match := re.match(r"lbaf\s+(\d+)\s*: ms:\s*(\d+)\s+(?:lbads|ds):\s*(\d+)(.*)", line):
+            formats.append({"ms": int(match[2]), "ds": int(match[3])})
             data.setdefault("lbafs", formats)
-            if "(in use)" in found[4]:
-                data["flbas"] = int(found[1])
-        elif found := re.match(r"([A-Za-z_][\w ]*?)\s*:\s*(\S.*)", line):
-            key = re.sub(r"\W+", "_", found[1].lower())
-            data.setdefault(RENAMED.get(key, key), _value(key, found[2].strip()))
+            if "(in use)" in match[4]:
+                data["flbas"] = int(match[1])
+        elif match := re.match(r"([A-Za-z_][\w ]*?)\s*:\s*(\S.*)", line):
+            key = re.sub(r"\W+", "_", match[1].lower())
+            data.setdefault(RENAMED.get(key, key), _value(key, match[2].strip()))
     return Fields(file, data)
 
 
@@ -85,10 +85,10 @@ def _value(key: str, text: str) -> int | str:
     """Returns a number if the text begins with one, else the text; names are unchanged."""
     if key in ("sn", "mn", "fr"):
         return text
-    if found := re.match(r"0x([0-9a-f]{1,32})$", text):
-        return int(found[1], 16)
-    found = re.match(r"(\d{1,3}(?:,\d{3})+|\d{1,39})(?:\s*%|\s*°?\s*C\b.*|\s+\(.*)?$", text)
-    return int(found[1].replace(",", "")) if found else text
+    if match := re.match(r"0x([0-9a-f]{1,32})$", text):
+        return int(match[1], 16)
+    match = re.match(r"(\d{1,3}(?:,\d{3})+|\d{1,39})(?:\s*%|\s*°?\s*C\b.*|\s+\(.*)?$", text)
+    return int(match[1].replace(",", "")) if match else text
 
 
 def read_nvme(kind: str, data: Fields) -> Inspection:

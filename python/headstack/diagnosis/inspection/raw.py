@@ -72,8 +72,8 @@ def _is_temperature(attribute: Attribute) -> bool:
 def _hours(attribute: Attribute) -> Decoded:
     if re.search(r"(?i)minutes|seconds", attribute.name) and not re.match(r"\d+h", attribute.raw_text):
         hours = attribute.raw // (60 if "inute" in attribute.name else 3600)
-    elif found := re.match(r"(\d+)h", attribute.raw_text):
-        hours = int(found[1])
+    elif match := re.match(r"(\d+)h", attribute.raw_text):
+        hours = int(match[1])
     else:
         hours = attribute.raw & LOW_32
         # raw24(raw8): three bytes of hours, with smaller units above; 2^24 hours are 1,915 years.

@@ -85,7 +85,7 @@ def read_smartctl(data: Fields) -> Inspection:
     """
     messages = _messages(data)
     if not _model(data) and not data.text("serial_number") and "ata_smart_attributes" not in data:
-        reason = "; ".join(messages) or "it names no device"
+        reason = "; ".join(messages) or "its output names no device"
         raise InputError(f"{data.file}: smartctl read nothing: {reason}{bridge_hint(reason)}")
     attributes = _attributes(data)
     notes = [f"smartctl: {message}{bridge_hint(message)}" for message in messages]
@@ -103,9 +103,9 @@ def read_smartctl(data: Fields) -> Inspection:
         self_tests=_unwrapped(_self_tests(data), data, power_on_hours, notes),
         passed=data.flag("smart_status.passed"),
         power_on_hours=power_on_hours,
-        power_cycles=_counted(data, "power_cycle_count", attributes, 12),
-        start_stop_cycles=_counted(data, f"{SCSI_CYCLES}.accumulated_start_stop_cycles", attributes, 4),
-        load_cycles=_counted(data, f"{SCSI_CYCLES}.accumulated_load_unload_cycles", attributes, 193),
+        power_cycles=_count(data, "power_cycle_count", attributes, 12),
+        start_stop_cycles=_count(data, f"{SCSI_CYCLES}.accumulated_start_stop_cycles", attributes, 4),
+        load_cycles=_count(data, f"{SCSI_CYCLES}.accumulated_load_unload_cycles", attributes, 193),
         temperature_celsius=_temperature(data, attributes),
         written_bytes=_written_bytes(data, attributes, block_bytes),
         endurance_used_percent=_endurance_used(data, attributes, identity),
@@ -137,8 +137,8 @@ def _model(data: Fields) -> str | None:
 
 def _messages(data: Fields) -> list[str]:
     """Returns its warnings and errors."""
-    found = (message.text("string") for message in data.object("smartctl").objects("messages"))
-    return [text for text in found if text]
+    texts = (message.text("string") for message in data.object("smartctl").objects("messages"))
+    return [text for text in texts if text]
 
 
 def _identity(data: Fields) -> Identity:
@@ -152,14 +152,14 @@ def _identity(data: Fields) -> Identity:
     namespace = next(iter(data.objects("nvme_namespaces")), Fields(data.file, {}))
     wwn = data.object("wwn")
     naa, oui, unique = (wwn.integer(key) for key in ("naa", "oui", "id"))
-    known = naa is not None and oui is not None and unique is not None
+    has_wwn = naa is not None and oui is not None and unique is not None
     return Identity(
         model=_model(data),
         family=data.text("model_family"),
         serial=data.text("serial_number"),
         firmware=data.text("firmware_version") or data.text("scsi_revision") or data.text("revision"),
         wwn=f"{naa:x}{oui:06x}{unique:09x}"
-        if known
+        if has_wwn
         else (data.text("logical_unit_id") or "").removeprefix("0x") or None,
         capacity_bytes=data.integer("user_capacity.bytes") or data.integer("nvme_total_capacity"),
         rpm=0 if protocol == "NVMe" else data.integer("rotation_rate"),
@@ -179,11 +179,11 @@ def _gbps(speed: Fields) -> float | None:
 
 
 def _capabilities(data: Fields) -> dict[str, Capability]:
-    found: dict[str, Capability] = {}
+    capabilities: dict[str, Capability] = {}
 
     def put(key: str, name: str, supported: bool | None, enabled: bool | None = None, value: Any = None) -> None:
         if (supported, enabled, value) != (None, None, None):
-            found[key] = Capability(name, supported, enabled, value, SOURCE)
+            capabilities[key] = Capability(name, supported, enabled, value, SOURCE)
 
     # smartctl 7.0 to 7.2 have a single Boolean.
     if isinstance(data.data.get("smart_support"), bool):
@@ -216,7 +216,7 @@ def _capabilities(data: Fields) -> dict[str, Capability]:
     put("zoned", "Zoned device", None, None, zoned)
     provisioned = data.object("scsi_lb_provisioning")
     put("trim", "Logical block provisioning", provisioned.flag("unmap.supported"))
-    return found
+    return capabilities
 
 
 def _attributes(data: Fields) -> tuple[Attribute, ...]:
@@ -262,7 +262,7 @@ def _grown_defects(data: Fields, notes: list[str]) -> int | None:
         return grown
     if grown % DEFECT_BYTES:
         notes.append(
-            f"smartctl 7.0 states the bytes of the grown defect list: how many blocks {grown:,} are is not known"
+            f"smartctl 7.0 states the bytes of the grown defect list: {grown:,} bytes are no whole number of blocks"
         )
         return None
     blocks = grown // DEFECT_BYTES
@@ -323,7 +323,7 @@ def _unwrapped(
     if not tests or power_on_hours is None or power_on_hours < HOURS_16_BITS or "nvme_self_test_log" in data:
         return tests
     is_ata = "ata_smart_self_test_log" in data
-    found, latest = [], power_on_hours
+    unwrapped, latest = [], power_on_hours
     for test in tests:
         hours = test.hours
         if hours is not None and is_ata:
@@ -331,11 +331,11 @@ def _unwrapped(
             latest = min(latest, hours)
         elif hours == HOURS_16_BITS - 1:
             hours = None
-        found.append(replace(test, hours=hours))
-    if tuple(found) != tests:
-        what = "begin again at 65,536: the latest time possible is shown" if is_ata else "end at 65,535"
-        notes.append(f"hours of self-tests {what}")
-    return tuple(found)
+        unwrapped.append(replace(test, hours=hours))
+    if tuple(unwrapped) != tests:
+        limit = "wrap at 65,536: the latest possible time is shown" if is_ata else "end at 65,535"
+        notes.append(f"hours of self-tests {limit}")
+    return tuple(unwrapped)
 
 
 def _ata_test(row: Fields) -> SelfTest:
@@ -373,16 +373,16 @@ def _power_on_hours(data: Fields, attributes: tuple[Attribute, ...]) -> int | No
     hours = _named(attributes, 9)
     if hours is None:
         return None
-    if re.search(r"(?i)minutes|seconds", hours.name) and (found := re.match(r"(\d+)h", hours.raw_text)):
-        return int(found[1])
+    if re.search(r"(?i)minutes|seconds", hours.name) and (match := re.match(r"(\d+)h", hours.raw_text)):
+        return int(match[1])
     # Some drives pack minutes above the hours: no drive has run for 2^32 hours.
     return hours.raw & 0xFFFFFFFF if hours.raw < 2**56 else None
 
 
-def _counted(data: Fields, path: str, attributes: tuple[Attribute, ...], number: int) -> int | None:
+def _count(data: Fields, path: str, attributes: tuple[Attribute, ...], number: int) -> int | None:
     """Returns a count as smartctl states it, else from the attribute, whose upper words may hold other values."""
-    stated, found = data.integer(path), _named(attributes, number)
-    return stated if stated is not None or found is None else found.raw & 0xFFFFFFFF
+    stated, attribute = data.integer(path), _named(attributes, number)
+    return stated if stated is not None or attribute is None else attribute.raw & 0xFFFFFFFF
 
 
 def _temperature(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
@@ -390,10 +390,10 @@ def _temperature(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
     if stated is None:
         # For SAS drives from smartctl 7.3 on: the first sensor of the environmental reporting page.
         stated = data.celsius("scsi_environmental_reports.temperature_1.current")
-    found = _named(attributes, 194) or _named(attributes, 190)
-    if stated is not None or found is None or "temp" not in found.name.lower():
+    sensor = _named(attributes, 194) or _named(attributes, 190)
+    if stated is not None or sensor is None or "temp" not in sensor.name.lower():
         return stated
-    return found.raw & 0xFF
+    return sensor.raw & 0xFF
 
 
 def _statistic(data: Fields, name: str) -> int | None:

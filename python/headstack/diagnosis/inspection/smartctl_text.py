@@ -153,38 +153,38 @@ class _Output:
         here.setdefault(last, value)
 
     def _row(self, line: str) -> None:
-        found = ROW.fullmatch(line.rstrip())
-        if found is None:
+        match = ROW.fullmatch(line.rstrip())
+        if match is None:
             raise InputError(
                 f"{self.file}: line {self.number}: {line.strip()[:40]!r} is not an attribute; "
                 "allowed: ID NAME FLAG VALUE WORST THRESH ... RAW_VALUE"
             )
-        flags, rest = found["flags"], found["rest"].split()
+        flags, rest = match["flags"], match["rest"].split()
         brief = not flags.startswith("0x")
         failed, raw = (rest[0], rest[1:]) if brief else (rest[2] if len(rest) > 2 else "", rest[3:])
         if not raw:
-            raise InputError(f"{self.file}: line {self.number}: attribute {found['id']} has no raw value")
+            raise InputError(f"{self.file}: line {self.number}: attribute {match['id']} has no raw value")
         when = {"NOW": "now", "FAILING_NOW": "now", "Past": "past", "In_the_past": "past"}.get(failed, "")
         row: dict[str, object] = {
-            "id": int(found["id"]),
-            "name": found["name"],
+            "id": int(match["id"]),
+            "name": match["name"],
             "when_failed": when,
             "flags": {"prefailure": flags.startswith("P") if brief else bool(int(flags, 16) & 1)},
             "raw": {"value": self._raw(raw), "string": " ".join(raw)},
         }
         for key in ("value", "worst", "thresh"):
-            if found[key] != "---":
-                row[key] = int(found[key])
+            if match[key] != "---":
+                row[key] = int(match[key])
         self.table.append(row)
 
     def _raw(self, words: list[str]) -> int:
         if len(words) == 3 and all(word.isdigit() and int(word) < 2**16 for word in words):
             # Three words of 16 bits, the highest first.
             return int(words[0]) << 32 | int(words[1]) << 16 | int(words[2])
-        if found := re.match(r"0x([0-9a-f]{1,16})$", words[0]):
-            return int(found[1], 16)
-        if found := re.match(r"(\d{1,20})", words[0]):
-            return int(found[1])
+        if match := re.match(r"0x([0-9a-f]{1,16})$", words[0]):
+            return int(match[1], 16)
+        if match := re.match(r"(\d{1,20})", words[0]):
+            return int(match[1])
         raise InputError(f"{self.file}: line {self.number}: raw value {words[0][:30]!r}; allowed: a number")
 
     def _line(self, line: str, text: str) -> None:
@@ -204,12 +204,12 @@ class _Output:
             special(self, value)
         elif re.match(r"(?i)(smartctl|/dev/\S+): ?.*(failed|unable|unknown|permission|no such)", text):
             self._message(text)
-        elif found := re.match(r"Accumulated power on time, hours:minutes (\d+):", text):
-            self.put("power_on_time.hours", int(found[1]))
-        elif found := re.match(r"0x07 0x008 \d (\d+) \S+ Percentage Used Endurance Indicator", text):
-            self.put("endurance_used.current_percent", int(found[1]))
-        elif found := re.match(r"0x01 0x018 \d (\d+) \S+ Logical Sectors Written", text):
-            row = {"name": "Logical Sectors Written", "value": int(found[1])}
+        elif match := re.match(r"Accumulated power on time, hours:minutes (\d+):", text):
+            self.put("power_on_time.hours", int(match[1]))
+        elif match := re.match(r"0x07 0x008 \d (\d+) \S+ Percentage Used Endurance Indicator", text):
+            self.put("endurance_used.current_percent", int(match[1]))
+        elif match := re.match(r"0x01 0x018 \d (\d+) \S+ Logical Sectors Written", text):
+            row = {"name": "Logical Sectors Written", "value": int(match[1])}
             self.put("ata_device_statistics.pages", [{"table": [row]}])
 
     def _message(self, text: str) -> None:
@@ -225,40 +225,40 @@ class _Output:
 
     def _test(self, line: str, text: str) -> bool:
         """Parses a row of a self-test log."""
-        found = SELF_TEST.match(line.strip())
-        if found is not None:
-            status: dict[str, str | bool] = {"string": found["status"]}
-            if not re.match(r"(?i)aborted|interrupted|self-test routine in progress", found["status"]):
-                status["passed"] = found["status"].lower().startswith("completed without error")
+        match = SELF_TEST.match(line.strip())
+        if match is not None:
+            status: dict[str, str | bool] = {"string": match["status"]}
+            if not re.match(r"(?i)aborted|interrupted|self-test routine in progress", match["status"]):
+                status["passed"] = match["status"].lower().startswith("completed without error")
             self.tests.append(
-                {"type": {"string": found["kind"]}, "status": status, "lifetime_hours": int(found["hours"])}
+                {"type": {"string": match["kind"]}, "status": status, "lifetime_hours": int(match["hours"])}
             )
             return True
-        if (found := SCSI_TEST.match(line.strip())) is not None:
-            self._scsi_test(found)
+        if (match := SCSI_TEST.match(line.strip())) is not None:
+            self._scsi_test(match)
             return True
-        if (found := NVME_TEST.match(line)) is not None and re.match(r"(?i)completed|aborted|fatal", found["status"]):
-            failed = re.search(r"(?i)failed|fatal", found["status"])
-            result = 7 if failed else 0 if found["status"].lower().startswith("completed") else 1
+        if (match := NVME_TEST.match(line)) is not None and re.match(r"(?i)completed|aborted|fatal", match["status"]):
+            failed = re.search(r"(?i)failed|fatal", match["status"])
+            result = 7 if failed else 0 if match["status"].lower().startswith("completed") else 1
             row = {
-                "self_test_code": {"string": found["kind"]},
-                "self_test_result": {"value": result, "string": found["status"]},
-                "power_on_hours": int(found["hours"]),
+                "self_test_code": {"string": match["kind"]},
+                "self_test_result": {"value": result, "string": match["status"]},
+                "power_on_hours": int(match["hours"]),
             }
             self.nvme_tests.append(row)
             return True
         return False
 
-    def _scsi_test(self, found: re.Match[str]) -> None:
-        words = found["status"].lower()
+    def _scsi_test(self, match: re.Match[str]) -> None:
+        words = match["status"].lower()
         passed = words.startswith("completed") and "fail" not in words and "error" not in words
         undecided = words.startswith(("aborted", "interrupted", "self test in progress", "in progress"))
         row: dict[str, object] = {
-            "code": {"string": found["kind"]},
-            "result": {"value": 1 if undecided else 0 if passed else 7, "string": found["status"]},
+            "code": {"string": match["kind"]},
+            "result": {"value": 1 if undecided else 0 if passed else 7, "string": match["status"]},
         }
-        if found["hours"] != "NOW":
-            row["power_on_time"] = {"hours": int(found["hours"])}
+        if match["hours"] != "NOW":
+            row["power_on_time"] = {"hours": int(match["hours"])}
         number = sum(key.startswith("scsi_self_test_") for key in self.data)
         self.put(f"scsi_self_test_{number}", row)
 
@@ -303,10 +303,10 @@ class _Output:
 
 def _figure(value: str) -> int | None:
     """Returns the whole number at the start of a value, with any thousands separator."""
-    if found := re.match(r"0x([0-9a-fA-F]{1,32})\b", value):
-        return int(found[1], 16)
-    found = re.match(r"\d{1,3}(?:[,.'’*\u00a0\u202f\ufffd ]\d{3})+(?!\d)|\d{1,39}", value)
-    return int(re.sub(r"\D", "", found[0])) if found else None
+    if match := re.match(r"0x([0-9a-fA-F]{1,32})\b", value):
+        return int(match[1], 16)
+    match = re.match(r"\d{1,3}(?:[,.'’*\u00a0\u202f\ufffd ]\d{3})+(?!\d)|\d{1,39}", value)
+    return int(re.sub(r"\D", "", match[0])) if match else None
 
 
 def _sector_sizes(output: _Output, value: str) -> None:
@@ -324,10 +324,10 @@ def _rotation(output: _Output, value: str) -> None:
 
 def _sata_version(output: _Output, value: str) -> None:
     output.put("sata_version.string", value.split(",")[0])
-    if found := re.search(r"([\d.]+) Gb/s", value):
-        output.put("interface_speed.max", _speed(found[1]))
-    if found := re.search(r"current: ([\d.]+) Gb/s", value):
-        output.put("interface_speed.current", _speed(found[1]))
+    if match := re.search(r"([\d.]+) Gb/s", value):
+        output.put("interface_speed.max", _speed(match[1]))
+    if match := re.search(r"current: ([\d.]+) Gb/s", value):
+        output.put("interface_speed.current", _speed(match[1]))
 
 
 def _speed(gbps: str) -> dict[str, int]:

@@ -21,7 +21,7 @@ def document(inspections: list[Inspection]) -> dict[str, object]:
 
     return {
         MARK: STORED.version,
-        "devices": [{**one.to_dict(), "verdict": judge(one).to_dict()} for one in inspections],
+        "devices": [{**inspection.to_dict(), "verdict": judge(inspection).to_dict()} for inspection in inspections],
     }
 
 

@@ -86,10 +86,10 @@ def block_device(path: str) -> str:
 def _namespace_of(path: str) -> str:
     """Returns the first namespace of an NVMe controller, which is a character device."""
     name = os.path.basename(os.path.realpath(path))
-    found = sorted(entry.name for entry in (SYS / "class" / "nvme" / name).glob(f"{name}n*"))
-    if not re.fullmatch(r"nvme\d+", name) or not found:
+    namespaces = sorted(entry.name for entry in (SYS / "class" / "nvme" / name).glob(f"{name}n*"))
+    if not re.fullmatch(r"nvme\d+", name) or not namespaces:
         raise InputError(f"{path}: a character device; allowed: a block device, an NVMe controller, a file or a folder")
-    return found[0]
+    return namespaces[0]
 
 
 def _mounted(path: str, number: int) -> Path:
@@ -103,7 +103,7 @@ def _mounted(path: str, number: int) -> Path:
             if source.startswith("/dev/") and os.path.exists(source):
                 device = os.stat(source).st_rdev
                 return SYS / "dev" / "block" / f"{os.major(device)}:{os.minor(device)}"
-    raise InputError(f"{path}: lies on {kind}, which is not a block device; name the device")
+    raise InputError(f"{path}: on {kind}, which is not a block device; name the device")
 
 
 def record(name: str) -> Record:
@@ -117,7 +117,7 @@ def record(name: str) -> Record:
             _keep(files, folder / part / file, f"{part}/{file}".lstrip("/"))
     driver = folder / "device" / "driver"
     stated: Driver = {"driver": driver.resolve().name} if driver.exists() else {}
-    found: Record = {
+    contents: Record = {
         "headstack_sysfs": 1,
         "device": name,
         "taken_unix_s": int(time.time()),
@@ -131,7 +131,7 @@ def record(name: str) -> Record:
     if serial:
         files.setdefault("device/vpd_pg80", serial)
     _keep_link(files, folder)
-    return found
+    return contents
 
 
 def _names(folder: Path) -> list[str]:
@@ -197,15 +197,15 @@ def read_sysfs(data: Fields) -> Inspection:
 
 
 def _gbps(text: str | None) -> float | None:
-    found = GBPS.match(text or "")
-    return float(found[1]) if found else None
+    match = GBPS.match(text or "")
+    return float(match[1]) if match else None
 
 
 def _capabilities(data: Fields, files: Fields) -> dict[str, Capability]:
-    found: dict[str, Capability] = {}
+    capabilities: dict[str, Capability] = {}
 
-    def put(key: str, name: str, **what: Any) -> None:
-        found[key] = Capability(name, source=SOURCE, **what)
+    def put(key: str, name: str, **state: Any) -> None:
+        capabilities[key] = Capability(name, source=SOURCE, **state)
 
     if (cache := files.text("queue/write_cache")) is not None:
         put("write_cache", "queue/write_cache", supported=cache == "write back" or None, enabled=cache == "write back")
@@ -234,7 +234,7 @@ def _capabilities(data: Fields, files: Fields) -> dict[str, Capability]:
                 path,
                 value=_number(text),
             )
-    return found
+    return capabilities
 
 
 def _number(text: str) -> int | str:

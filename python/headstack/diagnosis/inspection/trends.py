@@ -162,21 +162,21 @@ def _forecast(trend: Trend, last: Figure, slope: float | None, error: float | No
     expected, soonest = distance / speed, distance / fastest
     latest = distance / slowest if slowest > 0 else None
     if latest is None:
-        says = f"no trend beyond the scatter; not before {spoken_hours(soonest)} (95 %)"
+        says = f"no significant trend; not before {format_hours(soonest)} (95 %)"
         return dataclasses.replace(trend, soonest_hours=soonest, says=says)
-    says = f"in {spoken_hours(expected)} ({spoken_hours(soonest)} to {spoken_hours(latest)}, 95 %)"
+    says = f"in {format_hours(expected)} ({format_hours(soonest)} to {format_hours(latest)}, 95 %)"
     return dataclasses.replace(
         trend, hours_to_threshold=expected, soonest_hours=soonest, latest_hours=latest, says=says
     )
 
 
-def spoken_hours(hours: float) -> str:
+def format_hours(hours: float) -> str:
     """Formats a time in power-on hours."""
     if hours >= 2 * 365 * HOURS_A_DAY:
         return f"{hours / 365 / HOURS_A_DAY:,.1f} years powered on"
     return f"{hours:,.0f} power-on hours"
 
 
-def moved(trend: Trend) -> bool:
+def has_moved(trend: Trend) -> bool:
     """Whether a trend is worth printing."""
     return trend.first != trend.last or bool(trend.threshold is not None and re.match("at its", trend.says))

@@ -1,8 +1,8 @@
 """``judge``: whether a device is about to fail, with the reasons, and the summary for a warranty claim.
 
 The published figures: Pinheiro, Weber and Barroso, "Failure Trends in a Large Disk Drive Population", FAST 2007 (odds
-of failure within 60 days of a first event, against drives without it); Backblaze, "What SMART Stats Tell Us About Hard
-Drives", 2016 (five attributes). That two kinds of damage together mean replacement is headstack's own policy.
+of failure within 60 days of a first event, against drives without it); Backblaze's article on SMART statistics, 2016
+(five attributes). To replace a drive with two kinds of damage is headstack's own policy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNKNOWN: Literal["unknown"] = "unknown"
 
 BACKBLAZE = "76.7 % of failed and 4.2 % of working drives have one of 5, 187, 188, 197, 198 above 0 (Backblaze)"
 SILENT_FAILURES = (
-    "no sign is no promise: 56 % of failed drives showed none of the four strong signs, 36 % none at all "
+    "drives fail without signs, too: 56 % of failed drives showed none of the four strong signs, 36 % none at all "
     "(Google, FAST'07)"
 )
 
@@ -64,7 +64,7 @@ CRITICAL_WARNINGS: tuple[tuple[Verdict, str], ...] = (
     (WATCH, "a temperature is outside its thresholds"),
     (REPLACE, "reliability is degraded by media or internal errors"),
     (REPLACE, "the media are read-only"),
-    (REPLACE, "the backup of the volatile memory has failed: a loss of power loses data"),
+    (REPLACE, "the backup of the volatile memory has failed: a power loss loses data"),
     (WATCH, "the persistent memory region is read-only or unreliable"),
 )
 """Bits of Critical Warning (NVM Express base specification, SMART / Health log)."""
@@ -76,7 +76,7 @@ class Reason:
 
     verdict: Verdict
     """The verdict that it supports: ``watch``, ``replace``, or ``pass`` if it is for information only."""
-    what: str
+    finding: str
     damage: str = ""
 
 
@@ -113,7 +113,10 @@ class Judgement:
 
     def to_dict(self) -> dict[str, object]:
         """Returns the judgement in JSON's form."""
-        return dataclasses.asdict(self)
+        reasons = [
+            {"verdict": reason.verdict, "what": reason.finding, "damage": reason.damage} for reason in self.reasons
+        ]
+        return {"verdict": self.verdict, "reasons": reasons, "summary": dataclasses.asdict(self.summary)}
 
 
 def judge(inspection: Inspection) -> Judgement:
@@ -168,7 +171,7 @@ def _reasons(inspection: Inspection) -> Iterator[Reason]:
     yield from _self_tests(inspection.self_tests or ())
     if inspection.logged_errors:
         yield Reason(
-            PASS, f"{counted(inspection.logged_errors, 'error')} in the ATA error log, aborted commands among them"
+            PASS, f"{counted(inspection.logged_errors, 'error')} in the ATA error log, including aborted commands"
         )
     identity = inspection.identity
     if identity.interface_max_gbps and identity.interface_now_gbps and not _full_speed(inspection):
@@ -190,11 +193,11 @@ def _threshold(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]
     if failing:
         figures = f"{attribute.value} is at or below its threshold {threshold}"
         if attribute.prefailure:
-            yield Reason(REPLACE, f"{title}: {figures}: failure is announced")
+            yield Reason(REPLACE, f"{title}: {figures}: the drive predicts its failure")
         elif inspection.is_solid_state and REMAINING_LIFE.fullmatch(attribute.name):
             yield Reason(REPLACE, f"{title}: {figures}: the flash is worn")
         else:
-            yield Reason(WATCH, f"{title}: {figures}: the end of the designed life")
+            yield Reason(WATCH, f"{title}: {figures}: the end of its design life")
     elif once:
         kind = "a pre-failure attribute" if attribute.prefailure else "an old-age attribute"
         yield Reason(
@@ -222,20 +225,20 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
     unnamed = "unknown" in attribute.name.lower()
     if not sign.names.search(attribute.name) and not (unnamed and not inspection.is_solid_state):
         if decoded.count:
-            yield Reason(PASS, f"{title}: {decoded.text}: this vendor counts something else here; not judged")
+            yield Reason(PASS, f"{title}: {decoded.text}: this vendor uses the number for another count; not judged")
     elif decoded.count is None:
-        yield Reason(PASS, f"{title}: {decoded.text}: an encoding that is not known; not judged")
+        yield Reason(PASS, f"{title}: {decoded.text}: unknown encoding; not judged")
     elif decoded.count > 0:
         yield _weighed(f"{title}: {decoded.text}", sign, inspection)
 
 
-def _weighed(found: str, sign: Sign, inspection: Inspection) -> Reason:
+def _weighed(count_text: str, sign: Sign, inspection: Inspection) -> Reason:
     """Returns the reason for a count: for disks with published odds, which may not apply to flash."""
     if not inspection.is_solid_state:
-        return Reason(WATCH, f"{found}: {sign.odds}", sign.damage)
+        return Reason(WATCH, f"{count_text}: {sign.odds}", sign.damage)
     if sign.damage == "uncorrectable":
-        return Reason(WATCH, f"{found}: data could not be recovered", sign.damage)
-    return Reason(PASS, f"{found}: the published odds are of disks; not held against a solid-state drive")
+        return Reason(WATCH, f"{count_text}: data could not be recovered", sign.damage)
+    return Reason(PASS, f"{count_text}: the published odds are for disks; not applied to an SSD")
 
 
 def _nvme(log: NvmeHealth) -> Iterator[Reason]:
@@ -244,7 +247,7 @@ def _nvme(log: NvmeHealth) -> Iterator[Reason]:
         if warning >> bit & 1:
             yield Reason(verdict, f"critical warning bit {bit}: {meaning}")
     if warning >> len(CRITICAL_WARNINGS):
-        yield Reason(WATCH, f"critical warning {warning:#04x}: a bit that is not known")
+        yield Reason(WATCH, f"critical warning {warning:#04x}: unknown bit")
     spare, least = log.available_spare_percent, log.available_spare_threshold_percent
     if spare is not None and least is not None and spare < least:
         yield Reason(REPLACE, f"available spare {spare} % is below its threshold {least} %")
@@ -259,7 +262,7 @@ def _endurance(inspection: Inspection) -> Iterator[Reason]:
     if used is None:
         return
     if used >= 100:
-        yield Reason(REPLACE, f"{used} % of the rated endurance is used: the vendor vouches for no more")
+        yield Reason(REPLACE, f"{used} % of the rated endurance is used")
     elif used >= ENDURANCE_WATCH_PERCENT:
         yield Reason(WATCH, f"{used} % of the rated endurance is used")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from headstack.diagnosis.judging.judge import PeersMode
     from headstack.diagnosis.judging.observations import Observations
-    from headstack.diagnosis.judging.session import Document, Kept
+    from headstack.diagnosis.judging.session import Document, StoredSession
     from headstack.diagnosis.judging.sources.files import How
 
 Inputs: TypeAlias = "str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame"
@@ -31,7 +31,7 @@ class Judged:
     """The slow disks first, starting with the slowest; then the undecided ones."""
     caveats: tuple[str, ...]
     """Limits of the input data."""
-    state: Kept
+    state: StoredSession
     """Plain data, as in JSON and ``--state``."""
     document: Document
     """All verdicts, as ``--json`` writes them."""
@@ -39,7 +39,7 @@ class Judged:
     @property
     def slow(self) -> tuple[Verdict, ...]:
         """Verdicts on the slow disks."""
-        return tuple(one for one in self.verdicts if one.kind == SLOW)
+        return tuple(verdict for verdict in self.verdicts if verdict.kind == SLOW)
 
 
 def judge(
@@ -72,7 +72,7 @@ def judge(
     ...     for name, ms in (("sda", 8.0), ("sdb", 8.1), ("sdc", 7.9), ("sdd", 20.0), ("sde", 8.05))
     ... ]
     >>> declared = "disk=disk,time=at:s,every=15min,requests=ios,latency=ms:ms"
-    >>> [(one.disk, one.method) for one in hs.judge(pl.concat(disks), columns=declared).slow]
+    >>> [(verdict.disk, verdict.method) for verdict in hs.judge(pl.concat(disks), columns=declared).slow]
     [('sdd', 'peers')]
     """
     try:
@@ -90,10 +90,10 @@ def judge(
     settings = {"peers": peers, "twin": twins_of(twins) or None, "false_alarms_per_drive_year": false_alarms}
     session = Session(by_statistics, how, settings)
     if state is not None:
-        session.go_on_from(state, "state")
+        session.resume_from(state, "state")
     for part in _parts(inputs, columns, how):
         session.take(part)
-    return Judged(session.verdicts, tuple(session.caveats), session.kept(), session.document())
+    return Judged(session.verdicts, tuple(session.caveats), session.stored(), session.document())
 
 
 def _parts(inputs: Inputs, columns: str | Mapping[str, str] | None, how: How) -> Iterator[Observations]:
@@ -102,11 +102,11 @@ def _parts(inputs: Inputs, columns: str | Mapping[str, str] | None, how: How) ->
     from headstack.diagnosis.judging.sources.kinds import parts  # start-up time
     from headstack.diagnosis.judging.sources.table import checked, declaration, parts_of  # start-up time
 
-    said = declaration(columns) if isinstance(columns, str) else columns and checked(columns, "columns")
+    declared = declaration(columns) if isinstance(columns, str) else columns and checked(columns, "columns")
     if isinstance(inputs, pl.DataFrame | pl.LazyFrame):
-        return parts_of(inputs.lazy(), "table", said, how)
+        return parts_of(inputs.lazy(), "table", declared, how)
     named = [inputs] if isinstance(inputs, str | Path) else inputs
     for name in named:
         if not Path(name).exists():
-            raise InputError("there is no such file or folder", file=str(name))
-    return parts([str(name) for name in named], how, said)
+            raise InputError("no such file or folder", file=str(name))
+    return parts([str(name) for name in named], how, declared)

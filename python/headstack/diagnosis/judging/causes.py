@@ -41,7 +41,7 @@ UNKNOWN = "unknown"
 SHARE_MIN = 0.5
 
 
-class Seen(NamedTuple):
+class Stream(NamedTuple):
     """Reads, writes or all requests over the steps since a disk became slow. Missing values are NaN."""
 
     step: Array
@@ -61,11 +61,11 @@ class Pattern:
     name: str
     evidence: str
     """A template with ``reads``, ``writes`` as amounts in words, and ``worse``, the increase of variation."""
-    reads: Callable[[Seen], Array] | None
-    writes: Callable[[Seen], Array] | None
+    reads: Callable[[Stream], Array] | None
+    writes: Callable[[Stream], Array] | None
     tied: bool = False
     hidden: bool = False
-    """Whether a write cache may hide it, depending on its fill level, so that writes say little."""
+    """Whether a write cache may hide it, depending on its fill level, so that writes are weak evidence."""
     at_times: bool = False
     """Whether it is present for only part of a quarter of an hour, so that intervals within it vary more than in
     health.
@@ -74,26 +74,26 @@ class Pattern:
     """A function from the slowdown of each step to the share of time with the effect, and its cost."""
 
 
-def _constant(seen: Seen) -> Array:
-    return np.ones_like(seen.depth)
+def _constant(stream: Stream) -> Array:
+    return np.ones_like(stream.depth)
 
 
-def _waiting(seen: Seen) -> Array:
-    return seen.depth
+def _waiting(stream: Stream) -> Array:
+    return stream.depth
 
 
-def _transfer(seen: Seen) -> Array:
-    return seen.depth * seen.size_bytes / np.nanmean(seen.size_bytes)
+def _transfer(stream: Stream) -> Array:
+    return stream.depth * stream.size_bytes / np.nanmean(stream.size_bytes)
 
 
-def _pages(seen: Seen) -> Array:
+def _pages(stream: Stream) -> Array:
     # An SSD reads a request in pages, at first one after another; the rest is parallel.
-    return seen.depth * np.minimum(seen.size_bytes / PAGE_BYTES, PAGES_MAX)
+    return stream.depth * np.minimum(stream.size_bytes / PAGE_BYTES, PAGES_MAX)
 
 
-def _queue(seen: Seen) -> Array:
+def _queue(stream: Stream) -> Array:
     # Serialised requests each take as long as a single one: nothing is added without a queue.
-    return seen.depth - 1.0
+    return stream.depth - 1.0
 
 
 def _levels(slower: Array, _step: Array) -> tuple[Array, float]:
@@ -112,34 +112,40 @@ def _periods(slower: Array, step: Array) -> tuple[Array, float]:
     for period in range(2, max(3, len(step) // 3 + 1)):
         phase = step.astype(int) % period
         majority = np.array([on[phase == at].mean() > 0.5 if (phase == at).any() else False for at in range(period)])
-        told = majority[phase]
+        predicted = majority[phase]
         if not 0 < majority.sum() < period:
             continue
-        wrong = int((told != on).sum())
+        wrong = int((predicted != on).sum())
         price = math.log(len(step)) * (1.0 + 0.5 * min(period, 4)) + 4.0 * wrong
         if price < cost:
-            best, cost = told.astype(float), price
+            best, cost = predicted.astype(float), price
     return best, cost if math.isfinite(cost) else IMPOSSIBLE_COST
 
 
 PATTERNS = (
     Pattern(
         "mechanism",
-        "each access holds the disk {reads} longer, and whoever waits behind it",
+        "each access occupies the disk {reads} longer, which delays the requests behind it",
         _waiting,
         _waiting,
         hidden=True,
     ),
-    Pattern("mechanism", "each page takes {reads} longer, and whoever waits for it", _pages, _pages, hidden=True),
     Pattern(
-        "late answers", "every answer comes {reads} later, however many are waiting", _constant, _constant, tied=True
+        "mechanism", "each page takes {reads} longer, which delays the requests behind it", _pages, _pages, hidden=True
     ),
-    Pattern("write cache off", "writes take {writes} more, reads take what they did", None, _waiting),
+    Pattern(
+        "late answers", "every request completes {reads} later, at any queue depth", _constant, _constant, tied=True
+    ),
+    Pattern("write cache off", "writes take {writes} longer, reads as long as before", None, _waiting),
     Pattern(
         "link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True
     ),
     Pattern(
-        "queue cut", "alone, requests take what they did; {reads} more for each that waits", _queue, _queue, hidden=True
+        "queue cut",
+        "requests at depth 1 take as long as before; {reads} more for each that waits",
+        _queue,
+        _queue,
+        hidden=True,
     ),
     Pattern(
         "reads of the medium",
@@ -151,13 +157,17 @@ PATTERNS = (
     ),
     Pattern(
         "one zone",
-        "up to {reads} more in some quarters of an hour, nothing in others, in no rhythm",
+        "up to {reads} longer in some quarters of an hour, no longer in others, without a regular pattern",
         _waiting,
         _waiting,
         states=_levels,
     ),
     Pattern(
-        "background work", "{reads} more in a fixed rhythm, and nothing in between", _waiting, _waiting, states=_periods
+        "background work",
+        "{reads} longer at regular intervals, no longer in between",
+        _waiting,
+        _waiting,
+        states=_periods,
     ),
 )
 CAUSES = tuple(dict.fromkeys(pattern.name for pattern in PATTERNS))
@@ -170,7 +180,7 @@ def cause_of(recent: Sequence[Sequence[float]], since_step: float | None, noise:
     after = rows[:, 0] > since_step if since_step is not None else np.ones(len(rows), dtype=bool)
     if after.sum() < STEPS_NEEDED:
         return None
-    reads, writes, both = (_seen(rows[after], stream) for stream in range(3))
+    reads, writes, both = (_stream(rows[after], stream) for stream in range(3))
     worse = _unevenness((reads, writes, both))
     if not (np.isfinite(reads.log_latency).any() or np.isfinite(writes.log_latency).any()):
         reads = both
@@ -184,9 +194,9 @@ def cause_of(recent: Sequence[Sequence[float]], since_step: float | None, noise:
     share = float(sum(of for of, fit in zip(shares, fits, strict=True) if fit.pattern.name == best.pattern.name))
     if best.left > 3.0 or share < SHARE_MIN:
         why = (
-            f"{best.pattern.name} explains it best, and leaves {best.left:.1f} times the noise of health"
+            f"{best.pattern.name} fits best, but leaves residuals of {best.left:.1f} times the noise of a healthy disk"
             if best.left > 3.0
-            else f"{best.pattern.name} and {second.pattern.name} explain it alike"
+            else f"{best.pattern.name} and {second.pattern.name} fit equally well"
         )
         return Cause(UNKNOWN, why, share, best.pattern.name)
     evidence = best.pattern.evidence.format(reads=_time(best.reads_s), writes=_time(best.writes_s), worse=worse)
@@ -205,7 +215,7 @@ class Fit(NamedTuple):
     pattern: Pattern
 
 
-def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float) -> Fit:
+def _fit(pattern: Pattern, reads: Stream, writes: Stream, sigma: float, worse: float) -> Fit:
     slower = np.fmax(
         np.nan_to_num(reads.log_latency - np.log(reads.expected_s), nan=-9.0),
         np.nan_to_num(writes.log_latency - np.log(writes.expected_s), nan=-9.0),
@@ -217,7 +227,7 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
         loosely = _errors(writes, pattern.writes, share, HIDDEN)
         loosely += 2.0 * math.log(HIDDEN / sigma) * np.isfinite(writes.log_latency).sum()
         of_writes = np.minimum(of_writes, loosely)
-    seen = sum(int(np.isfinite(kind.log_latency).sum()) for kind in (reads, writes))
+    observations = sum(int(np.isfinite(kind.log_latency).sum()) for kind in (reads, writes))
     if pattern.tied:
         at = int((of_reads + of_writes).argmin())
         places, amounts = (at, at), 1
@@ -225,31 +235,31 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
         places = int(of_reads.argmin()), int(of_writes.argmin())
         amounts = max(sum(place > 0 for place in places), 1)
     squares = float(of_reads[places[0]] + of_writes[places[1]])
-    weight = min(1.0, EFFECTIVE_COUNT_MAX / max(seen, 1))
-    cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(seen, 2))
+    weight = min(1.0, EFFECTIVE_COUNT_MAX / max(observations, 1))
+    cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(observations, 2))
     # Longer waits vary more, too: with their square root for simulated disks. 33 % is chance.
     expected = max(float(np.median(slower)), 0.0) / 2 + (VARIATION_MIN if pattern.at_times else 0.0)
     far = math.log(worse) - expected
     cost += 0.5 * (far / 0.3) ** 2 if not pattern.at_times or far < 0 else 0.0
     reads_s, writes_s = (float(AMOUNTS_S[place]) for place in places)
-    return Fit(cost, math.sqrt(squares / max(seen, 1)), reads_s, writes_s, pattern)
+    return Fit(cost, math.sqrt(squares / max(observations, 1)), reads_s, writes_s, pattern)
 
 
-def _errors(seen: Seen, part: Callable[[Seen], Array] | None, share: Array, sigma: float) -> Array:
+def _errors(stream: Stream, part: Callable[[Stream], Array] | None, share: Array, sigma: float) -> Array:
     """Returns the sum of squared residuals for every amount, in units of the noise."""
-    here = np.isfinite(seen.log_latency) & np.isfinite(seen.expected_s)
+    here = np.isfinite(stream.log_latency) & np.isfinite(stream.expected_s)
     if not here.any():
         return np.zeros(len(AMOUNTS_S))
-    added = np.zeros(len(share)) if part is None else part(seen) * share
-    expected = np.log(seen.expected_s[here, None] + added[here, None] * AMOUNTS_S[None, :])
-    squares = ((seen.log_latency[here, None] - expected) / sigma) ** 2
+    added = np.zeros(len(share)) if part is None else part(stream) * share
+    expected = np.log(stream.expected_s[here, None] + added[here, None] * AMOUNTS_S[None, :])
+    squares = ((stream.log_latency[here, None] - expected) / sigma) ** 2
     return np.asarray(np.minimum(squares, OUTLIER).sum(axis=0))
 
 
-def _seen(rows: Array, stream: int) -> Seen:
-    latency, residual, size, _, depth, spread, usual = (rows[:, 1 + 7 * stream + at] for at in range(7))
+def _stream(rows: Array, number: int) -> Stream:
+    latency, residual, size, _, depth, spread, usual = (rows[:, 1 + 7 * number + at] for at in range(7))
     with np.errstate(all="ignore"):
-        return Seen(
+        return Stream(
             rows[:, 0],
             np.where(np.isfinite(residual), latency, math.nan),
             np.exp(latency - residual),
@@ -260,14 +270,14 @@ def _seen(rows: Array, stream: int) -> Seen:
         )
 
 
-def _unevenness(kinds: Sequence[Seen]) -> float:
+def _unevenness(streams: Sequence[Stream]) -> float:
     """Returns the variation between intervals of a step relative to health; 1 if unknown."""
-    found = []
-    for seen in kinds:
-        known = np.isfinite(seen.spread) & np.isfinite(seen.usual_spread)
-        if known.sum() >= STEPS_NEEDED:
-            found.append(float(np.median((seen.spread[known] + 0.02) / (seen.usual_spread[known] + 0.02))))
-    return max(found, default=1.0)
+    ratios = []
+    for stream in streams:
+        both = np.isfinite(stream.spread) & np.isfinite(stream.usual_spread)
+        if both.sum() >= STEPS_NEEDED:
+            ratios.append(float(np.median((stream.spread[both] + 0.02) / (stream.usual_spread[both] + 0.02))))
+    return max(ratios, default=1.0)
 
 
 def _time(seconds: float) -> str:

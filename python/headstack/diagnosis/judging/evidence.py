@@ -135,20 +135,20 @@ def deviates(
     is silent."""
     severe = residuals if severe is None else severe
     level = np.full(len(residuals), -math.inf) if level is None else level
-    known = np.isfinite(pools)
+    present = np.isfinite(pools)
     p, z = _ranks(residuals, pools)
-    greatest = np.maximum(np.where(known, pools, -math.inf).max(axis=1, initial=-math.inf), 1e-9)
+    greatest = np.maximum(np.where(present, pools, -math.inf).max(axis=1, initial=-math.inf), 1e-9)
     far, _ = _ranks(severe, pools)
     beyond = np.maximum(severe / greatest, 1.0) ** -TAIL
     of_level = _ranks(level, pools)[1] - Z_SHIFT
-    return Scores(p, (z - Z_SHIFT) / np.sqrt(times), far * np.where(known.any(axis=1), beyond, 1.0), of_level)
+    return Scores(p, (z - Z_SHIFT) / np.sqrt(times), far * np.where(present.any(axis=1), beyond, 1.0), of_level)
 
 
 def _ranks(residuals: Array, pools: Array) -> tuple[Array, Array]:
     """Returns p-values of residuals among those of health, and normal deviates of them."""
-    known = np.isfinite(pools)
-    count = 1.0 + known.sum(axis=1)
-    p = (1.0 + (known & (pools >= residuals[:, None])).sum(axis=1)) / count
+    present = np.isfinite(pools)
+    count = 1.0 + present.sum(axis=1)
+    p = (1.0 + (present & (pools >= residuals[:, None])).sum(axis=1)) / count
     # Midway between neighbours: ranks are steps, and the maximum would otherwise count as no evidence.
     return p, np.clip(normal_quantile(1.0 - p + 0.5 / count), Z_MIN, Z_MAX)
 

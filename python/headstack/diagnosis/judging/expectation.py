@@ -129,7 +129,7 @@ class Peers:
     health: Health = field(default_factory=Health)
     steps: list[tuple[int, Array, Array]] = field(default_factory=list)
     """The first steps: number, latencies, features; empty when residuals are final."""
-    known: int = 0
+    stages: int = 0
     """Number of ``PEER_STEPS`` that were reached."""
 
     def compare(self, latency: Array, features: Array, stream: int) -> Compared:
@@ -162,14 +162,14 @@ class Peers:
 
     def learn(self, step: int, latency: Array, features: Array, stream: int) -> bool:
         """Adds a step; returns True when residuals are first known."""
-        if self.known == len(PEER_STEPS) or np.isfinite(latency).sum() <= PEERS_MIN:
+        if self.stages == len(PEER_STEPS) or np.isfinite(latency).sum() <= PEERS_MIN:
             return False
         self.steps.append((step, latency, features))
-        if len(self.steps) < PEER_STEPS[self.known]:
+        if len(self.steps) < PEER_STEPS[self.stages]:
             return False
         self._fit(stream)
-        self.known += 1
-        return self.known == 1
+        self.stages += 1
+        return self.stages == 1
 
     def _fit(self, stream: int) -> None:
         members = len(self.steps[-1][1])
@@ -184,8 +184,10 @@ class Peers:
         if good.sum() > 30:
             self.slopes = _slopes(moved[good], off[good])
         self.offsets = np.zeros(members)
-        found = [self.compare(values, features, stream) for _, values, features in self._padded()]
-        residuals = np.array([np.where(one.two_sided, one.residuals, math.nan) for one in found]).T
+        comparisons = [self.compare(values, features, stream) for _, values, features in self._padded()]
+        residuals = np.array(
+            [np.where(comparison.two_sided, comparison.residuals, math.nan) for comparison in comparisons]
+        ).T
         # One that is only sick at times would make its worst hours part of health.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -219,7 +221,7 @@ class Peers:
 
     def forget(self) -> None:
         """Drops the steps when no more is learned from them."""
-        if self.known == len(PEER_STEPS):
+        if self.stages == len(PEER_STEPS):
             self.steps = []
 
     def plain(self) -> PeersState:
@@ -228,7 +230,7 @@ class Peers:
         return {
             "offsets": self.offsets.tolist(),
             "slopes": self.slopes.tolist(),
-            "known": self.known,
+            "known": self.stages,
             "steps": steps,
             **plain_health(self.health),
         }
@@ -280,8 +282,8 @@ def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
     """Returns the logarithm of a twin's prediction; NaN if it has none."""
     _, size, share, depth = (features[FEATURES.index(name)] for name in FEATURES)
     size_bytes = math.exp(size) if size else None
-    told = twin.latency_s(stream, max(math.exp(depth), 1.0), size_bytes, share)
-    return math.log(told) if told else math.nan
+    latency_s = twin.latency_s(stream, max(math.exp(depth), 1.0), size_bytes, share)
+    return math.log(latency_s) if latency_s else math.nan
 
 
 def plain_health(health: Health) -> HealthState:

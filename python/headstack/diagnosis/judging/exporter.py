@@ -19,19 +19,23 @@ Metric = tuple[str, str, Callable[[Verdict], float | None]]
 METRICS: tuple[Metric, ...] = (
     (
         "headstack_disk_slowness_ratio",
-        "How many times as long requests take as they should; 1 is as expected.",
-        lambda one: one.slower.factor if one.slower else one.course[-1][1] if one.course else None,
+        "Request latency divided by the expected latency; 1 is as expected.",
+        lambda verdict: verdict.slower.factor if verdict.slower else verdict.course[-1][1] if verdict.course else None,
     ),
     (
         "headstack_disk_slowness_evidence_ratio",
-        "Evidence of slowness, as a share of what an alarm takes; 1 is an alarm.",
-        lambda one: one.evidence,
+        "Evidence of slowness, as a share of the alarm threshold; 1 is an alarm.",
+        lambda verdict: verdict.evidence,
     ),
-    ("headstack_disk_verdict_confidence_ratio", "How sure the verdict is, from 0 to 1.", lambda one: one.confidence),
+    (
+        "headstack_disk_verdict_confidence_ratio",
+        "Confidence of the verdict, from 0 to 1.",
+        lambda verdict: verdict.confidence,
+    ),
     (
         "headstack_disk_slow_since_timestamp_seconds",
         "When a slow disk became slow, in seconds since 1970.",
-        lambda one: one.since_s if one.kind == SLOW else None,
+        lambda verdict: verdict.since_s if verdict.kind == SLOW else None,
     ),
 )
 
@@ -40,20 +44,22 @@ def exposition(verdicts: Sequence[Verdict], judged_s: float | None) -> str:
     """Returns the text: each disk's verdict as a gauge of 1 for its kind, with its known figures."""
     name = "headstack_disk_verdict"
     lines = [f"# HELP {name} 1 for the verdict on the disk, 0 for the others.", f"# TYPE {name} gauge"]
-    for one in verdicts:
+    for verdict in verdicts:
         for kind in KINDS:
-            lines.append(f'{name}{{{_labels(one)},verdict="{kind}"}} {int(one.kind == kind)}')
-    for name, told, figure in METRICS:
-        lines += [f"# HELP {name} {told}", f"# TYPE {name} gauge"]
-        lines += [f"{name}{{{_labels(one)}}} {value!r}" for one in verdicts if (value := figure(one)) is not None]
+            lines.append(f'{name}{{{_labels(verdict)},verdict="{kind}"}} {int(verdict.kind == kind)}')
+    for name, help_text, figure in METRICS:
+        lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge"]
+        lines += [
+            f"{name}{{{_labels(verdict)}}} {value!r}" for verdict in verdicts if (value := figure(verdict)) is not None
+        ]
     name = "headstack_judge_last_interval_timestamp_seconds"
     lines += [f"# HELP {name} End of the last interval that was judged.", f"# TYPE {name} gauge"]
     lines += [] if judged_s is None else [f"{name} {judged_s!r}"]
     return "\n".join(lines) + "\n"
 
 
-def _labels(one: Verdict) -> str:
-    pairs = {"host": one.host, "disk": one.disk} | ({"model": one.model} if one.model else {})
+def _labels(verdict: Verdict) -> str:
+    pairs = {"host": verdict.host, "disk": verdict.disk} | ({"model": verdict.model} if verdict.model else {})
     return ",".join(f'{key}="{_escaped(value)}"' for key, value in pairs.items())
 
 

@@ -59,7 +59,7 @@ DOUBT = 0.5
 BOUNDS_MAX = 0.1
 """Share of lower bounds among quarters of an hour from which their mean is a lower bound, too."""
 SLOW_A_YEAR = 0.01
-"""Of 39,000 nodes, 1.02 % slowed down in a year (IASO, USENIX ATC 2019)."""
+"""Share of healthy disks that become slow in a year: 1.02 % of 39,000 nodes did (IASO, USENIX ATC 2019)."""
 
 Key: TypeAlias = tuple[str, str]
 
@@ -71,11 +71,13 @@ def grouped(frame: pl.DataFrame, peers: str) -> list[tuple[str, str, str | None,
     count: dict[str, int] = {}
     for *_, group in with_host:
         count[group] = count.get(group, 0) + 1
-    found: list[tuple[str, str, str | None, str | None]] = []
+    disks_with_groups: list[tuple[str, str, str | None, str | None]] = []
     for host, disk, model, group in with_host:
         by_model = peers == "model" or (peers == "auto" and count[group] <= PEERS_MIN and model is not None)
-        found.append((host, disk, model, None if peers == "none" else f"*/{model or ''}" if by_model else group))
-    return found
+        disks_with_groups.append(
+            (host, disk, model, None if peers == "none" else f"*/{model or ''}" if by_model else group)
+        )
+    return disks_with_groups
 
 
 @dataclass
@@ -286,13 +288,13 @@ class Fleet:
         of = self.peers.get((disk.group or "", stream)) if method == "peers" else disk.pasts.get(stream)
         return Health() if of is None else of.health
 
-    def test(self, step: int, found: Compared, budget: float) -> None:
+    def test(self, step: int, compared: Compared, budget: float) -> None:
         """Adds a comparison of disks, streams and methods."""
-        flat = found.residuals.reshape(-1)
-        for place, method in np.argwhere(found.two_sided.any(axis=1)).tolist():
-            compared = self.disks[place].compared
-            if step not in compared[method]:
-                compared[method] = [*compared[method][-LATELY + 1 :], step]
+        flat = compared.residuals.reshape(-1)
+        for place, method in np.argwhere(compared.two_sided.any(axis=1)).tolist():
+            steps_compared = self.disks[place].compared
+            if step not in steps_compared[method]:
+                steps_compared[method] = [*steps_compared[method][-LATELY + 1 :], step]
         lanes = np.flatnonzero(np.isfinite(flat))
         if not len(lanes):
             return
@@ -306,7 +308,7 @@ class Fleet:
             row[: len(health.pool)] = health.pool
         times = np.ones(len(flat))
         times[lanes] = [health.time for health in of]
-        scores, trust = Scores.none(len(flat)), found.trust.reshape(-1)[lanes]
+        scores, trust = Scores.none(len(flat)), compared.trust.reshape(-1)[lanes]
         methods = lanes % len(METHODS)
         levels = [
             level_tolerance(METHODS[method], health, trusted, budget)
@@ -323,7 +325,7 @@ class Fleet:
         days = Days(np.zeros(len(flat)), np.full(len(flat), math.inf))
         days.residuals[lanes] = flat[lanes] * trust
         days.bounds[lanes] = np.array([day_bound(health, budget) for health in of]) * raised
-        thresholds, bounds = self.evidence.thresholds(budget, LANES_A_DRIVE), ~found.two_sided.reshape(-1)
+        thresholds, bounds = self.evidence.thresholds(budget, LANES_A_DRIVE), ~compared.two_sided.reshape(-1)
         self.evidence.take(step, flat, *scores, times, thresholds, bounds, days)
 
     def judged_by(self, place: int) -> Method | None:
@@ -374,7 +376,7 @@ class Fleet:
         missing = self._together(place) if not slow and by == "peers" else None
         share = float(self.evidence.share(thresholds)[lane])
         if not slow and missing is None and share >= DOUBT:
-            missing = f"{share:.0%} of the evidence for an alarm has come together, compared with its {by}"
+            missing = f"the evidence is {share:.0%} of an alarm, compared with its {by}"
         confidence = self._confidence(lane, thresholds, budget) if slow else max(0.0, 1.0 - min(share, 1.0))
         start = begun <= disk.first_s / STEP_S + 1
         at_least = self.evidence.bounds[lane, test] > BOUNDS_MAX * self.evidence.count[lane, test]
@@ -417,26 +419,26 @@ class Fleet:
         """Returns the reason why a disk cannot be called fine."""
         disk = self.disks[place]
         if disk.steps == 0:
-            return "in no quarter of an hour were 30 requests of a kind answered"
-        known = max(past.learnt for past in disk.pasts.values())
+            return "no quarter of an hour has 30 completed requests of a kind"
+        learned = max(past.learnt for past in disk.pasts.values())
         last = max((step for steps in disk.compared for step in steps), default=None)
-        if last is None and known < STEPS_NEEDED:
-            hours = (STEPS_NEEDED - known) * STEP_S / 3600.0
+        if last is None and learned < STEPS_NEEDED:
+            hours = (STEPS_NEEDED - learned) * STEP_S / 3600.0
             return (
-                f"it has too few peers under a like load, and its own past is {known} quarters of an hour with enough "
-                f"requests; {STEPS_NEEDED} are needed, {hours:.0f} h more"
+                f"it has too few peers under a similar load, and its own past has {learned} quarters of an hour with "
+                f"enough requests; {STEPS_NEEDED} are needed, {hours:.0f} h more"
             )
         of, lately = len(self.clock), set(self.clock)
         silent = of - len(set(disk.seen) & lately)
         compared = max(self.compared_lately(place, method) for method in METHODS)
-        found = f"{compared} of the last {of} quarters of an hour could be compared"
+        reason = f"{compared} of the last {of} quarters of an hour could be compared"
         if silent:
-            found += f"; in {silent} it answered fewer than 30 requests of a kind"
+            reason += f"; in {silent} it completed fewer than 30 requests of a kind"
         if of - silent > compared:
             others = of - silent - compared
-            found += f"; in {others} its load was none that its own past has seen, nor one of its peers"
+            reason += f"; in {others} its load was unlike its own past and its peers"
         since = "" if last is None else f", and none since {_moment(last)}" if last not in lately else ""
-        return found + since
+        return reason + since
 
     def _together(self, place: int) -> str | None:
         """Returns the reason for no verdict if most disks of a group became slower together; else ``None``."""
@@ -445,7 +447,7 @@ class Fleet:
         left = [at for at in members if self.alarmed(at, "own past") and not self.alarmed(at, "peers")]
         if place not in left or 2 * len(left) <= len(members):
             return None
-        return f"{len(left)} of {len(members)} disks that should be alike became slower than they were, all together"
+        return f"{len(left)} of {len(members)} disks of its group became slower at the same time"
 
     def plain(self) -> FleetState:
         lanes = len(STREAMS) * len(METHODS)
@@ -453,19 +455,19 @@ class Fleet:
             {**disk.plain(), "tests": [self.evidence.plain(place * lanes + lane) for lane in range(lanes)]}
             for place, disk in enumerate(self.disks)
         ]
-        peers = [[group, stream, of.plain()] for (group, stream), of in self.peers.items() if of.steps or of.known]
+        peers = [[group, stream, of.plain()] for (group, stream), of in self.peers.items() if of.steps or of.stages]
         return {"disks": disks, "peers": peers, "judged_s": self.judged_s, "late": self.late, "clock": self.clock}
 
     @staticmethod
     def of(plain: FleetState) -> Fleet:
         fleet = Fleet(judged_s=plain["judged_s"], late=plain["late"], clock=plain["clock"])
         fleet.peers = {(group, stream): Peers.of(of) for group, stream, of in plain["peers"]}
-        fleet.disks = [Disk.of(told) for told in plain["disks"]]
+        fleet.disks = [Disk.of(disk_state) for disk_state in plain["disks"]]
         fleet.places = {(disk.host, disk.disk): place for place, disk in enumerate(fleet.disks)}
         fleet.add([])
         lane = 0
-        for told in plain["disks"]:
-            for test in told["tests"]:
+        for disk_state in plain["disks"]:
+            for test in disk_state["tests"]:
                 fleet.evidence.set(lane, test)
                 lane += 1
         return fleet

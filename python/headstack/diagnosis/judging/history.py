@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.diagnosis.judging.verdict import FINE, Kind, Verdict
+from headstack.diagnosis.judging.verdict import FINE, OLD_KINDS, Kind, Verdict
 
 MARK = "headstack_judge_history"
 """Key that identifies our entries; its value is the version."""
@@ -34,18 +34,21 @@ class Entry:
     @staticmethod
     def of(plain: Mapping[str, Any]) -> Entry:
         """Returns the entry of a history's line, without its evidence."""
-        return Entry(**{one.name: plain[one.name] for one in fields(Entry)})
+        entry = {field.name: plain[field.name] for field in fields(Entry)}
+        for key in ("kind", "before"):
+            entry[key] = OLD_KINDS.get(entry[key], entry[key])
+        return Entry(**entry)
 
 
 def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:
     """Appends verdicts that changed, with their evidence, to a history; returns their number."""
-    before = {(one.host, one.disk): one.kind for one in history(path)} if path.exists() else {}
-    changed = [one for one in verdicts if before.get((one.host, one.disk)) != one.kind]
+    before = {(entry.host, entry.disk): entry.kind for entry in history(path)} if path.exists() else {}
+    changed = [verdict for verdict in verdicts if before.get((verdict.host, verdict.disk)) != verdict.kind]
     # A disk that was always fine needs no entry.
-    told = [one for one in changed if one.kind != FINE or (one.host, one.disk) in before]
+    recorded = [verdict for verdict in changed if verdict.kind != FINE or (verdict.host, verdict.disk) in before]
     lines = []
-    for one in told:
-        entry = {MARK: VERSION, "at_s": at_s, "before": before.get((one.host, one.disk)), **asdict(one)}
+    for verdict in recorded:
+        entry = {MARK: VERSION, "at_s": at_s, "before": before.get((verdict.host, verdict.disk)), **asdict(verdict)}
         del entry["course"]
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n")
     if lines:
@@ -64,27 +67,27 @@ def _whole_bytes(path: Path) -> int:
 
 def history(path: Path) -> list[Entry]:
     """Returns the entries of a history, oldest first. Raises ``InputError`` if it is not ours."""
-    found = []
+    entries = []
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: no history of judge: it is not text") from None
+        raise InputError(f"{path}: not a history of judge: it is not text") from None
     *lines, cut = text.split("\n")
     # The last line may be truncated by a power loss; any other incomplete text is another program's.
     if cut and not (cut.startswith(BEGIN) or (lines and BEGIN.startswith(cut))):
-        raise InputError(f"{path}: line {len(lines) + 1}: no entry of a history of judge")
+        raise InputError(f"{path}: line {len(lines) + 1}: not an entry of a history of judge")
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
             version = entry[MARK]
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path}: line {number}: no entry of a history of judge") from None
+            raise InputError(f"{path}: line {number}: not an entry of a history of judge") from None
         if version != VERSION:
             raise InputError(f"{path}: line {number}: version {version}; allowed: {VERSION}")
         try:
-            found.append(Entry.of(entry))
+            entries.append(Entry.of(entry))
         except KeyError as error:
             raise InputError(f"{path}: line {number}: {error.args[0]} is missing") from None
-    return found
+    return entries

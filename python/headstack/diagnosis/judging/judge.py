@@ -44,9 +44,9 @@ def judge(
     if peers not in PEERS_MODES:
         raise InputError(f"{peers} is unknown; allowed: {', '.join(PEERS_MODES)}", key="peers")
     if not 0 < false_alarms_per_drive_year <= 1:
-        raise InputError(f"false alarms in a drive-year: {false_alarms_per_drive_year:g}; allowed: above 0, up to 1")
+        raise InputError(f"false alarms per drive-year: {false_alarms_per_drive_year:g}; allowed: above 0, up to 1")
     if state is not None and state.get("version") != VERSION:
-        raise InputError(f"version {state.get('version')} is not known; this build reads {VERSION}", key="state")
+        raise InputError(f"unknown version {state.get('version')}; this build reads {VERSION}", key="state")
     fleet = Fleet.of(state) if state else Fleet()
     fleet.add(grouped(observations.frame, peers))
     waiting = rows_of(state["waiting"] if state else None)
@@ -56,8 +56,8 @@ def judge(
     twins = dict(twin or {})
     for step in steps_of(over.filter(over["start_s"] >= fleet.judged_s), fleet.places):
         take(fleet, step, twins, false_alarms_per_drive_year)
-    told: State = {"version": VERSION, "waiting": plain_rows(last), **fleet.plain()}
-    return Judgement(tuple(verdicts(fleet, false_alarms_per_drive_year)), told)
+    next_state: State = {"version": VERSION, "waiting": plain_rows(last), **fleet.plain()}
+    return Judgement(tuple(verdicts(fleet, false_alarms_per_drive_year)), next_state)
 
 
 def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> None:
@@ -66,26 +66,26 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
     latency, features = step.log_latency, step.features
     # All requests together are judged if a source does not separate reads from writes.
     latency[np.isfinite(latency[:, :2]).any(axis=1), 2] = math.nan
-    found = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
+    compared = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
     of_peers = np.full(latency.shape, math.nan)
     for (_, stream), group, members in fleet.peers_of_all():
         of_peers[members, stream] = leave_one_out_median(step.spread[members, stream][None, :])[0]
-        for array, values in zip(found, _of_peers(fleet, group, members, stream, step, budget), strict=True):
+        for array, values in zip(compared, _of_peers(fleet, group, members, stream, step, budget), strict=True):
             array[members, stream, 0] = values
     for place, disk in enumerate(fleet.disks):
-        for seen_stream in map(int, np.flatnonzero(np.isfinite(latency[place]))):
-            _compare_alone(found, place, disk, seen_stream, latency[place], features[place], twins)
-    fleet.test(step.number, found, budget)
+        for stream in map(int, np.flatnonzero(np.isfinite(latency[place]))):
+            _compare_alone(compared, place, disk, stream, latency[place], features[place], twins)
+    fleet.test(step.number, compared, budget)
     for place, disk in enumerate(fleet.disks):
-        seen = [int(stream) for stream in np.flatnonzero(np.isfinite(latency[place]))]
-        if not seen:
+        streams = [int(stream) for stream in np.flatnonzero(np.isfinite(latency[place]))]
+        if not streams:
             continue
         judged = fleet.judged_by(place)
         healthy = not (judged and fleet.alarmed(place, judged))
-        for stream in seen:
+        for stream in streams:
             disk.past(stream).learn(step.number, float(latency[place, stream]), features[place, stream], healthy)
         method = None if judged is None else METHODS.index(judged)
-        disk.note(step, place, found.residuals[place], method, of_peers[place])
+        disk.note(step, place, compared.residuals[place], method, of_peers[place])
     fleet.judged_s = step.start_s + 1.0
 
 
@@ -96,16 +96,16 @@ def _of_peers(fleet: Fleet, group: Peers, members: list[int], stream: int, step:
         return Compared.none(len(members))
     if group.learn(step.number, latency, features, stream):
         for number, before, loads in group.first()[:-1]:
-            found = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
-            for array, values in zip(found, group.compare(before, loads, stream), strict=True):
+            compared = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
+            for array, values in zip(compared, group.compare(before, loads, stream), strict=True):
                 array[members, stream, 0] = values
-            fleet.test(number, found, budget)
+            fleet.test(number, compared, budget)
     group.forget()
-    return group.compare(latency, features, stream) if group.known else Compared.none(len(members))
+    return group.compare(latency, features, stream) if group.stages else Compared.none(len(members))
 
 
 def _compare_alone(
-    found: Compared,
+    compared: Compared,
     place: int,
     disk: Disk,
     stream: int,
@@ -115,24 +115,26 @@ def _compare_alone(
 ) -> None:
     """Compares a disk with its own past and its twin."""
     past = disk.past(stream)
-    if not past.known:
+    if not past.is_learned:
         return
     at = place, stream, METHODS.index("own past")
-    found.residuals[at], found.trust[at], found.two_sided[at] = past.residual(float(latency[stream]), features[stream])
+    compared.residuals[at], compared.trust[at], compared.two_sided[at] = past.residual(
+        float(latency[stream]), features[stream]
+    )
     twin = twins.get(disk.model or "")
     if twin is not None:
         expected = expected_of_twin(twin, STREAMS[stream], features[stream])
         at = place, stream, METHODS.index("twin")
-        found.residuals[at], found.two_sided[at] = float(latency[stream] - expected), math.isfinite(expected)
+        compared.residuals[at], compared.two_sided[at] = float(latency[stream] - expected), math.isfinite(expected)
 
 
 def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
     """Returns verdicts on all disks, in order of host and disk."""
-    found = []
-    stands = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
+    judged = []
+    discovered = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
         facts = fleet.facts(place, budget)
         disk = fleet.disks[place]
         cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
-        found.append(replace(verdict_of(disk, facts, cause), stands=facts.slow and bool(stands[place])))
-    return found
+        judged.append(replace(verdict_of(disk, facts, cause), stands=facts.slow and bool(discovered[place])))
+    return judged

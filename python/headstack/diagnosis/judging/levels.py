@@ -92,9 +92,9 @@ def noisier(changes: Array, usual: Array) -> Array:
     """Returns the noise relative to usual, at least 1: an evening with three times the noise has three times the
     variation of its level. ``changes`` are squares (rows of ``CHANGES``), ``usual`` is from ``usual_change``, 0 if
     unknown."""
-    known = (changes >= 0.0).all(axis=1) & (usual > 0.0)
-    ratio = _change(changes) / np.where(known, usual, 1.0)
-    return np.where(known & (ratio > NOISIER), ratio, 1.0)
+    estimated = (changes >= 0.0).all(axis=1) & (usual > 0.0)
+    ratio = _change(changes) / np.where(estimated, usual, 1.0)
+    return np.where(estimated & (ratio > NOISIER), ratio, 1.0)
 
 
 def usual_change(residuals: Array) -> float:

@@ -23,17 +23,19 @@ LEAST_S = 1.0
 
 def disks_of(named: Sequence[str]) -> list[str]:
     """Returns the kernel's names of disks; all by default. Raises ``InputError`` for other devices."""
-    known = {name for name, _ in counted(DISKSTATS.read_text().splitlines())}
+    present = {name for name, _ in counted(DISKSTATS.read_text().splitlines())}
     if not named:
-        return sorted(name for name in known if is_disk(name))
-    found = [os.path.basename(os.path.realpath(f"/dev/{name}" if "/" not in name else name)) for name in named]
-    for given, name in zip(named, found, strict=True):
-        if name not in known:
-            raise InputError(f"{given}: no disk of this machine; allowed: {', '.join(sorted(filter(is_disk, known)))}")
-    return found
+        return sorted(name for name in present if is_disk(name))
+    names = [os.path.basename(os.path.realpath(f"/dev/{name}" if "/" not in name else name)) for name in named]
+    for argument, name in zip(named, names, strict=True):
+        if name not in present:
+            raise InputError(
+                f"{argument}: not a disk of this machine; allowed: {', '.join(sorted(filter(is_disk, present)))}"
+            )
+    return names
 
 
-def looks(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
+def observe(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
     """Yields observations of the disks periodically, without end."""
     if every_s < LEAST_S:
         raise InputError(f"--live: {every_s:g}s is too short; allowed: {LEAST_S:g}s or more")

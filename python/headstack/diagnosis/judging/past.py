@@ -77,7 +77,8 @@ class Past:
     anchor: float = 0.0
     """The first day's expectation in the middle of its load."""
     middle: Array = field(default_factory=lambda: np.zeros(3))
-    known: bool = False
+    is_learned: bool = False
+    """Whether the curve of the first day was fitted."""
 
     @property
     def learnt(self) -> int:
@@ -116,13 +117,13 @@ class Past:
 
     def learn(self, step: int, latency: float, features: Array, healthy: bool) -> None:
         """Adds a step. Unhealthy steps are not learned from."""
-        if not self.known:
+        if not self.is_learned:
             self._join(step, latency, features)
             if self.learnt == STEPS_NEEDED:
                 self._fit()
                 self.middle = np.median(np.array(self.spells)[:, 3:6], axis=0)
                 self.anchor = self._expected(self.middle)
-                self.known = True
+                self.is_learned = True
         elif not healthy:
             # The problem may have begun before it was detected.
             self.young = []
@@ -176,7 +177,7 @@ class Past:
         basis = _basis(load - self.centre)
         of_latency = _regression(basis, rows[:, 2], rows[:, 7], count)
         of_busy = _regression(basis, rows[:, 2] - rows[:, 6], rows[:, 8], count)
-        if not self.known:
+        if not self.is_learned:
             self.by_busy = of_latency.deviation > BY_BUSY * of_busy.deviation
         curve = of_busy if self.by_busy else of_latency
         self.weights, self.covariance, self.deviation = curve.weights, curve.covariance, curve.deviation
@@ -201,7 +202,7 @@ class Past:
             "by_busy": self.by_busy,
             "deviation": self.deviation,
             "anchor": self.anchor,
-            "known": self.known,
+            "known": self.is_learned,
             **plain_health(self.health),
         }
 
@@ -221,7 +222,7 @@ class Past:
             health=health_of(plain),
             anchor=plain["anchor"],
             middle=np.array(plain["middle"]),
-            known=plain["known"],
+            is_learned=plain["known"],
         )
 
 
@@ -263,7 +264,7 @@ def _fitted(basis: Array, prior: Array, mean: Array, square: Array, count: Array
     within = float((count * np.maximum(square - mean**2, 0.0)).sum())
     noise = math.sqrt((within + SUPPOSED * NOISE**2) / ((count - 1).sum() + SUPPOSED))
     level = float(np.average(mean, weights=count))
-    best, found = -math.inf, None
+    best, curve = -math.inf, None
     for misfit in MISFITS.tolist():
         each = 1.0 / (misfit**2 + noise**2 / count)
         weighted = basis * each[:, None]
@@ -274,9 +275,9 @@ def _fitted(basis: Array, prior: Array, mean: Array, square: Array, count: Array
         likelihood -= SUPPOSED / 2 * (2 * math.log(misfit) + (MISFIT / misfit) ** 2)
         if likelihood > best:
             weights[0] += level
-            best, found = likelihood, Curve(weights, np.linalg.inv(precision), misfit, math.hypot(misfit, noise))
-    assert found is not None
-    return found
+            best, curve = likelihood, Curve(weights, np.linalg.inv(precision), misfit, math.hypot(misfit, noise))
+    assert curve is not None
+    return curve
 
 
 def _student(freedom: float) -> Array:

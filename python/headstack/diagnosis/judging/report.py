@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from headstack._native import version
-from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW
+from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED
 from headstack.report.figures import Axis, Cell, Figure, Limit, Lines, Report, Section, Series, Table
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ COLUMNS = [
     "over time",
     "since (UTC)",
     "times as slow",
-    "sure %",
-    "held against",
+    "confidence %",
+    "compared with",
     "evidence %",
     "why",
     "cause",
@@ -48,14 +48,14 @@ def report_of(session: Session) -> Report:
     """Returns the verdicts of a session as a report."""
     from headstack.diagnosis.judging.session import headline  # start-up time
 
-    found = headline(session)
+    answer = headline(session)
     sections = [Section("Slow now", "", figures)] if (figures := _courses(session)) else []
     sections.append(Section("Every disk", "", [_table(session)]))
-    question = "Which disks take longer than they should under their load, since when, and why?"
+    question = "Which disks are slower than expected under their load, since when, and why?"
     return Report(
-        "Disks, judged",
+        "Slow disks",
         question,
-        "\n\n".join([f"{found[:1].upper()}{found[1:]}.", *_groups(session.verdicts)]),
+        "\n\n".join([f"{answer[:1].upper()}{answer[1:]}.", *_groups(session.verdicts)]),
         sections,
         version=version(),
         remarks=_remarks(session),
@@ -80,7 +80,7 @@ def spark(course: Sequence[tuple[float, float]], span_s: tuple[float, float]) ->
 
 def span_of(verdicts: Sequence[Verdict]) -> tuple[float, float]:
     """Returns the time range of all known slowdowns."""
-    times = [at_s for one in verdicts for at_s, _ in one.course] or [0.0]
+    times = [at_s for verdict in verdicts for at_s, _ in verdict.course] or [0.0]
     return min(times), max(times)
 
 
@@ -88,56 +88,60 @@ def _table(session: Session) -> Table:
     span_s = span_of(session.verdicts)
     rows: list[list[Cell]] = [
         [
-            one.host or None,
-            one.disk,
-            one.kind,
-            spark(one.course, span_s) if one.course else None,
-            None if one.since_s is None else _moment(one.since_s),
-            _times(one),
-            None if one.confidence is None else round(100 * one.confidence, 1),
-            one.method,
-            None if one.evidence is None else round(100 * one.evidence, 1),
+            verdict.host or None,
+            verdict.disk,
+            verdict.kind,
+            spark(verdict.course, span_s) if verdict.course else None,
+            None if verdict.since_s is None else _moment(verdict.since_s),
+            _times(verdict),
+            None if verdict.confidence is None else round(100 * verdict.confidence, 1),
+            verdict.method,
+            None if verdict.evidence is None else round(100 * verdict.evidence, 1),
             # Hundreds of fine disks have the same text.
-            None if one.kind == FINE else one.why,
-            None if one.cause is None else f"{one.cause.name}: {one.cause.evidence}",
-            None if one.kind == FINE else one.next_step,
+            None if verdict.kind == FINE else verdict.why,
+            None if verdict.cause is None else f"{verdict.cause.name}: {verdict.cause.evidence}",
+            None if verdict.kind == FINE else verdict.next_step,
         ]
-        for one in session.verdicts
+        for verdict in session.verdicts
     ]
-    kept = [n for n in range(len(COLUMNS)) if any(row[n] is not None for row in rows)] or [0]
+    shown_columns = [n for n in range(len(COLUMNS)) if any(row[n] is not None for row in rows)] or [0]
     begin, end = map(_moment, span_s)
     scale = ", ".join(f"{block} up to {level:g}" for block, level in zip(BLOCKS, LEVELS, strict=False))
     note = (
-        f"Over time, from {begin} to {end}: how many times as long requests took as they should. {scale}, {BLOCKS[-1]} "
-        f"more; {NOT_SEEN} not known. Evidence is a share of what an alarm takes."
+        f"Over time, from {begin} to {end}: latency divided by the expected latency. {scale}, {BLOCKS[-1]} more; "
+        f"{NOT_SEEN} unknown. Evidence is a share of the alarm threshold."
     )
     return Table(
-        "disks", "Disks, slow ones first", [COLUMNS[n] for n in kept], [[row[n] for n in kept] for row in rows], note
+        "disks",
+        "Disks, slow ones first",
+        [COLUMNS[n] for n in shown_columns],
+        [[row[n] for n in shown_columns] for row in rows],
+        note,
     )
 
 
-def _times(one: Verdict) -> str | None:
+def _times(verdict: Verdict) -> str | None:
     """Formats the slowdown of a disk as a cell."""
-    if one.slower is None:
+    if verdict.slower is None:
         return None
-    low, high = _short(one.slower.low), _short(one.slower.high)
-    return f"at least {low}" if one.slower.is_lower_bound else f"{low} to {high}"
+    low, high = _short(verdict.slower.low), _short(verdict.slower.high)
+    return f"at least {low}" if verdict.slower.is_lower_bound else f"{low} to {high}"
 
 
 def _courses(session: Session) -> list[Figure]:
     """Returns the history of the slow disks."""
-    slow = [one for one in session.verdicts if one.kind == SLOW and one.course][:DRAWN_MAX]
+    slow = [verdict for verdict in session.verdicts if verdict.kind == SLOW and verdict.course][:DRAWN_MAX]
     if not slow:
         return []
     begin_s, end_s = span_of(slow)
     unit, unit_s = ("Days", DAY_S) if end_s - begin_s > 3 * DAY_S else ("Hours", HOUR_S)
     series = [
         Series(
-            f"{one.host} {one.disk}".strip(),
-            [(at_s - begin_s) / unit_s for at_s, _ in _broken(one.course)],
-            [factor for _, factor in _broken(one.course)],
+            f"{verdict.host} {verdict.disk}".strip(),
+            [(at_s - begin_s) / unit_s for at_s, _ in _broken(verdict.course)],
+            [factor for _, factor in _broken(verdict.course)],
         )
-        for one in slow
+        for verdict in slow
     ]
     axes = Axis(f"{unit} since {_moment(begin_s)} UTC", log=False), Axis("Times as slow as expected")
     worst = slow[0]
@@ -159,18 +163,21 @@ def _broken(course: Sequence[tuple[float, float]]) -> list[tuple[float, float | 
 
 def _groups(verdicts: Sequence[Verdict]) -> list[str]:
     """Returns recommended actions, the most important first."""
-    said = [f"{one.host} {one.disk}: {one.next_step}".strip() for one in verdicts if one.kind == SLOW][:DRAWN_MAX]
-    untold = sum(one.kind == CANNOT_TELL for one in verdicts)
-    if untold:
-        said.append(
-            f"Of {untold:,} {'disk' if untold == 1 else 'disks'} it cannot be told; the table says what is missing."
+    actions = [
+        f"{verdict.host} {verdict.disk}: {verdict.next_step}".strip() for verdict in verdicts if verdict.kind == SLOW
+    ][:DRAWN_MAX]
+    undecided = sum(verdict.kind == UNDECIDED for verdict in verdicts)
+    if undecided:
+        actions.append(
+            f"{undecided:,} {'disk is' if undecided == 1 else 'disks are'} undecided; the table states which data are "
+            "missing."
         )
-    return said
+    return actions
 
 
 def _remarks(session: Session) -> str:
     if session.span_s is None:
-        return "Nothing new was judged; these are the verdicts that were kept."
+        return "No new data; these are the stored verdicts."
     begin, end = map(_moment, session.span_s)
     read = f"{session.rows:,} intervals of {', '.join(session.sources)}, from {begin} to {end} UTC."
     return "\n\n".join([read, *(f"{caveat[:1].upper()}{caveat[1:]}." for caveat in session.caveats)])

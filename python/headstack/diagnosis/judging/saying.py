@@ -6,25 +6,25 @@ import math
 
 from headstack.diagnosis.judging.fleet import DOUBT, Disk, Facts
 from headstack.diagnosis.judging.steps import STEP_S, STREAMS
-from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict
+from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Cause, Slower, Verdict
 
-WHAT = {"read": "reads", "write": "writes", "all": "requests"}
+REQUESTS = {"read": "reads", "write": "writes", "all": "requests"}
 AGAINST = {
     "peers": "those of its peers",
-    "own past": "its own did under such a load",
-    "twin": "its twin's under the same load",
+    "own past": "its own did under a similar load",
+    "twin": "those of its twin under the same load",
 }
 UNDER_MORE = {
     "peers": "those of its peers under more load",
     "own past": "its own did under more load",
-    "twin": "its twin's under more load",
+    "twin": "those of its twin under more load",
 }
 NEXT = {
-    "link": "Look at the link: negotiated speed, cable, backplane, errors of the interface in headstack inspect.",
-    "write cache off": "See whether the write cache was switched off (headstack inspect), or its battery failed.",
-    "reads of the medium": "Run headstack inspect, and a long self-test; copy what is only there.",
-    "background work": "See whether a scrub, self-test or rebuild was running; judge again when it is over.",
-    "queue cut": "Look at the depth of the queue that the host uses, and at the scheduler.",
+    "link": "Check the link: negotiated speed, cable, backplane, interface errors in headstack inspect.",
+    "write cache off": "Check whether the write cache was switched off (headstack inspect), or its battery failed.",
+    "reads of the medium": "Run headstack inspect and a long self-test; copy data that has no other copy.",
+    "background work": "Check whether a scrub, self-test or rebuild was running; judge again when it is over.",
+    "queue cut": "Check the queue depth that the host uses, and the scheduler.",
 }
 LOOK = "Run headstack inspect; take it out of service if its peers can carry the load, and measure it alone."
 
@@ -36,7 +36,7 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
     if size is not None:
         factor, low, high = map(math.exp, size)
         slower = Slower(factor, low, high, facts.is_lower_bound)
-    given = {
+    facts_of_disk = {
         "host": disk.host,
         "disk": disk.disk,
         "model": disk.model,
@@ -45,31 +45,31 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
         "course": tuple(disk.course),
     }
     if facts.missing is not None:
-        watch = "Look at what they share: host, controller, load." if facts.method else "Go on watching."
+        watch = "Check what these disks share: host, controller, load." if facts.method else "Continue monitoring."
         if facts.share >= DOUBT:
             watch = "Judge again when two more hours are logged."
         why = facts.missing[0].upper() + facts.missing[1:] + "."
-        return Verdict(kind=CANNOT_TELL, why=why, next_step=watch, confidence=None, **given)  # type: ignore[arg-type]
+        return Verdict(kind=UNDECIDED, why=why, next_step=watch, confidence=None, **facts_of_disk)  # type: ignore[arg-type]
     assert facts.method is not None
-    what, against = WHAT[STREAMS[facts.stream]], AGAINST[facts.method]
+    requests, against = REQUESTS[STREAMS[facts.stream]], AGAINST[facts.method]
     if not facts.slow:
         why = f"Its requests take as long as {against}: {facts.share:.0%} of the evidence for an alarm."
         next_step = "Nothing."
-        return Verdict(kind=FINE, why=why, next_step=next_step, confidence=facts.confidence, **given)  # type: ignore[arg-type]
+        return Verdict(kind=FINE, why=why, next_step=next_step, confidence=facts.confidence, **facts_of_disk)  # type: ignore[arg-type]
     assert slower is not None
     assert facts.since_step is not None
     if facts.unsteady is not None:
         why = (
-            f"Its {what} take {slower.factor:.2g} times as long as in the best tenth of the same quarter of an hour, "
-            "from the first one seen; the limit of 1.5 was chosen on one set, whose steady disks take 1.13 to 1.16. "
-            "No peer and no twin says what they should take."
+            f"Its {requests} take {slower.factor:.2g} times as long as in the fastest 10 % of intervals of the same "
+            "quarter of an hour, since the first one; the limit of 1.5 was chosen on one set, whose steady disks take "
+            "1.13 to 1.16. There is no peer or twin to compare it with."
         )
     else:
-        start = ", from the first one seen" if facts.from_start else ""
+        start = ", since its first data" if facts.from_start else ""
         times = f"{slower.factor:.2g} times as long as {against} ({slower.low:.2g} to {slower.high:.2g})"
         if slower.is_lower_bound:
             times = f"at least {slower.low:.2g} times as long as {UNDER_MORE[facts.method]} (a lower bound)"
-        why = f"Its {what} take {times}{start}."
+        why = f"Its {requests} take {times}{start}."
     return Verdict(
         kind=SLOW,
         why=why,
@@ -78,5 +78,5 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
         slower=slower,
         confidence=facts.confidence,
         cause=cause,
-        **given,  # type: ignore[arg-type]
+        **facts_of_disk,  # type: ignore[arg-type]
     )

@@ -16,10 +16,11 @@ from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.verdict import (
-    CANNOT_TELL,
     FALSE_SHARE,
     KINDS,
+    OLD_KINDS,
     SLOW,
+    UNDECIDED,
     Cause,
     Judgement,
     Kind,
@@ -36,7 +37,7 @@ MARK = "headstack_judge"
 """Key that identifies our state files; its value is the version."""
 VERSION = 1
 
-ALL_FINE, SOME_SLOW, NOTHING_TOLD = 0, 1, 4
+ALL_FINE, SOME_SLOW, NONE_DECIDED = 0, 1, 4
 """Exit codes."""
 
 
@@ -56,7 +57,7 @@ class Document(TypedDict):
     """A ``Verdict`` of each disk."""
 
 
-class Kept(TypedDict):
+class StoredSession(TypedDict):
     """A state file."""
 
     headstack_judge: int
@@ -112,12 +113,12 @@ class Session:
         if not self.judged_s:
             return frame
         keys = [key.split("\t") for key in self.judged_s]
-        known = pl.DataFrame(
+        judged = pl.DataFrame(
             {"host": [key[0] for key in keys], "disk": [key[1] for key in keys], "judged_s": [*self.judged_s.values()]}
         )
         # Ends are sums of floats: allow a millisecond.
         is_new = pl.col("judged_s").is_null() | (pl.col("start_s") >= pl.col("judged_s") - 1e-3)
-        fresh = frame.join(known, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
+        fresh = frame.join(judged, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
         if fresh.height < frame.height:
             self.how.remarks["intervals left out: they were judged before"] += frame.height - fresh.height
         return fresh.drop("judged_s")
@@ -126,14 +127,14 @@ class Session:
     def caveats(self) -> list[str]:
         """The limitations of the sources."""
         unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
-        missing = ["requests are not counted: load is known by bytes alone"] if "requests" in unsaid else []
+        missing = ["requests are not counted: load is measured in bytes only"] if "requests" in unsaid else []
         return [*missing, *self.how.caveats()]
 
     @property
     def exit_code(self) -> int:
         """The exit code of the command."""
-        codes = {exit_code_of(one.kind) for one in self.verdicts}
-        return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NOTHING_TOLD)
+        codes = {exit_code_of(verdict.kind) for verdict in self.verdicts}
+        return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NONE_DECIDED)
 
     def document(self) -> Document:
         """Returns all results in JSON's form."""
@@ -144,42 +145,44 @@ class Session:
             "to_s": self.span_s[1] if self.span_s else None,
             "intervals": self.rows,
             "caveats": self.caveats,
-            "disks": [asdict(one) for one in self.verdicts],
+            "disks": [asdict(verdict) for verdict in self.verdicts],
         }
 
-    def kept(self) -> Kept:
+    def stored(self) -> StoredSession:
         """Returns the state file from which the next run continues."""
         return {
             "headstack_judge": VERSION,
             "state": self.state,
             "judged_s": self.judged_s,
             "readings": self.how.readings,
-            "verdicts": [asdict(one) for one in self.verdicts],
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
         }
 
-    def keep(self, path: Path) -> None:
+    def store(self, path: Path) -> None:
         """Writes the state file atomically."""
-        write_text(path, json.dumps(self.kept(), allow_nan=False) + "\n")
+        write_text(path, json.dumps(self.stored(), allow_nan=False) + "\n")
 
-    def go_on(self, path: Path) -> None:
+    def resume(self, path: Path) -> None:
         """Continues from a state file, if it exists. Raises ``InputError`` if it is not ours."""
         if not path.exists():
             return
         try:
             document = read_json(path)
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: no readable state of judge: {error}") from None
-        self.go_on_from(document, str(path))
+            raise InputError(f"{path}: not a readable state of judge: {error}") from None
+        self.resume_from(document, str(path))
 
-    def go_on_from(self, document: Any, where: str) -> None:
-        """Continues from the output of ``kept``; messages call it ``where``."""
+    def resume_from(self, document: Any, where: str) -> None:
+        """Continues from the output of ``stored``; messages call it ``where``."""
         if not isinstance(document, dict) or MARK not in document:
-            raise InputError(f"{where}: no state of judge; allowed: what an earlier judgement has kept, or a new name")
+            raise InputError(
+                f"{where}: not a state of judge; allowed: the state of an earlier judgement, or a new name"
+            )
         if document[MARK] != VERSION:
             raise InputError(f"{where}: version {document[MARK]} of the state; allowed: {VERSION}")
         self.state, self.judged_s = document["state"], document["judged_s"]
         self.how.readings.update(document["readings"])
-        self.verdicts = tuple(verdict_of(one) for one in document["verdicts"])
+        self.verdicts = tuple(verdict_of(entry) for entry in document["verdicts"])
 
 
 def exit_code_of(kind: Kind) -> int:
@@ -189,34 +192,48 @@ def exit_code_of(kind: Kind) -> int:
             return SOME_SLOW
         case "fine":
             return ALL_FINE
-        case "cannot tell":
-            return NOTHING_TOLD
+        case "undecided":
+            return NONE_DECIDED
     assert_never(kind)
 
 
 def headline(session: Session) -> str:
     """Returns the answer in a sentence."""
-    count = {kind: sum(one.kind == kind for one in session.verdicts) for kind in KINDS}
     disks = len(session.verdicts)
     if not disks:
-        return "no disk was seen for a whole interval: nothing can be told"
-    slow = f"{count[SLOW]} of {counted(disks, 'disk')} {agreed(count[SLOW], 'is', 'are')} slow"
-    if not count[SLOW]:
-        slow = f"no disk of {disks:,} is found slow"
-    elif disks > 1:
-        stand = sum(one.stands for one in session.verdicts)
-        slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
-    untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""
-    return f"{slow}{untold}"
+        return "not enough data for a verdict: no disk was seen for a whole interval"
+    slow = [verdict for verdict in session.verdicts if verdict.kind == SLOW]
+    undecided = sum(verdict.kind == UNDECIDED for verdict in session.verdicts)
+    rest = f"; not enough data for a verdict on {undecided:,}" if undecided and undecided < disks else ""
+    if slow:
+        first = max(slow, key=lambda verdict: verdict.slower.factor if verdict.slower else 0.0)
+        others = sum(verdict.stands for verdict in slow)
+        share = f"; {others:,} at a false-discovery rate of {100 * FALSE_SHARE:.0f} %" if disks > 1 else ""
+        verb = agreed(len(slow), "is", "are")
+        return f"{len(slow):,} of {counted(disks, 'disk')} {verb} slow: {_slowdown(first)}{share}{rest}"
+    if undecided == disks:
+        return f"not enough data for a verdict on {counted(disks, 'disk')}: {session.verdicts[0].why}"
+    return f"no slow disk among {disks - undecided:,}{rest}"
+
+
+def _slowdown(verdict: Verdict) -> str:
+    """Describes the slowdown of a disk with its interval."""
+    name = f"disk {verdict.disk}" + (f" of {verdict.host}" if verdict.host else "")
+    slower = verdict.slower
+    if slower is None:
+        return name
+    if slower.is_lower_bound:
+        return f"{name} by a factor of at least {slower.low:.3g}"
+    return f"{name} by a factor of {slower.factor:.3g} (90 % interval {slower.low:.3g} to {slower.high:.3g})"
 
 
 def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Returns the slow disks first, starting with the slowest; then the undecided ones."""
 
-    def place(one: Verdict) -> tuple[int, float, list[tuple[int, str]]]:
-        numbered = re.findall(r"(\d{1,9})|(\D+|\d+)", f"{one.host}\t{one.disk}")
+    def place(verdict: Verdict) -> tuple[int, float, list[tuple[int, str]]]:
+        numbered = re.findall(r"(\d{1,9})|(\D+|\d+)", f"{verdict.host}\t{verdict.disk}")
         name = [(int(number or 0), word) for number, word in numbered]
-        return KINDS.index(one.kind), -(one.slower.factor if one.slower else 0.0), name
+        return KINDS.index(verdict.kind), -(verdict.slower.factor if verdict.slower else 0.0), name
 
     return tuple(sorted(verdicts, key=place))
 
@@ -228,6 +245,7 @@ def verdict_of(data: Mapping[str, Any]) -> Verdict:
     return Verdict(
         **dict(data)
         | {
+            "kind": OLD_KINDS.get(data["kind"], data["kind"]),
             "slower": None if slower is None else Slower(**slower),
             "cause": None if cause is None else Cause(**cause),
             "course": course,

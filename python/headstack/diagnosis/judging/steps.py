@@ -66,17 +66,17 @@ def steps_of(rows: pl.DataFrame, places: dict[tuple[str, str], int]) -> list[Ste
     keyed = rows.with_columns(step=(of("start_s") / STEP_S).floor().cast(pl.Int64))
     tables = [_of_stream(keyed, number, stream) for number, stream in enumerate(STREAMS)]
     shape = (len(places), len(STREAMS))
-    found = {
+    steps = {
         step: Step(step, np.full(shape, math.nan), np.full(shape, math.nan), np.full((*shape, len(FEATURES)), math.nan))
         for step in keyed["step"].unique().sort().to_list()
     }
     for number, table in enumerate(tables):
         for (step,), part in table.partition_by("step", as_dict=True, maintain_order=True).items():
             disks = [places[key] for key in zip(part["host"], part["disk"], strict=True)]
-            found[step].log_latency[disks, number] = part["log_latency"].to_numpy()
-            found[step].spread[disks, number] = part["spread"].to_numpy()
-            found[step].features[disks, number] = part.select(FEATURES).to_numpy()
-    return list(found.values())
+            steps[step].log_latency[disks, number] = part["log_latency"].to_numpy()
+            steps[step].spread[disks, number] = part["spread"].to_numpy()
+            steps[step].features[disks, number] = part.select(FEATURES).to_numpy()
+    return list(steps.values())
 
 
 def _of_stream(rows: pl.DataFrame, number: int, stream: str) -> pl.DataFrame:
@@ -86,7 +86,7 @@ def _of_stream(rows: pl.DataFrame, number: int, stream: str) -> pl.DataFrame:
         if stream == "all"
         else (of(f"{stream}s"), of(f"{stream}_bytes"), of(f"{stream}_latency_s"))
     )
-    asked = pl.coalesce(of("requests"), of("bytes"))
+    load = pl.coalesce(of("requests"), of("bytes"))
     per_disk = (
         rows.filter(latency > 0)
         .with_columns(weight=pl.coalesce(count, pl.lit(1.0)), logarithm=latency.log())
@@ -97,19 +97,19 @@ def _of_stream(rows: pl.DataFrame, number: int, stream: str) -> pl.DataFrame:
             best=of("logarithm").quantile(0.1),
             intervals=pl.len(),
             counted=count.sum(),
-            told=count.is_not_null().all(),
-            rate=(asked.sum() / of("length_s").sum()).log(),
+            is_counted=count.is_not_null().all(),
+            rate=(load.sum() / of("length_s").sum()).log(),
             size=(size.sum() / count.sum()).log(),
             share=of("reads").sum() / of("requests").sum(),
             depth=((of("in_flight") / of("busy")).log() * of("weight")).sum() / of("weight").sum(),
         )
-        .filter(~of("told") | (of("counted") >= REQUESTS_MIN))
+        .filter(~of("is_counted") | (of("counted") >= REQUESTS_MIN))
         .with_columns(
             spread=pl.when(of("intervals") >= 10).then(of("log_latency") - of("best")).otherwise(math.nan),
         )
     )
-    known = [pl.when(of(name).is_finite()).then(of(name)).otherwise(0.0).fill_null(0.0) for name in FEATURES]
-    return per_disk.with_columns(known).select("step", "host", "disk", "log_latency", "spread", *FEATURES)
+    features = [pl.when(of(name).is_finite()).then(of(name)).otherwise(0.0).fill_null(0.0) for name in FEATURES]
+    return per_disk.with_columns(features).select("step", "host", "disk", "log_latency", "spread", *FEATURES)
 
 
 def plain_rows(rows: pl.DataFrame) -> dict[str, list[Any]]:

@@ -24,7 +24,7 @@ class SystemTwin:
         """Raises ``InputError`` if there is no such system."""
         load_system(system)
         self.system = system
-        self._asked = cache(self._mean_s)
+        self._cached_mean_s = cache(self._mean_s)
 
     def latency_s(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> float | None:
         """Returns the mean latency of a kind of request; ``None`` if the size is unknown, or the kind does not occur.
@@ -38,10 +38,10 @@ class SystemTwin:
         size = 2 ** min(max(round(math.log2(size_bytes)), 9), 22)
         at = math.log2(min(max(depth, 1.0), DEPTH_MAX))
         low, part = int(at), at - int(at)
-        below = self._asked(stream, 2**low, size, share)
+        below = self._cached_mean_s(stream, 2**low, size, share)
         if below is None or not part:
             return below
-        above = self._asked(stream, 2 ** (low + 1), size, share)
+        above = self._cached_mean_s(stream, 2 ** (low + 1), size, share)
         return None if above is None else below * (above / below) ** part
 
     def _mean_s(self, stream: str, depth: int, size: int, share: float) -> float | None:
@@ -71,10 +71,10 @@ def twins_of(named: Sequence[str]) -> dict[str, SystemTwin]:
     """Returns twins by model, from texts ``MODEL=SYSTEM``; a ``SYSTEM`` without model applies to disks of unknown
     model.
     """
-    found: dict[str, SystemTwin] = {}
+    twins: dict[str, SystemTwin] = {}
     for text in named:
         model, equals, system = text.rpartition("=")
-        if model in found:
+        if model in twins:
             raise InputError(f"--twin: {model or 'disks without a model'}: two twins; allowed: one for each model")
-        found[model] = SystemTwin(system if equals else text)
-    return found
+        twins[model] = SystemTwin(system if equals else text)
+    return twins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -9,10 +10,12 @@ from headstack.diagnosis.judging.state import State
 
 FINE: Literal["fine"] = "fine"
 SLOW: Literal["slow"] = "slow"
-CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
-Kind: TypeAlias = Literal["fine", "slow", "cannot tell"]
-KINDS: tuple[Kind, ...] = (SLOW, CANNOT_TELL, FINE)
+UNDECIDED: Literal["undecided"] = "undecided"
+Kind: TypeAlias = Literal["fine", "slow", "undecided"]
+KINDS: tuple[Kind, ...] = (SLOW, UNDECIDED, FINE)
 """Kinds of verdicts, the most urgent first."""
+OLD_KINDS: Mapping[str, Kind] = {"cannot tell": UNDECIDED}
+"""Kinds as files of November 2026 and before name them."""
 FALSE_SHARE = 0.05
 """Maximum average share of false alarms among the slow disks with ``stands``, over the whole fleet."""
 Method: TypeAlias = Literal["peers", "own past", "twin"]

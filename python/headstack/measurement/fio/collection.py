@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from headstack.io import tables
-from headstack.io.columns import Column, Figures, Names, Words, told
+from headstack.io.columns import Column, Figures, Names, Words, format_repr
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 from headstack.measurement.fio.loads import FIELDS, Load
@@ -41,17 +41,17 @@ class Collection(Tabular):
         return iter(self.loads)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), self.headline, "to_csv has them")
+        return format_repr(*self.shown(), self.headline, "to_csv has them")
 
     @cached_property
     def headline(self) -> str:
-        """How much there is, in a sentence."""
+        """A sentence with the numbers of results, logs and unreadable files, and the maximum IOPS."""
         files = len({load.row["source"] for load in self.loads})
-        parts = [f"{len(self.loads):,} results of {files:,} file{'s' * (files != 1)}"] if self.loads else []
+        parts = [f"{len(self.loads):,} results from {files:,} file{'s' * (files != 1)}"] if self.loads else []
         parts += [f"{len(self.logs):,} log{'s' * (len(self.logs) != 1)}"] if self.logs else []
         parts += [f"{len(self.bad):,} could not be read"] if self.bad else []
         best = max(self.loads, key=lambda load: float(load.row["iops"]), default=None)
-        most = "" if best is None else f" The most is {best.row['iops']:,.0f} IOPS: {best.name}."
+        most = "" if best is None else f" The maximum is {best.row['iops']:,.0f} IOPS: {best.name}."
         return f"{', '.join(parts)}.{most}"
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:

@@ -23,8 +23,7 @@ STEP_S = 1.5
 
 
 def read(path: str | os.PathLike[str]) -> list[Fields]:
-    """Returns the documents of a file, one for each run: of those that ``--status-interval`` prints for one run, the
-    last.
+    """Returns the documents of a file, one for each run: the last of those that ``--status-interval`` prints for a run.
 
     Raises ``InputError`` if there is none, or one is truncated.
     """
@@ -41,19 +40,19 @@ def read(path: str | os.PathLike[str]) -> list[Fields]:
 def documents(text: str) -> list[Fields]:
     """Returns the documents of a text.
 
-    >>> [one["jobs"] for one in documents('fio: a note\\n{"jobs": []}\\nmore {text}\\n')]
+    >>> [document["jobs"] for document in documents('fio: a note\\n{"jobs": []}\\nmore {text}\\n')]
     [[]]
     """
-    found: list[Fields] = []
+    runs: list[Fields] = []
     for document in _objects(NO_NUMBER.sub(r"\1null", text)):
         if jobs_of(document) is None:
             continue
-        if found and _is_later(document, found[-1]):
-            found.pop()
-        found.append(document)
-    if not found:
-        raise InputError(f"no JSON of fio is in there; {HOW}")
-    return found
+        if runs and _is_later(document, runs[-1]):
+            runs.pop()
+        runs.append(document)
+    if not runs:
+        raise InputError(f"contains no JSON of fio; {HOW}")
+    return runs
 
 
 def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
@@ -70,7 +69,7 @@ def shared_of(document: Mapping[str, Any], job: Mapping[str, Any]) -> Fields:
     """
     shared = document.get("global options") or {}
     if isinstance(shared, list):
-        own = [one for one in shared if all(one.get(name) == job.get(name) for name in CLIENT)]
+        own = [options for options in shared if all(options.get(name) == job.get(name) for name in CLIENT)]
         shared = own[0] if own else {}
     return {name: value for name, value in shared.items() if name not in CLIENT}
 
@@ -82,15 +81,15 @@ def _objects(text: str) -> Iterator[Fields]:
     while opening := OPENING.search(text, at):
         start = opening.start(1)
         try:
-            found, at = decoder.raw_decode(text, start)
+            document, at = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not re.match(r"\{\s*(\"|\})", text[start:]):
                 # A brace within a note.
                 at = start + 1
                 continue
             raise InputError(f"line {error.lineno}: the JSON is cut off or damaged: {error.msg}") from None
-        if isinstance(found, dict):
-            yield found
+        if isinstance(document, dict):
+            yield document
 
 
 def _is_later(document: Fields, before: Fields) -> bool:
@@ -100,18 +99,22 @@ def _is_later(document: Fields, before: Fields) -> bool:
     difference of their run times.
     """
     jobs, jobs_before = jobs_of(document) or [], jobs_of(before) or []
-    told = [[(job.get("jobname"), *(job.get(name) for name in CLIENT)) for job in one] for one in (jobs, jobs_before)]
-    if told[0] != told[1]:
+    if [_identity(job) for job in jobs] != [_identity(job) for job in jobs_before]:
         return False
-    times, lasted = [ended_s(one) for one in (before, document)], [_elapsed_s(one) for one in (jobs_before, jobs)]
-    if times[0] is None or times[1] is None:
+    end_s, end_before_s = ended_s(document), ended_s(before)
+    if end_s is None or end_before_s is None:
         return False
-    grown_s = lasted[1] - lasted[0]
-    runtimes = [float(_of(job, kind).get("runtime") or 0) for job in jobs for kind in ("read", "write")]
+    grown_s = _elapsed_s(jobs) - _elapsed_s(jobs_before)
+    runtimes = [float(_results_of(job, kind).get("runtime") or 0) for job in jobs for kind in ("read", "write")]
     # Without milliseconds, as for clients, a time may be a second early.
     coarse_s = 1e-3 if "timestamp_ms" in document else 1.0
-    has_begun_before = times[1] - max(runtimes, default=0.0) / 1e3 < times[0] - coarse_s
-    return has_begun_before or (grown_s >= 1 and abs(times[1] - times[0] - grown_s) <= STEP_S)
+    has_begun_before = end_s - max(runtimes, default=0.0) / 1e3 < end_before_s - coarse_s
+    return has_begun_before or (grown_s >= 1 and abs(end_s - end_before_s - grown_s) <= STEP_S)
+
+
+def _identity(job: Fields) -> tuple[Any, ...]:
+    """Returns the job's name and client, which repeat in each status of a run."""
+    return (job.get("jobname"), *(job.get(name) for name in CLIENT))
 
 
 def ended_s(document: Mapping[str, Any]) -> float | None:
@@ -125,6 +128,6 @@ def _elapsed_s(jobs: Sequence[Fields]) -> float:
     return max((float(job.get("elapsed") or 0) for job in jobs), default=0.0)
 
 
-def _of(job: Mapping[str, Any], kind: str) -> Fields:
-    found = job.get(kind)
-    return found if isinstance(found, dict) else {}
+def _results_of(job: Mapping[str, Any], kind: str) -> Fields:
+    results = job.get(kind)
+    return results if isinstance(results, dict) else {}

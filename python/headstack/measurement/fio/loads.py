@@ -27,49 +27,44 @@ BY_NAME = re.compile(r"^(?P<rw>(?:rand)?(?:read|write|rw|trim)|readwrite)(?P<mix
 SUFFIXES = (".json", ".txt", ".out", ".log")
 
 FIELDS = (
-    Field("source", "text", "", "the file, as it was named or found"),
-    Field("folder", "text", "", "the folder that it lies in, below the one that was named"),
-    Field("run", "count", "", "which of the runs in the file, from 1"),
+    Field("source", "text", "", "path of the file, as given or as found in a folder"),
+    Field("folder", "text", "", "folder of the file, relative to the given folder"),
+    Field("run", "count", "", "number of the run within the file, from 1"),
     Field("version", "text", "", "fio's version"),
-    Field("ended_s", "figure", "s", "when it was printed, in seconds of the epoch"),
-    Field(
-        "host",
-        "text",
-        "",
-        "the client of fio's that did it, with its port where it has several; empty where none is named",
-    ),
-    Field("jobname", "text", "", "the name of the job"),
-    Field("kind", "text", "", "read, write, trim, or mixed where fio joined them"),
-    Field("rw", "text", "", "the pattern, as the job states it"),
-    Field("rwmixread", "count", "%", "the share of reads, where the pattern mixes"),
-    Field("bs", "text", "", "the size of requests, as the job states it"),
-    Field("size", "text", "", "the size of the area, as the job states it"),
-    Field("iodepth", "count", "", "requests outstanding of each job"),
+    Field("ended_s", "figure", "s", "time at which fio printed the result, in seconds since the epoch"),
+    Field("host", "text", "", "fio client that ran the job, with its port if it has several; empty if none is named"),
+    Field("jobname", "text", "", "name of the job"),
+    Field("kind", "text", "", "read, write, trim, or mixed if fio reports them together"),
+    Field("rw", "text", "", "access pattern, as the job states it"),
+    Field("rwmixread", "count", "%", "share of reads in a mixed pattern"),
+    Field("bs", "text", "", "request size, as the job states it"),
+    Field("size", "text", "", "size of the area, as the job states it"),
+    Field("iodepth", "count", "", "queue depth of each job"),
     Field("numjobs", "count", "", "copies of the job"),
-    Field("jobs", "count", "", "entries of the file that were joined"),
-    Field("engine", "text", "", "ioengine"),
+    Field("jobs", "count", "", "number of entries of the file that were merged"),
+    Field("engine", "text", "", "I/O engine (ioengine)"),
     Field("direct", "text", "", "direct, as the job states it"),
-    Field("runtime_s", "figure", "s", "how long it ran"),
-    Field("requests", "count", "", "requests completed"),
-    Field("errors", "count", "", "total_err, or 1 where a job ended by an error"),
-    Field("iops", "figure", "1/s", "requests completed a second"),
-    Field("iops_sd", "figure", "1/s", "standard deviation of fio's samples of it, 500 ms each"),
-    Field("iops_samples", "count", "", "how many samples"),
-    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
+    Field("runtime_s", "figure", "s", "run time"),
+    Field("requests", "count", "", "completed requests"),
+    Field("errors", "count", "", "total_err, or 1 if an error ended a job"),
+    Field("iops", "figure", "1/s", "completed requests per second"),
+    Field("iops_sd", "figure", "1/s", "standard deviation of fio's IOPS samples, 500 ms each"),
+    Field("iops_samples", "count", "", "number of these samples"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "throughput"),
     Field("mean_ms", "figure", "ms", "mean latency from submission to completion (lat)"),
-    Field("sd_ms", "figure", "ms", "its standard deviation"),
-    Field("min_ms", "figure", "ms", "the shortest"),
-    Field("max_ms", "figure", "ms", "the longest"),
-    Field("p50_ms", "figure", "ms", "median, of lat where fio has it, else of clat"),
-    Field("p95_ms", "figure", "ms", "95th percentile, likewise"),
-    Field("p99_ms", "figure", "ms", "99th percentile, likewise"),
-    Field("p999_ms", "figure", "ms", "99.9th percentile, likewise"),
-    Field("slat_ms", "figure", "ms", "mean time of submission"),
-    Field("syncs", "count", "", "flushes"),
-    Field("sync_ms", "figure", "ms", "mean time of a flush"),
-    Field("usr_cpu", "figure", "%", "processor time of the program"),
-    Field("sys_cpu", "figure", "%", "processor time of the kernel"),
-    Field("disk_util", "text", "", "of each disk: name, requests read and written, busy in %"),
+    Field("sd_ms", "figure", "ms", "standard deviation of the latency"),
+    Field("min_ms", "figure", "ms", "minimum latency"),
+    Field("max_ms", "figure", "ms", "maximum latency"),
+    Field("p50_ms", "figure", "ms", "median latency (lat if fio reports its percentiles, else clat)"),
+    Field("p95_ms", "figure", "ms", "95th percentile of the same latency"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the same latency"),
+    Field("p999_ms", "figure", "ms", "99.9th percentile of the same latency"),
+    Field("slat_ms", "figure", "ms", "mean submission latency"),
+    Field("syncs", "count", "", "number of flushes"),
+    Field("sync_ms", "figure", "ms", "mean latency of a flush"),
+    Field("usr_cpu", "figure", "%", "user CPU time"),
+    Field("sys_cpu", "figure", "%", "system CPU time"),
+    Field("disk_util", "text", "", "for each disk: name, completed reads and writes, utilization in %"),
 )
 """Columns of a table of loads."""
 PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9}
@@ -129,16 +124,16 @@ def loads_of(path: str | os.PathLike[str], name: str = "", folder: str = "") -> 
 def loads_in_text(text: str, name: str) -> list[Load]:
     """Returns the loads of fio's printed output."""
     try:
-        found = documents(text)
+        parsed = documents(text)
     except InputError as error:
         raise InputError(f"{error}", file=name) from None
-    return loads_in(found, name, "")
+    return loads_in(parsed, name, "")
 
 
-def loads_in(found: Sequence[Fields], name: str, folder: str) -> list[Load]:
+def loads_in(parsed: Sequence[Fields], name: str, folder: str) -> list[Load]:
     """Returns the loads of documents."""
     try:
-        return [load for run, document in enumerate(found, 1) for load in _loads(document, name, folder, run)]
+        return [load for run, document in enumerate(parsed, 1) for load in _loads(document, name, folder, run)]
     except (TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a field is not as fio writes it: {error}", file=name) from None
 
@@ -165,7 +160,7 @@ def _loads(document: Fields, name: str, folder: str, run: int) -> Iterator[Load]
         options = {**shared_of(document, job), **(job.get("job options") or {})}
         if not options:
             # Version 2 did not print them.
-            options = _named(Path(name).stem)
+            options = _options_in_name(Path(name).stem)
         stated = tuple(sorted((key, str(value)) for key, value in options.items() if key != "name"))
         key = (job.get("jobname"), job.get("groupid"), *(job.get(name) for name in CLIENT), stated)
         joined.setdefault(key, []).append((job, options))
@@ -177,13 +172,13 @@ def _loads(document: Fields, name: str, folder: str, run: int) -> Iterator[Load]
                 yield _load(head | {"kind": kind}, own, kind)
 
 
-def _named(stem: str) -> Fields:
+def _options_in_name(stem: str) -> Fields:
     """Parses the options in a file name of bench-fio."""
-    found = BY_NAME.match(stem)
-    if found is None:
+    match = BY_NAME.match(stem)
+    if match is None:
         return {}
-    mix = {"rwmixread": found["mix"]} if found["mix"] else {}
-    return {"rw": found["rw"], "iodepth": found["depth"], "numjobs": found["jobs"], **mix}
+    mix = {"rwmixread": match["mix"]} if match["mix"] else {}
+    return {"rw": match["rw"], "iodepth": match["depth"], "numjobs": match["jobs"], **mix}
 
 
 def _head(document: Fields, job: Fields, options: Fields) -> Fields:
@@ -209,10 +204,10 @@ def _head(document: Fields, job: Fields, options: Fields) -> Fields:
 
 
 def _host(document: Fields, job: Fields) -> str | None:
-    name, port = (job.get(one) for one in CLIENT)
+    name, port = (job.get(key) for key in CLIENT)
     if name is None:
         return None
-    ports = {one.get("port") for one in jobs_of(document) or [] if one.get("hostname") == name}
+    ports = {other.get("port") for other in jobs_of(document) or [] if other.get("hostname") == name}
     return f"{name}:{port}" if len(ports) > 1 else str(name)
 
 
@@ -225,7 +220,7 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
     latency = _joined([_latency(part, ("lat", "clat"), head["version"]) for part in parts])
     slat = _joined([_latency(part, ("slat",), head["version"]) for part in parts])
     syncs = [job["sync"] for job in jobs if isinstance(job.get("sync"), dict)]
-    sync = _joined([_latency(one | {"total_ios": one.get("total_ios", 0)}, ("lat",), "3") for one in syncs])
+    sync = _joined([_latency(flush | {"total_ios": flush.get("total_ios", 0)}, ("lat",), "3") for flush in syncs])
     samples, deviations = [_number(part, "iops_samples") for part in parts], [_number(p, "iops_stddev") for p in parts]
     row = head | {
         "jobs": len(jobs),
@@ -234,7 +229,7 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
         "errors": sum(int(job.get("total_err") or bool(job.get("error"))) for job in jobs),
         "iops": math.fsum(_number(part, "iops") for part in parts),
         # Copies of a job vary independently.
-        "iops_sd": math.sqrt(sum(one * one for one in deviations)) if min(samples) > 1 else None,
+        "iops_sd": math.sqrt(sum(deviation**2 for deviation in deviations)) if min(samples) > 1 else None,
         "iops_samples": int(min(samples)),
         "mb_per_s": math.fsum(_bytes_per_s(part) for part in parts) / 1e6,
         "mean_ms": latency.mean_ms,
@@ -248,13 +243,13 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
         "usr_cpu": sum(_number(job, "usr_cpu") for job in jobs) / len(jobs),
         "sys_cpu": sum(_number(job, "sys_cpu") for job in jobs) / len(jobs),
     }
-    ordered = {one.name: row[one.name] for one in FIELDS}
+    ordered = {column.name: row[column.name] for column in FIELDS}
     return Load(ordered, latency, _shares(jobs), int(jobs[0].get("groupid") or 0))
 
 
-def _number(of: Mapping[str, Any], name: str) -> float:
+def _number(values: Mapping[str, Any], name: str) -> float:
     """Returns a figure; 0 if this version lacks it, or divided by zero."""
-    value = of.get(name)
+    value = values.get(name)
     return 0.0 if value is None else float(value)
 
 
@@ -264,24 +259,25 @@ def _bytes_per_s(part: Fields) -> float:
 
 def _latency(part: Fields, names: Sequence[str], version: str | None) -> Latency:
     """Returns the first of these latencies that was measured, if needed with the percentiles of the next."""
-    known: list[tuple[Fields, float]] = []
+    measured: list[tuple[Fields, float]] = []
     for name in names:
         for key, unit in ((f"{name}_ns", 1e-6), (f"{name}_us", 1e-3), (name, 1e-3), (f"{name}_ms", 1.0)):
             if isinstance(part.get(key), dict):
-                known.append((part[key], unit))
+                measured.append((part[key], unit))
                 break
-    if not known:
+    if not measured:
         return NOTHING
-    told, unit = next(((one, unit) for one, unit in known if _number(one, "max")), known[0])
-    detailed, of = next(((one, unit) for one, unit in known if one.get("percentile")), (told, unit))
-    stated = {
-        float(p): unit_ms * of for p, unit_ms in (detailed.get("percentile") or {}).items() if unit_ms is not None
-    }
+    summary, unit = next(((stats, unit) for stats, unit in measured if _number(stats, "max")), measured[0])
+    detailed, detailed_unit = next(
+        ((stats, unit) for stats, unit in measured if stats.get("percentile")), (summary, unit)
+    )
+    listed = detailed.get("percentile") or {}
+    stated = {float(percent): value * detailed_unit for percent, value in listed.items() if value is not None}
     # Version 2 padded its list with zeros.
     percentiles = {percent: ms for percent, ms in stated.items() if percent > 0}
-    bins = {float(middle) * of: int(count) for middle, count in (detailed.get("bins") or {}).items()}
-    mean_ms, sd_ms, min_ms, max_ms = (_number(told, name) * unit for name in ("mean", "stddev", "min", "max"))
-    count = int(_number(told, "N") or _number(part, "total_ios"))
+    bins = {float(middle) * detailed_unit: int(count) for middle, count in (detailed.get("bins") or {}).items()}
+    mean_ms, sd_ms, min_ms, max_ms = (_number(summary, name) * unit for name in ("mean", "stddev", "min", "max"))
+    count = int(_number(summary, "N") or _number(part, "total_ios"))
     return Latency(count, mean_ms, sd_ms, min_ms, max_ms, percentiles, bins)
 
 
@@ -290,19 +286,19 @@ NOTHING = Latency(0, 0.0, 0.0, 0.0, 0.0)
 
 def _joined(parts: Sequence[Latency]) -> Latency:
     """Returns the latency of several jobs together. Percentiles can only be computed from bins."""
-    known = [part for part in parts if part.count]
-    if len(known) < 2:
-        return known[0] if known else NOTHING
-    count = sum(part.count for part in known)
-    mean_ms = math.fsum(part.count * part.mean_ms for part in known) / count
-    squares = math.fsum(part.count * (part.sd_ms**2 + (part.mean_ms - mean_ms) ** 2) for part in known)
+    measured = [part for part in parts if part.count]
+    if len(measured) < 2:
+        return measured[0] if measured else NOTHING
+    count = sum(part.count for part in measured)
+    mean_ms = math.fsum(part.count * part.mean_ms for part in measured) / count
+    squares = math.fsum(part.count * (part.sd_ms**2 + (part.mean_ms - mean_ms) ** 2) for part in measured)
     bins: dict[float, int] = {}
-    if all(part.bins for part in known):
-        for part in known:
+    if all(part.bins for part in measured):
+        for part in measured:
             for middle_ms, n in part.bins.items():
                 bins[middle_ms] = bins.get(middle_ms, 0) + n
-    least, most = min(part.min_ms for part in known), max(part.max_ms for part in known)
-    percents = known[0].percentiles if bins else ()
+    least, most = min(part.min_ms for part in measured), max(part.max_ms for part in measured)
+    percents = measured[0].percentiles if bins else ()
     percentiles = {percent: _percentile(bins, percent) for percent in percents}
     return Latency(count, mean_ms, math.sqrt(squares / count), least, most, percentiles, bins)
 
@@ -318,10 +314,10 @@ def _percentile(bins: Mapping[float, int], percent: float) -> float:
 
 def _shares(jobs: Sequence[Fields]) -> dict[float, float]:
     """Returns the latency buckets of all requests of the jobs, which any output format of fio contains."""
-    found: dict[float, float] = {}
+    shares: dict[float, float] = {}
     for job in jobs:
-        for unit, ms in (("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)):
+        for unit, unit_ms in (("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)):
             for bound, share in (job.get(f"latency_{unit}") or {}).items():
-                end_ms = math.inf if bound.startswith(">") else float(bound) * ms
-                found[end_ms] = found.get(end_ms, 0.0) + float(share or 0) / len(jobs)
-    return dict(sorted(found.items()))
+                end_ms = math.inf if bound.startswith(">") else float(bound) * unit_ms
+                shares[end_ms] = shares.get(end_ms, 0.0) + float(share or 0) / len(jobs)
+    return dict(sorted(shares.items()))

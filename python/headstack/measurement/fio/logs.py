@@ -54,15 +54,15 @@ def is_log(path: str | os.PathLike[str]) -> bool:
 def read(path: str | os.PathLike[str]) -> Log:
     """Reads one log. Raises ``InputError`` if it is not one."""
     name = os.fspath(path)
-    found = NAME.match(os.path.basename(name))
-    if found is None or found["measure"] not in MEASURES:
-        raise InputError(f"is no log of fio that is drawn; {', '.join(MEASURES)} are", file=name)
-    share = MEASURES[found["measure"]][1]
+    match = NAME.match(os.path.basename(name))
+    if match is None or match["measure"] not in MEASURES:
+        raise InputError(f"cannot draw this log of fio; supported: {', '.join(MEASURES)}", file=name)
+    share = MEASURES[match["measure"]][1]
     entries: dict[str, list[tuple[float, float]]] = {}
     with open(path, encoding="utf-8", errors="replace") as file:
         for direction, at_s, value in _lines(name, file):
             entries.setdefault(direction, []).append((at_s, value * share))
-    return Log(found["stem"] or name, found["measure"], int(found["job"] or 0), entries)
+    return Log(match["stem"] or name, match["measure"], int(match["job"] or 0), entries)
 
 
 def _lines(name: str, lines: Iterator[str]) -> Iterator[tuple[str, float, float]]:
@@ -74,7 +74,7 @@ def _lines(name: str, lines: Iterator[str]) -> Iterator[tuple[str, float, float]
             yield DIRECTIONS[int(cells[2])], float(cells[0]) / 1e3, float(cells[1])
         except (ValueError, IndexError):
             raise InputError(
-                f"line {number}: {line.strip()[:60]!r} is no entry: ms, value, direction", key=name
+                f"line {number}: {line.strip()[:60]!r} is not an entry (ms, value, direction)", key=name
             ) from None
 
 

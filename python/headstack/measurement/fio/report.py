@@ -38,21 +38,21 @@ SHOWN = (
 WORDS = ("folder", "job", "kind", "rw", "bs", "depth", "jobs", "IOPS", "MB/s", "mean ms", "p99 ms", "p99.9 ms")
 
 
-def report_of(found: Collection) -> Report:
+def report_of(collection: Collection) -> Report:
     """Returns all results as a report."""
     sections = [
-        Section("Over depth and jobs", "", [figure for group in groups(found.loads) for figure in _over(*group)]),
-        Section("Side by side", "", list(_folder_bars(found.loads))),
-        Section("Distributions", "", list(_distributions(found.loads))),
-        Section("Over time", "", list(_courses(found.logs))),
-        Section("Results", "", [_table(found.loads)] if found.loads else []),
+        Section("Over depth and jobs", "", [figure for group in groups(collection.loads) for figure in _over(*group)]),
+        Section("Side by side", "", list(_folder_bars(collection.loads))),
+        Section("Distributions", "", list(_distributions(collection.loads))),
+        Section("Over time", "", list(_courses(collection.logs))),
+        Section("Results", "", [_table(collection.loads)] if collection.loads else []),
     ]
     shown = [section for section in sections if section.figures]
-    bad = "".join(f"Could not be read, and left out: {one}.\n\n" for one in found.bad)
-    versions = sorted({load.row["version"] for load in found.loads if load.row["version"]})
+    bad = "".join(f"Could not be read, and left out: {file}.\n\n" for file in collection.bad)
+    versions = sorted({load.row["version"] for load in collection.loads if load.row["version"]})
     origin = f", of {', '.join(versions)}" if versions else ""
-    remarks = f"{bad}Figures are fio's own{origin}." if found.loads else bad
-    return Report(found.name, "", found.headline, shown, (), (), version(), remarks=remarks.strip())
+    remarks = f"{bad}Figures are fio's own{origin}." if collection.loads else bad
+    return Report(collection.name, "", collection.headline, shown, (), (), version(), remarks=remarks.strip())
 
 
 def groups(loads: Iterable[Load]) -> list[tuple[str, list[Load]]]:
@@ -85,10 +85,10 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
     if len(depths) > 1 and len(jobs) > 1:
         for figure, unit in (("iops", "IOPS"), ("mean_ms", "ms")):
             values = [[by[depth, n].row[figure] if (depth, n) in by else None for depth in depths] for n in jobs]
-            what = "IOPS" if figure == "iops" else "Mean latency"
+            quantity = "IOPS" if figure == "iops" else "Mean latency"
             yield Grid(
                 f"{figure.replace('_', '-')}-map-{_slug(name)}",
-                f"{what} of {name}",
+                f"{quantity} of {name}",
                 [f"{n}" for n in jobs],
                 "jobs",
                 [f"{depth}" for depth in depths],
@@ -104,11 +104,11 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
         series = []
         for other in sorted({place[rest] for place in by})[:LINES_MAX]:
             own = [(place[along], load.row) for place, load in sorted(by.items()) if place[rest] == other]
-            told = f"{other} job{'s' * (other > 1)}" if rest == 1 else f"depth {other}"
+            label = f"{other} job{'s' * (other > 1)}" if rest == 1 else f"depth {other}"
             p99 = [row["p99_ms"] for _, row in own] if figure == "mean_ms" else []
             xs, ys = [place for place, _ in own], [row[figure] for _, row in own]
-            series.append(Series(told, xs, ys, p99=p99 if any(p99) else ()))
-        note = "Thin lines: the 99th percentile, where fio tells one." if figure == "mean_ms" else ""
+            series.append(Series(label, xs, ys, p99=p99 if any(p99) else ()))
+        note = "Thin lines: the 99th percentile, if fio reports it." if figure == "mean_ms" else ""
         title = f"{'IOPS' if figure == 'iops' else 'Mean latency'} of {name}"
         x = Axis(words[along], log=True)
         says = _most(by, "iops", "IOPS") if figure == "iops" and min(len(depths), len(jobs)) == 1 else ""
@@ -116,8 +116,8 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
 
 
 def _most(by: dict[tuple[int, int], Load], figure: str, unit: str) -> str:
-    (depth, jobs), load = max(by.items(), key=lambda one: one[1].row[figure])
-    return f"The most is {load.row[figure]:,.0f} {unit}, at depth {depth} of {jobs} job{'s' * (jobs > 1)}."
+    (depth, jobs), load = max(by.items(), key=lambda entry: entry[1].row[figure])
+    return f"The maximum is {load.row[figure]:,.0f} {unit}, at depth {depth} with {jobs} job{'s' * (jobs > 1)}."
 
 
 def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
@@ -141,10 +141,10 @@ def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
             )
             for folder in folders[:LINES_MAX]
         ]
-        what = "IOPS" if figure == "iops" else "Mean latency"
+        quantity = "IOPS" if figure == "iops" else "Mean latency"
         rest = f" {len(common) - len(shown)} more loads are in the table." if len(common) > len(shown) else ""
-        note = f"Strokes: one standard deviation: of several runs, between them; of one, of fio's samples.{rest}"
-        yield Bars(f"beside-{figure.replace('_', '-')}", f"{what} of each folder", axis, shown, series, note=note)
+        note = f"Error bars: one standard deviation, between runs if there are several, else of fio's samples.{rest}"
+        yield Bars(f"beside-{figure.replace('_', '-')}", f"{quantity} of each folder", axis, shown, series, note=note)
 
 
 def _place(load: Load) -> tuple[str, int, int]:
@@ -155,23 +155,23 @@ def _figure_of(load: Load, figure: str) -> tuple[float, float | None]:
     return load.row[figure], load.row["iops_sd" if figure == "iops" else "sd_ms"]
 
 
-def _side(folder: str, found: Sequence[Sequence[tuple[float, float | None]]]) -> Series:
+def _side(folder: str, runs_by_load: Sequence[Sequence[tuple[float, float | None]]]) -> Series:
     """Returns the means of a folder's runs, and their deviation."""
     means: list[float | None] = []
-    apart: list[float | None] = []
-    for runs in found:
+    deviations: list[float | None] = []
+    for runs in runs_by_load:
         values = [value for value, _ in runs]
         mean = math.fsum(values) / len(values) if values else None
         means.append(mean)
         if mean is None:
-            apart.append(None)
+            deviations.append(None)
         elif len(values) > 1:
-            apart.append(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)))
+            deviations.append(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)))
         else:
-            apart.append(runs[0][1])
-    low = [None if m is None or a is None else max(0.0, m - a) for m, a in zip(means, apart, strict=True)]
-    high = [None if m is None or a is None else m + a for m, a in zip(means, apart, strict=True)]
-    has_any = any(a is not None for a in apart)
+            deviations.append(runs[0][1])
+    low = [None if m is None or a is None else max(0.0, m - a) for m, a in zip(means, deviations, strict=True)]
+    high = [None if m is None or a is None else m + a for m, a in zip(means, deviations, strict=True)]
+    has_any = any(a is not None for a in deviations)
     return Series(folder, (), means, low=low if has_any else (), high=high if has_any else ())
 
 
@@ -184,11 +184,11 @@ def _distributions(loads: Sequence[Load]) -> Iterable[Figure]:
 
     # Each load once, with its last run.
     chosen = list({name(load): load for load in loads}.items())[:LOADS_MAX]
-    known = [(told, load) for told, load in chosen if load.latency.percentiles]
-    if known:
+    detailed = [(label, load) for label, load in chosen if load.latency.percentiles]
+    if detailed:
         series = [
-            Series(told, [p for p, _ in ordered], [ms for _, ms in ordered])
-            for told, load in known
+            Series(label, [p for p, _ in ordered], [ms for _, ms in ordered])
+            for label, load in detailed
             for ordered in [sorted(load.latency.percentiles.items())]
         ]
         title = "Latency by percentile"
@@ -196,14 +196,14 @@ def _distributions(loads: Sequence[Load]) -> Iterable[Figure]:
             "percentiles", title, Axis("Percentile"), Axis("Latency (ms)", log=True), series, x_is_percentile=True
         )
     # Reads and writes of a job share its buckets.
-    jobs = list({tuple(load.shares.items()): (told, load) for told, load in reversed(chosen)}.values())[::-1]
+    jobs = list({tuple(load.shares.items()): (label, load) for label, load in reversed(chosen)}.values())[::-1]
     bounds = sorted({end for _, load in jobs for end, share in load.shares.items() if share})
     if bounds:
         series = [
-            Series(told.replace(f" ({load.row['kind']}s)", ""), (), [load.shares.get(end, 0.0) for end in bounds])
-            for told, load in jobs
+            Series(label.replace(f" ({load.row['kind']}s)", ""), (), [load.shares.get(end, 0.0) for end in bounds])
+            for label, load in jobs
         ]
-        note = "Of all requests of a job, reads and writes together, as fio counts them: up to each bound."
+        note = "Share of all requests of a job, reads and writes together, up to each bound, as fio counts them."
         groups = [_bound(end) for end in bounds]
         yield Bars("histogram", "Requests by latency", Axis("Share (%)", log=False), groups, series, note=note)
 
@@ -219,7 +219,7 @@ def _bound(end_ms: float) -> str:
 
 def _courses(logs: Sequence[Log]) -> Iterable[Lines]:
     """Yields each measure over time, a line for each job and direction."""
-    for measure, what in MEASURES.items():
+    for measure, quantity in MEASURES.items():
         own = [log for log in logs if log.measure == measure]
         series = []
         for log in own:
@@ -230,8 +230,8 @@ def _courses(logs: Sequence[Log]) -> Iterable[Lines]:
         if series:
             more = f" {len(series) - LINES_MAX} more lines are left out." if len(series) > LINES_MAX else ""
             note = f"Logs of more than 300 entries are drawn as means.{more}"
-            axis = Axis(f"{what} ({own[0].unit})" if what != own[0].unit else what)
-            title = f"{what} over time"
+            axis = Axis(f"{quantity} ({own[0].unit})" if quantity != own[0].unit else quantity)
+            title = f"{quantity} over time"
             yield Lines(f"log-{measure}", title, Axis("Time (s)", log=False), axis, series[:LINES_MAX], note=note)
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 PROTOCOL = 2
 """Version of the messages; both sides must have the same one."""
-TELL_EVERY_S = 0.2
+PROGRESS_EVERY_S = 0.2
+"""Minimum interval between reports of progress."""
 SILENCE_S = 30.0
 """The controller sends a message every few seconds; a silence of this length ends the session."""
 LEAVE_S = 5.0
@@ -53,34 +54,34 @@ class Agent:
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
         self._one_line = threading.Lock()
-        self._asked: queue.SimpleQueue[HostRequest | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[HostRequest | None] = queue.SimpleQueue()
         self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._is_ending = False
         self._is_alone = False
         self._began: deque[int] = deque()
-        self._told_s = 0.0
+        self._reported_s = 0.0
 
     def serve(self) -> None:
         """Runs one measurement, and returns when the controller has said goodbye."""
         _native.begin_together(self._ready, self._began.append)
         threading.Thread(target=self._listen, daemon=True).start()
-        self._tell({"hello": hello()})
-        asked = self._asked.get()
-        if asked is None:
+        self._send({"hello": hello()})
+        request = self._requests.get()
+        if request is None:
             return
         try:
-            self._tell({"over": self._carry_out(asked)})
+            self._send({"over": self._measure(request)})
         except KeyboardInterrupt:
-            self._tell({"failed": {"kind": "run", "message": "stopped by hand"}})
+            self._send({"failed": {"kind": "run", "message": "stopped by hand"}})
         except InputError as error:
-            self._tell({"failed": {"kind": "input", "message": str(error)}})
+            self._send({"failed": {"kind": "input", "message": str(error)}})
         except (RunError, OSError) as error:
-            self._tell({"failed": {"kind": "run", "message": str(error)}})
+            self._send({"failed": {"kind": "run", "message": str(error)}})
         # A further reading of the clock.
-        self._asked.get()
+        self._requests.get()
 
-    def _tell(self, said: FromAgent) -> None:
-        line = line_of(said)
+    def _send(self, message: FromAgent) -> None:
+        line = line_of(message)
         with self._one_line:
             try:
                 while line:
@@ -89,7 +90,7 @@ class Agent:
                 # The reader is gone; stdin will end in a moment.
                 self._is_alone = True
 
-    # What is heard.
+    # Messages from the controller.
 
     def _listen(self) -> None:
         rest = b""
@@ -97,28 +98,28 @@ class Agent:
             if not select.select([self._source], [], [], SILENCE_S)[0]:
                 break
             try:
-                heard = os.read(self._source, 1 << 16)
+                received = os.read(self._source, 1 << 16)
             except OSError:
                 break
-            came = (_native.clock_ns(), time.time_ns(), _native.clock_ns())
-            if not heard:
+            read_at = (_native.clock_ns(), time.time_ns(), _native.clock_ns())
+            if not received:
                 break
-            *lines, rest = (rest + heard).split(b"\n")
+            *lines, rest = (rest + received).split(b"\n")
             for line in lines:
-                self._hear(json.loads(line), came)
+                self._receive(json.loads(line), read_at)
         self._leave()
 
-    def _hear(self, said: ToAgent, came: Clocks) -> None:
-        if "clock" in said:
-            self._tell({"clock": (said["clock"], came, _native.clock_ns())})
-        elif "measure" in said:
-            self._asked.put(said["measure"])
-        elif "start" in said:
-            self._starts.put(said["start"])
-        elif "end" in said:
+    def _receive(self, message: ToAgent, read_at: Clocks) -> None:
+        if "clock" in message:
+            self._send({"clock": (message["clock"], read_at, _native.clock_ns())})
+        elif "measure" in message:
+            self._requests.put(message["measure"])
+        elif "start" in message:
+            self._starts.put(message["start"])
+        elif "end" in message:
             self._end()
-        elif "alive" in said:
-            self._tell({"alive": True})
+        elif "alive" in message:
+            self._send({"alive": True})
 
     def _end(self) -> None:
         self._is_ending = True
@@ -129,27 +130,27 @@ class Agent:
         """Ends the measurement after the controller is gone."""
         self._is_alone = True
         self._end()
-        self._asked.put(None)
-        self._asked.put(None)
+        self._requests.put(None)
+        self._requests.put(None)
         time.sleep(LEAVE_S / 2)
         # Requests that do not complete are abandoned.
         _native.ask_to_end()
         time.sleep(LEAVE_S / 2)
         os._exit(EXIT_GONE)
 
-    # What is done.
+    # The measurement.
 
     def _ready(self) -> int | None:
         if self._is_ending:
             return None
-        self._tell({"ready": True})
+        self._send({"ready": True})
         return self._starts.get()
 
     def _progress(self, now: ProgressReport) -> None:
         at_s = time.monotonic()
-        if at_s - self._told_s >= TELL_EVERY_S or now["ending"]:
-            self._told_s = at_s
-            self._tell({"progress": now})
+        if at_s - self._reported_s >= PROGRESS_EVERY_S or now["ending"]:
+            self._reported_s = at_s
+            self._send({"progress": now})
 
     def _keep(self, results: Results) -> None:
         """Sends each result as soon as its measurement ends."""
@@ -158,24 +159,28 @@ class Agent:
             row = results[index]
             labels = {name: text for name, text in row.items() if name not in columns}
             whole = results._native.to_json(index)
-            self._tell({"result": {"began_ns": self._began.popleft(), "labels": labels, "whole": whole}})
+            self._send({"result": {"began_ns": self._began.popleft(), "labels": labels, "whole": whole}})
 
-    def _carry_out(self, asked: HostRequest) -> Over:
-        given = asked["access"]
-        access = Access(**{**given, "destroy": tuple(given["destroy"]), "over": tuple(given["over"])})
-        options, places = asked["options"], asked["targets"]
-        if asked["file"] is not None:
-            read = asked["file"]
-            file = JobFile(**{**read, "phases": tuple(read["phases"]), "remarks": tuple(read["remarks"])})
+    def _measure(self, request: HostRequest) -> Over:
+        fields = request["access"]
+        access = Access(**{**fields, "destroy": tuple(fields["destroy"]), "over": tuple(fields["over"])})
+        options, places = request["options"], request["targets"]
+        if request["file"] is not None:
+            parsed = request["file"]
+            file = JobFile(**{**parsed, "phases": tuple(parsed["phases"]), "remarks": tuple(parsed["remarks"])})
             chosen = {name: value for name, [value] in options.items()}
             done = measure_file(file, places, access, chosen, self._progress, keep=self._keep)
             return {"remarks": done.remarks[len(file.remarks) :], "stopped": done.stopped, "disks": done.disks}
         [path] = places
-        if asked["scenario"] is not None:
-            scenario = Scenario(dict(asked["scenario"]))
-            self._keep(scenario_measured(path, scenario, asked["luns"], access, options, self._progress))
+        if request["scenario"] is not None:
+            scenario = Scenario(dict(request["scenario"]))
+            self._keep(scenario_measured(path, scenario, request["luns"], access, options, self._progress))
             return {"remarks": [], "stopped": None, "disks": []}
-        demands = None if asked["workloads"] is None else [Workload(dict(one)) for one in asked["workloads"]]
+        demands = (
+            None
+            if request["workloads"] is None
+            else [Workload(dict(description)) for description in request["workloads"]]
+        )
         opened, steps = prepared(path, demands, access, options)
         for results in opened.each(steps, self._progress):
             self._keep(results)

@@ -20,7 +20,7 @@ class Trip:
     sent_ns: int
     """Time of sending, by our clock."""
     came_ns: int
-    """Time of arrival, by the other host's clock of measurements."""
+    """Time of arrival, by the other host's monotonic clock."""
     left_ns: int
     """Time of the answer, by the other host's clock."""
     back_ns: int
@@ -49,7 +49,7 @@ class Reading:
     at_ns: int
     """Time of the reading, by our clock."""
     ahead_ns: int
-    """Their clock of measurements minus ours: of any size, since each counts from its own start."""
+    """Their monotonic clock minus ours: of any size, since each counts from its own start."""
     error_ns: int
     """Maximum error of this, and of ``wall_ahead_ns``, in either direction."""
     wall_ahead_ns: int

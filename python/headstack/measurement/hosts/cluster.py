@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstack.io.json_text import line_of
 from headstack.measurement.hosts.host import Host
-from headstack.measurement.hosts.link import AGENT, GOODBYE_S, Heard
+from headstack.measurement.hosts.link import AGENT, GOODBYE_S, ReceivedMessage
 from headstack.measurement.hosts.session import Open
 from headstack.simulation.chunks.cluster import client_of
 
@@ -43,16 +43,16 @@ def relay(session: str) -> str:
         stderr=subprocess.PIPE,
     )
     assert agent.stdin is not None
-    said_last: list[str] = []
+    last_lines: list[str] = []
 
-    def hand_on() -> None:
+    def forward() -> None:
         for line in agent.stdout or ():
             back.put(line.decode())
-        said_last.extend(line.decode(errors="replace").strip() for line in agent.stderr or ())
+        last_lines.extend(line.decode(errors="replace").strip() for line in agent.stderr or ())
         back.put(None)
 
-    handing_on = threading.Thread(target=hand_on, daemon=True)
-    handing_on.start()
+    forwarding = threading.Thread(target=forward, daemon=True)
+    forwarding.start()
     while agent.poll() is None:
         try:
             # An agent without messages for long ends itself, and this relay with it.
@@ -69,15 +69,15 @@ def relay(session: str) -> str:
     with suppress(OSError):
         agent.stdin.close()
     code = agent.wait()
-    handing_on.join(GOODBYE_S)
-    return f"the agent ended with {code}" + (f": {said_last[-1]}" if said_last else "")
+    forwarding.join(GOODBYE_S)
+    return f"the agent ended with {code}" + (f": {last_lines[-1]}" if last_lines else "")
 
 
 class WorkerLink:
     """The link to the agent of one worker."""
 
-    def __init__(self, distributed: Any, client: Any, host: Host, heard: queue.SimpleQueue[Heard]) -> None:
-        self._distributed, self._client, self._host, self._heard = distributed, client, host, heard
+    def __init__(self, distributed: Any, client: Any, host: Host, received: queue.SimpleQueue[ReceivedMessage]) -> None:
+        self._distributed, self._client, self._host, self._received = distributed, client, host, received
         session = uuid.uuid4().hex
         self._there = distributed.Queue(f"{session}-there", client=client)
         self._back = distributed.Queue(f"{session}-back", client=client)
@@ -98,8 +98,8 @@ class WorkerLink:
                 line = None
             if line is None:
                 break
-            self._heard.put(Heard(self._host.name, time.monotonic_ns(), json.loads(line)))
-        self._heard.put(Heard(self._host.name, time.monotonic_ns(), None))
+            self._received.put(ReceivedMessage(self._host.name, time.monotonic_ns(), json.loads(line)))
+        self._received.put(ReceivedMessage(self._host.name, time.monotonic_ns(), None))
 
     def _is_there(self) -> bool:
         return (
@@ -107,13 +107,13 @@ class WorkerLink:
             and self._host.address in self._client.scheduler_info(n_workers=-1)["workers"]
         )
 
-    def say(self, said: ToAgent) -> None:
+    def send(self, message: ToAgent) -> None:
         """Sends a line."""
         if not self._is_closed:
-            self._there.put(line_of(said).decode())
+            self._there.put(line_of(message).decode())
 
-    def why(self) -> str:
-        """Returns how the agent, or its worker, ended."""
+    def end_reason(self) -> str:
+        """Returns why the agent, or its worker, ended."""
         try:
             return str(self._future.result(timeout=GOODBYE_S))
         except TimeoutError:
@@ -146,7 +146,7 @@ def workers(name: str) -> Iterator[tuple[list[Host], Open]]:
     with client_of(name) as (distributed, client):
         addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
         hosts = [_host_of(address) for address in addresses]
-        yield hosts, lambda host, heard: WorkerLink(distributed, client, host, heard)
+        yield hosts, lambda host, received: WorkerLink(distributed, client, host, received)
 
 
 def _host_of(address: str) -> Host:

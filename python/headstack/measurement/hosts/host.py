@@ -46,7 +46,7 @@ def host_of(text: str) -> Host:
     # ssh would take a name that begins with a dash as an option.
     is_wrong = not name or place.startswith("-") or any(letter.isspace() for letter in place)
     if is_wrong or (port and not (port.isdigit() and 0 < int(port) < 65536)) or (has_file and not job_file):
-        raise InputError(f"--hosts: {text!r} is no host; write HOST, USER@HOST:PORT or HOST=FILE.fio")
+        raise InputError(f"--hosts: {text!r} is not a host; write HOST, USER@HOST:PORT or HOST=FILE.fio")
     return Host(name, f"{user}{at}{name}", int(port) if port else None, job_file or None)
 
 
@@ -59,18 +59,18 @@ def hosts_of(text: str) -> list[Host]:
     ['a', 'b']
     """
     if not text.startswith("@"):
-        return named_apart([host_of(one) for one in text.split(",") if one.strip()])
+        return name_uniquely([host_of(word) for word in text.split(",") if word.strip()])
     with open(text[1:], encoding="utf-8") as file:
         lines = [line.partition("#")[0].strip() for line in file]
-    return named_apart([host_of(line) for line in lines if line])
+    return name_uniquely([host_of(line) for line in lines if line])
 
 
-def named_apart(hosts: Sequence[Host]) -> list[Host]:
+def name_uniquely(hosts: Sequence[Host]) -> list[Host]:
     """Returns the hosts with distinct names: several on one host are distinguished by port, then by number."""
     if not hosts:
         raise InputError("--hosts: no host is named")
     taken: set[str] = set()
-    apart = []
+    named = []
     for host in hosts:
         alike = sum(other.name == host.name for other in hosts)
         name = f"{host.name}:{host.port}" if alike > 1 and host.port is not None else host.name
@@ -78,8 +78,8 @@ def named_apart(hosts: Sequence[Host]) -> list[Host]:
         while name in taken:
             name, number = f"{host.name}#{number}", number + 1
         taken.add(name)
-        apart.append(replace(host, name=name))
-    return apart
+        named.append(replace(host, name=name))
+    return named
 
 
 def with_targets(hosts: Sequence[Host], texts: Iterable[str]) -> list[Host]:
@@ -92,9 +92,9 @@ def with_targets(hosts: Sequence[Host], texts: Iterable[str]) -> list[Host]:
     for text in texts:
         name, _, path = text.partition("=")
         if not name or not path:
-            raise InputError(f"--target: {text!r} is no target of a host; write HOST=PATH, such as a=/dev/sdb")
+            raise InputError(f"--target: {text!r} names no host; write HOST=PATH, such as a=/dev/sdb")
         if name not in {host.name for host in hosts}:
-            raise InputError(f"--target: there is no host {name!r}; allowed: {', '.join(one.name for one in hosts)}")
+            raise InputError(f"--target: there is no host {name!r}; allowed: {', '.join(host.name for host in hosts)}")
         own.setdefault(name, []).append(path)
     return [replace(host, targets=tuple(own.get(host.name, host.targets))) for host in hosts]
 
@@ -125,9 +125,9 @@ def fio_clients(arguments: Sequence[str]) -> tuple[list[Host], list[str]]:
     for named, files in groups:
         own = files or last
         if len(own) > 1:
-            raise InputError(f"--client: {len(own)} job files for {named[0].name}; one is carried out")
+            raise InputError(f"--client: {len(own)} job files for {named[0].name}; name only one")
         hosts += [replace(host, job_file=own[0] if own else None) for host in named]
-    return (named_apart(hosts) if hosts else []), rest
+    return (name_uniquely(hosts) if hosts else []), rest
 
 
 def _clients(text: str) -> list[Host]:

@@ -17,7 +17,7 @@ from headstack.measurement.hosts.clock import Ahead, Reading, ahead_at
 from headstack.measurement.hosts.host import Host
 from headstack.measurement.jobfiles.fio_clients import Client, fio_clients
 from headstack.measurement.jobfiles.job_file import JobFile
-from headstack.measurement.jobfiles.targets import called
+from headstack.measurement.jobfiles.targets import label_targets
 from headstack.results.columns import SHOWN_STREAMS, Shown
 from headstack.results.results import Results
 from headstack.results.table import described
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from headstack.measurement.jobfiles.fio_json import Fields
     from headstack.measurement.jobfiles.phases import DiskUse
 
-HOSTS_TOLD = 8
+CLOCK_NOTES_MAX = 8
 """Maximum number of hosts with a remark of their own on their clocks."""
 SSH_PORT = 22
 WRONG_NS = 1_000_000
-"""Errors of the time of day below this are as small as NTP achieves on most networks."""
+"""Smallest error of the time of day in ns that is reported; NTP stays below it on most networks."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Lost:
     completed: int
     """Requests that it had completed in that run by its last report."""
 
-    def told(self, host: str, number: int) -> str:
-        """Describes the loss in words, for the run with that number."""
+    def describe(self, host: str, number: int) -> str:
+        """Describes the loss in a line, for the run with that number."""
         if self.since_s is None or number > self.round:
             return f"{host}: missing from the start: {self.why}"
         return f"{host}: missing since {self.since_s:.2f} s after the start: {self.why}"
@@ -116,12 +116,12 @@ class _Placed:
     after: Reading
 
     @classmethod
-    def of(cls, one: Measured, part: Part, start_ns: int) -> _Placed:
-        ahead: Ahead = ahead_at(one.readings, part.began_ns)
+    def of(cls, host: Measured, part: Part, start_ns: int) -> _Placed:
+        ahead: Ahead = ahead_at(host.readings, part.began_ns)
         began_ns = part.began_ns - ahead.ns
-        before = max((r for r in one.readings if r.at_ns <= began_ns), key=lambda r: r.at_ns, default=one.readings[0])
-        after = min((r for r in one.readings if r.at_ns > began_ns), key=lambda r: r.at_ns, default=before)
-        return cls(one.host, part, began_ns, ahead.error_ns, began_ns - start_ns, before, after)
+        before = max((r for r in host.readings if r.at_ns <= began_ns), key=lambda r: r.at_ns, default=host.readings[0])
+        after = min((r for r in host.readings if r.at_ns > began_ns), key=lambda r: r.at_ns, default=before)
+        return cls(host.host, part, began_ns, ahead.error_ns, began_ns - start_ns, before, after)
 
     @property
     def drift_ns(self) -> int | None:
@@ -131,25 +131,23 @@ class _Placed:
     def facts(self) -> list[tuple[str, float]]:
         """Returns facts about its clock, as figures."""
         whole = self.part.result
-        found = [
+        facts = [
             ("measured_s", whole["duration_ns"] / 1e9),
             ("began_after_us", self.late_ns / 1e3),
             ("clock_within_us", self.error_ns / 1e3),
             ("clock_ahead_ms", self.before.wall_ahead_ns / 1e6),
         ]
         drift_ns = self.drift_ns
-        return found if drift_ns is None else [*found, ("clock_drift_us", drift_ns / 1e3)]
+        return facts if drift_ns is None else [*facts, ("clock_drift_us", drift_ns / 1e3)]
 
-    def told(self) -> str | None:
+    def clock_note(self) -> str | None:
         """Returns a note if its time of day differs from ours."""
         ahead_ns = self.before.wall_ahead_ns
         if abs(ahead_ns) < max(WRONG_NS, 2 * self.before.error_ns):
             return None
         way = "ahead of" if ahead_ns > 0 else "behind"
         error_ms = self.before.error_ns / 1e6
-        return (
-            f"{self.host}: its clock is {abs(ahead_ns) / 1e6:.3f} ms {way} ours, ± {error_ms:.3f} ms: it is allowed for"
-        )
+        return f"{self.host}: its clock is {abs(ahead_ns) / 1e6:.3f} ms {way} ours, ± {error_ms:.3f} ms (corrected)"
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ class HostResults(Results):
         >>> hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell).missing
         {}
         """
-        return {one.host: one.lost.why for one in self._measured if one.lost is not None}
+        return {host.host: host.lost.why for host in self._measured if host.lost is not None}
 
     def hosts(self, number: int = 0) -> tuple[SeenHost, ...]:
         """Returns the clocks and losses of the hosts in a round, the first by default.
@@ -218,20 +216,20 @@ class HostResults(Results):
         """
         streams = {stream["stream"]: stream["facts"] for stream in self.streams_of(self._rounds[number])}
         seen = []
-        for one in self._measured:
-            facts = streams.get(one.host, {})
+        for host in self._measured:
+            facts = streams.get(host.host, {})
             # A host that went missing in a later round was still present in this one.
-            is_missing = "missing_since_s" in facts or (one.lost is not None and one.lost.round <= number)
+            is_missing = "missing_since_s" in facts or (host.lost is not None and host.lost.round <= number)
             seen.append(
                 SeenHost(
-                    one.host,
+                    host.host,
                     began_after_us=facts.get("began_after_us"),
                     clock_within_us=facts.get("clock_within_us"),
                     clock_ahead_ms=facts.get("clock_ahead_ms"),
                     clock_drift_us=facts.get("clock_drift_us"),
                     missing_since_s=facts.get("missing_since_s", 0.0 if is_missing else None),
                     requests_lost=int(facts.get("requests_lost", 0)),
-                    why=one.lost.why if is_missing and one.lost is not None else None,
+                    why=host.lost.why if is_missing and host.lost is not None else None,
                 )
             )
         return tuple(seen)
@@ -247,17 +245,17 @@ class HostResults(Results):
         ['reads', 'reads', 'All clients']
         """
         if not self.files:
-            raise InputError("fio's JSON tells of job files: these hosts carried out none")
+            raise InputError("fio's JSON needs job files, but these hosts ran none")
         clients = [
             Client(
-                one.host,
-                one.place.port or SSH_PORT,
-                self.files[one.host],
-                [(number, part.result) for number, part in one.parts],
-                one.disks,
+                host.host,
+                host.place.port or SSH_PORT,
+                self.files[host.host],
+                [(number, part.result) for number, part in host.parts],
+                host.disks,
             )
-            for one in self._measured
-            if one.parts
+            for host in self._measured
+            if host.parts
         ]
         return fio_clients(clients, plus)
 
@@ -301,38 +299,38 @@ class HostResults(Results):
         return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
 
 
-def joined(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequence[str]) -> HostResults:
+def join_rounds(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequence[str]) -> HostResults:
     """Returns the results of all rounds."""
     results: _native.Results | None = None
     together = []
-    for number, one in enumerate(rounds):
-        found = _round(number, one, measured)
-        if found is not None:
+    for number, run in enumerate(rounds):
+        joined = _join_round(number, run, measured)
+        if joined is not None:
             together.append(0 if results is None else len(results))
-            results = found if results is None else results.and_(found)
-    assert results is not None, "some host has measured something"
+            results = joined if results is None else results.and_(joined)
+    assert results is not None, "at least one host has a result"
     return HostResults(results, swept, together, measured)
 
 
-def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Results | None:
-    placed = [_Placed.of(host, part, one.start_ns) for host in measured for at, part in host.parts if at == number]
+def _join_round(number: int, run: Round, measured: Sequence[Measured]) -> _native.Results | None:
+    placed = [_Placed.of(host, part, run.start_ns) for host in measured for at, part in host.parts if at == number]
     if not placed:
         return None
     lost = {host.host: host.lost for host in measured if host.lost is not None and host.lost.round <= number}
-    words = [loss.told(host, number) for host, loss in lost.items()]
+    words = [loss.describe(host, number) for host, loss in lost.items()]
     there = {part.host for part in placed}
     done = [host for host in measured if host.host not in there and host.lost is None]
     first = placed[0].part.result
-    asked = {
-        "name": called([host.host for host in measured]),
+    request = {
+        "name": label_targets([host.host for host in measured]),
         "labels": list(placed[0].part.labels.items()),
         "clients": None,
         "interval_ns": first["intervals"][0]["duration_ns"] if first["intervals"] else None,
-        "ended_early": one.ended_early or ("; ".join(words) or None),
+        "ended_early": run.ended_early or ("; ".join(words) or None),
         "notes": [
             *words,
-            *(f"{host.host}: was done after {len(host.parts)} runs" for host in done),
-            *_of_clocks(placed),
+            *(f"{host.host}: ended after {len(host.parts)} runs" for host in done),
+            *_clock_notes(placed),
         ],
         "runs": [
             {"host": part.host, "began_ns": part.began_ns, "facts": part.facts(), "result": part.part.whole}
@@ -340,20 +338,20 @@ def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Res
         ],
         "missing": [(host, loss.facts(number)) for host, loss in lost.items() if host not in there],
     }
-    return _native.join_hosts(asked)
+    return _native.join_hosts(request)
 
 
-def _of_clocks(placed: Sequence[_Placed]) -> list[str]:
+def _clock_notes(placed: Sequence[_Placed]) -> list[str]:
     """Returns remarks on wrong clocks, and on the start times of the hosts."""
-    wrong = [words for part in placed if (words := part.told()) is not None]
-    if len(wrong) > HOSTS_TOLD:
+    wrong = [words for part in placed if (words := part.clock_note()) is not None]
+    if len(wrong) > CLOCK_NOTES_MAX:
         wrong = [
-            *wrong[:HOSTS_TOLD],
-            f"the clocks of {len(wrong) - HOSTS_TOLD} more hosts are not ours: see clock_ahead_ms",
+            *wrong[:CLOCK_NOTES_MAX],
+            f"the clocks of {len(wrong) - CLOCK_NOTES_MAX} more hosts differ from ours: see clock_ahead_ms",
         ]
     late_ms = max(part.late_ns for part in placed) / 1e6
     error_ms = max(part.error_ns for part in placed) / 1e6
     drifts = [abs(part.drift_ns) for part in placed if part.drift_ns is not None]
-    drift = f"no clock went away by more than {max(drifts) / 1e6:.3f} ms meanwhile" if drifts else "drift is not known"
-    began = f"the last began {late_ms:.3f} ms after the agreed moment, by clocks known to ± {error_ms:.3f} ms"
+    drift = f"clocks drifted by at most {max(drifts) / 1e6:.3f} ms" if drifts else "clock drift unknown"
+    began = f"the last started {late_ms:.3f} ms after the agreed moment (clock error ± {error_ms:.3f} ms)"
     return [*wrong, f"{len(placed)} hosts: {began}; {drift}"]

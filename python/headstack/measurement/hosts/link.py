@@ -36,33 +36,33 @@ SSH_OPTIONS = (
     "-oServerAliveInterval=5",
     "-oServerAliveCountMax=3",
 )
-KEPT_S = 60
+PERSIST_S = 60
 """Seconds for which ssh keeps a connection for the next measurement."""
 GOODBYE_S = 5.0
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedMessage:
     """A message from a host."""
 
     host: str
     at_ns: int
-    """Time of arrival, by our clock of measurements."""
-    said: FromAgent | None
-    """The message; ``None`` at the end of the connection."""
+    """Time of arrival, by our monotonic clock."""
+    message: FromAgent | None
+    """``None`` at the end of the connection."""
 
 
 class Link(Protocol):
     """A connection to an agent."""
 
-    def say(self, said: ToAgent) -> None:
+    def send(self, message: ToAgent) -> None:
         """Sends a line; if that fails, the end of the connection is received."""
 
-    def why(self) -> str:
+    def end_reason(self) -> str:
         """Returns why the connection ended, in a line."""
 
     def hang_up(self) -> None:
-        """Says goodbye, so that the agent ends."""
+        """Closes the agent's stdin, so that it ends."""
 
     def close(self) -> None:
         """Waits until the connection is closed, and kills it if that takes long."""
@@ -73,8 +73,8 @@ class ProgramLink:
     too.
     """
 
-    def __init__(self, host: str, command: Sequence[str], heard: queue.SimpleQueue[Heard]) -> None:
-        self._host, self._heard = host, heard
+    def __init__(self, host: str, command: Sequence[str], received: queue.SimpleQueue[ReceivedMessage]) -> None:
+        self._host, self._received = host, received
         self._program = command[0]
         # An ssh master that stays in the background for the next measurement keeps its stderr open; a pipe would never
         # end.
@@ -94,34 +94,34 @@ class ProgramLink:
         for line in self._process.stdout:
             at_ns = time.monotonic_ns()
             try:
-                said = json.loads(line)
+                message = json.loads(line)
             except ValueError:
                 # Output of a login shell.
                 continue
-            self._heard.put(Heard(self._host, at_ns, said))
-        self._heard.put(Heard(self._host, time.monotonic_ns(), None))
+            self._received.put(ReceivedMessage(self._host, at_ns, message))
+        self._received.put(ReceivedMessage(self._host, time.monotonic_ns(), None))
 
-    def say(self, said: ToAgent) -> None:
+    def send(self, message: ToAgent) -> None:
         """Sends a line."""
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(line_of(said))
+            self._process.stdin.write(line_of(message))
             self._process.stdin.flush()
         except (OSError, ValueError):
             # The reader will notice the end.
             pass
 
-    def why(self) -> str:
-        """Returns how the program ended, and its last line of output."""
+    def end_reason(self) -> str:
+        """Returns the program's exit code or signal, and the last line that it wrote to stderr."""
         try:
             code = self._process.wait(GOODBYE_S)
         except subprocess.TimeoutExpired:
-            return f"{self._program} said nothing any more"
+            return f"{self._program} stopped responding"
         self._stderr.seek(0)
         words = self._stderr.read().decode(errors="replace").strip().splitlines()
         last = f": {words[-1].strip()}" if words else ""
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
-        return f"{os.path.basename(self._program)} {how}{last}"
+        ending = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
+        return f"{os.path.basename(self._program)} {ending}{last}"
 
     def hang_up(self) -> None:
         """Closes the agent's stdin."""
@@ -140,7 +140,7 @@ class ProgramLink:
         self._stderr.close()
 
 
-def ssh_link(host: Host, ssh: str, remote: str, heard: queue.SimpleQueue[Heard]) -> ProgramLink:
+def ssh_link(host: Host, ssh: str, remote: str, heard: queue.SimpleQueue[ReceivedMessage]) -> ProgramLink:
     """Connects to a host by ssh. Raises ``InputError`` if there is no such program."""
     command = ssh_command(host, ssh, remote)
     try:
@@ -174,4 +174,4 @@ def _kept_connection() -> list[str]:
     # 107.
     if len(os.fsencode(path)) + 38 + 17 > SOCKET_PATH_MAX:
         return []
-    return ["-oControlMaster=auto", f"-oControlPath={path}", f"-oControlPersist={KEPT_S}"]
+    return ["-oControlMaster=auto", f"-oControlPath={path}", f"-oControlPersist={PERSIST_S}"]

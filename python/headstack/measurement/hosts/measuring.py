@@ -12,10 +12,10 @@ from typing import TypeAlias, Unpack
 from headstack._native import InputError
 from headstack.io.values import duration_ns
 from headstack.measurement.access import SLOTS, Access, Progress
-from headstack.measurement.hosts.asked import Asked
-from headstack.measurement.hosts.host import Host, host_of, hosts_of, named_apart, with_targets
+from headstack.measurement.hosts.host import Host, host_of, hosts_of, name_uniquely, with_targets
 from headstack.measurement.hosts.joined import HostResults
 from headstack.measurement.hosts.link import ssh_link
+from headstack.measurement.hosts.requests import MeasurementRequest
 from headstack.measurement.hosts.session import Open, Remark, Session
 from headstack.measurement.jobfiles.job_file import JobFile
 from headstack.simulation.runs import Demand, Options, several, swept, texts
@@ -27,8 +27,8 @@ Job: TypeAlias = "str | os.PathLike[str] | JobFile"
 
 
 @dataclass(frozen=True)
-class Ways:
-    """How hosts are reached."""
+class HostAccess:
+    """The commands that reach hosts, and a time limit."""
 
     ssh: str = SSH
     """The command that connects to a host."""
@@ -43,35 +43,35 @@ class Ways:
         return duration_ns("--ready-within", self.ready_within) / 1e9
 
     @contextmanager
-    def to(self, hosts: Sequence[Host] | str, own_targets: Iterable[str]) -> Iterator[tuple[Sequence[Host], Open]]:
+    def reach(self, hosts: Sequence[Host] | str, own_targets: Iterable[str]) -> Iterator[tuple[Sequence[Host], Open]]:
         """Yields the hosts, or the workers of a cluster, and a function that opens a link to one."""
         if not isinstance(hosts, str):
-            yield hosts, lambda host, heard: ssh_link(host, self.ssh, self.remote, heard)
+            yield hosts, lambda host, received: ssh_link(host, self.ssh, self.remote, received)
             return
         from headstack.measurement.hosts.cluster import workers  # start-up time
 
-        with workers(hosts) as (found, open_link):
-            yield with_targets(found, own_targets), open_link
+        with workers(hosts) as (reached, open_link):
+            yield with_targets(reached, own_targets), open_link
 
 
-def measured_from(
+def measure_from(
     hosts: Sequence[Host] | str,
     own_targets: Iterable[str],
-    asked: Asked,
-    ways: Ways,
+    request: MeasurementRequest,
+    access: HostAccess,
     progress: Progress | None,
-    tell: Remark,
+    report: Remark,
 ) -> HostResults:
-    """Measures from hosts, or from the workers of a cluster (``dask://HOST:PORT``); ``tell`` is called with a line for
-    each event."""
-    with ways.to(hosts, own_targets) as (found, open_link):
-        told = asked.of_each(found)
-        session = Session(found, open_link, tell)
+    """Measures from hosts, or from the workers of a cluster (``dask://HOST:PORT``); ``report`` is called with a line
+    for each event."""
+    with access.reach(hosts, own_targets) as (reached, open_link):
+        requests = request.requests_by_host(reached)
+        session = Session(reached, open_link, report)
         try:
-            results = session.measure(told, progress, ways.ready_within_s, swept(asked.options))
+            results = session.measure(requests, progress, access.ready_within_s, swept(request.options))
         finally:
             session.close()
-    files = {host.name: asked.file_of(host) for host in found}
+    files = {host.name: request.file_of(host) for host in reached}
     results.files = {name: file for name, file in files.items() if file is not None}
     of_files = (remark for file in results.files.values() for remark in file.remarks)
     results.remarks = [*dict.fromkeys(of_files), *results.remarks]
@@ -111,7 +111,7 @@ def measure_hosts(
 
     Runs begin on all hosts at one moment. Each run has a row for all hosts together and one for each host;
     ``HostResults.hosts()`` describes their clocks. A host that fails is left out, named in ``missing`` and in the
-    notes, and reported through ``tell`` at once. An interruption ends all of them.
+    notes, and reported to the last callback at once. An interruption ends all of them.
 
     Raises ``InputError`` or ``RunError`` if no host could measure, with the reason of the first.
 
@@ -126,8 +126,8 @@ def measure_hosts(
         named = with_targets(named, own_targets)
     files = file if isinstance(file, Mapping) else {}
     _check(named, files, file is not None and workload is not None)
-    asked = Asked(
-        targets=[os.fspath(target)] if isinstance(target, str | os.PathLike) else [os.fspath(one) for one in target],
+    request = MeasurementRequest(
+        targets=[os.fspath(path) for path in ([target] if isinstance(target, str | os.PathLike) else target)],
         demands=None if workload is None else several(workload),
         access=Access(
             destroy=tuple(destroy),
@@ -143,15 +143,17 @@ def measure_hosts(
         options={name: texts(value) for name, value in options.items()},  # type: ignore[arg-type]
         luns=luns,
         file=None if file is None or isinstance(file, Mapping) else _read(file),
-        files={name: _read(one) for name, one in files.items()},
+        files={name: _read(job) for name, job in files.items()},
     )
-    return measured_from(named, own_targets, asked, Ways(ssh_command, remote_command, ready_within), progress, tell)
+    return measure_from(
+        named, own_targets, request, HostAccess(ssh_command, remote_command, ready_within), progress, tell
+    )
 
 
 def _named(hosts: str | Iterable[str]) -> Sequence[Host] | str:
     if isinstance(hosts, str):
         return hosts if hosts.startswith(DASK) else hosts_of(hosts)
-    return named_apart([host_of(one) for one in hosts])
+    return name_uniquely([host_of(text) for text in hosts])
 
 
 def _check(hosts: Sequence[Host] | str, files: Mapping[str, Job], has_both: bool) -> None:
@@ -162,9 +164,9 @@ def _check(hosts: Sequence[Host] | str, files: Mapping[str, Job], has_both: bool
     names = [host.name for host in hosts]
     for host in hosts:
         if host.job_file is not None:
-            raise InputError(f"{host.name}={host.job_file}: job files of their own are given by file=", key="hosts")
+            raise InputError(f"{host.name}={host.job_file}: name a host's own job file with file=", key="hosts")
         if files and host.name not in files:
-            raise InputError(f"{host.name} has no job file; give it one", key="file")
+            raise InputError(f"{host.name} has no job file; name one", key="file")
     for name in files:
         if name not in names:
             raise InputError(f"there is no host {name!r}; allowed: {', '.join(names)}", key="file")

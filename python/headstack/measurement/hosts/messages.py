@@ -9,7 +9,7 @@ from headstack.measurement.jobfiles.phases import DiskUse
 from headstack.measurement.specs import ProgressReport
 
 Clocks = tuple[int, int, int]
-"""A reading of two clocks, in ns: of measurements before, of the time of day, of measurements after."""
+"""A reading of two clocks, in ns: the monotonic clock, the time of day, and the monotonic clock again."""
 
 
 class Hello(TypedDict):
@@ -40,7 +40,7 @@ class MeasuredRun(TypedDict):
     """A run that a host has measured."""
 
     began_ns: int
-    """Start, by the host's own clock of measurements."""
+    """Start, by the host's own monotonic clock."""
     labels: dict[str, str]
     whole: str
     """The result as JSON."""
@@ -73,11 +73,11 @@ class ToAgent(TypedDict, total=False):
 
 
 class FromAgent(TypedDict, total=False):
-    """A message of an agent."""
+    """A message from an agent."""
 
     hello: Hello
     clock: tuple[Clocks, Clocks, int]
-    """The reading of the request, the agent's own, and its clock of measurements when it answered."""
+    """The reading in the request, the agent's own, and its monotonic clock when it answered."""
     ready: bool
     progress: ProgressReport
     result: MeasuredRun

@@ -17,8 +17,8 @@ from headstack.measurement.access import Progress
 from headstack.measurement.hosts.agent import hello
 from headstack.measurement.hosts.clock import TRIPS, Reading, Trip, reading_of
 from headstack.measurement.hosts.host import Host
-from headstack.measurement.hosts.joined import HostResults, Lost, Measured, Part, Round, joined
-from headstack.measurement.hosts.link import Heard, Link
+from headstack.measurement.hosts.joined import HostResults, Lost, Measured, Part, Round, join_rounds
+from headstack.measurement.hosts.link import Link, ReceivedMessage
 from headstack.measurement.measurement import BY_HAND
 
 if TYPE_CHECKING:
@@ -38,23 +38,23 @@ END_S = 20.0
 """Time in seconds to wait for results after an interruption."""
 LOOK_S = 0.05
 
-Open = Callable[[Host, "queue.SimpleQueue[Heard]"], Link]
+Open = Callable[[Host, "queue.SimpleQueue[ReceivedMessage]"], Link]
 Remark = Callable[[str], object]
 
 
 class State(Enum):
     """Progress of a host through the protocol."""
 
-    CALLED = "has not answered"
-    PREPARING = "prepares"
-    READY = "stands ready"
-    RUNNING = "measures"
-    OVER = "is done"
-    MISSING = "is missing"
+    CALLED = "not answered yet"
+    PREPARING = "preparing"
+    READY = "ready"
+    RUNNING = "measuring"
+    OVER = "done"
+    MISSING = "missing"
 
 
 @dataclass
-class Far:
+class RemoteHost:
     """A host as seen from the controller."""
 
     host: Host
@@ -83,11 +83,11 @@ class Far:
 class Session:
     """Hosts that measure together."""
 
-    def __init__(self, hosts: Sequence[Host], open_link: Open, tell: Remark) -> None:
-        """``tell`` is called with a line for each event."""
-        self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
-        self._tell = tell
-        self._fars: dict[str, Far] = {}
+    def __init__(self, hosts: Sequence[Host], open_link: Open, report: Remark) -> None:
+        """``report`` is called with a line for each event."""
+        self._received: queue.SimpleQueue[ReceivedMessage] = queue.SimpleQueue()
+        self._report = report
+        self._remotes: dict[str, RemoteHost] = {}
         self._rounds: list[Round] = []
         self._progress: Progress | None = None
         self._alive_s = time.monotonic()
@@ -95,21 +95,21 @@ class Session:
         self._ended_s: float | None = None
         try:
             for host in hosts:
-                self._fars[host.name] = Far(host, open_link(host, self._heard))
+                self._remotes[host.name] = RemoteHost(host, open_link(host, self._received))
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Ends all agents."""
-        for far in self._fars.values():
-            far.link.hang_up()
-        for far in self._fars.values():
-            far.link.close()
+        for remote in self._remotes.values():
+            remote.link.hang_up()
+        for remote in self._remotes.values():
+            remote.link.close()
 
     def measure(
         self,
-        asked: Mapping[str, HostRequest],
+        requests: Mapping[str, HostRequest],
         progress: Progress | None,
         ready_within_s: float,
         swept: Sequence[str] = (),
@@ -121,180 +121,189 @@ class Session:
         """
         self._progress = progress
         self._wait(State.CALLED, min(HELLO_S, ready_within_s), "did not answer in time")
-        for far in self._in(State.PREPARING) if not self._wishes else []:
-            far.link.say({"measure": asked[far.host.name]})
+        for remote in self._in_state(State.PREPARING) if not self._wishes else []:
+            remote.link.send({"measure": requests[remote.host.name]})
         self._wait(State.PREPARING, ready_within_s, "was not ready in time")
-        while (ready := self._in(State.READY)) and not self._wishes:
+        while (ready := self._in_state(State.READY)) and not self._wishes:
             self._read_clocks(ready)
-            self._run_round(self._in(State.READY))
-        self._read_clocks(self._in(State.OVER))
-        self._refuse_nothing()
-        measured = [Measured(far.host, far.parts, far.readings, far.lost, far.disks) for far in self._fars.values()]
-        results = joined(self._rounds, measured, swept)
-        results.remarks += [f"{name}: {remark}" for name, far in self._fars.items() for remark in far.remarks]
+            self._run_round(self._in_state(State.READY))
+        self._read_clocks(self._in_state(State.OVER))
+        self._check_any_result()
+        measured = [
+            Measured(remote.host, remote.parts, remote.readings, remote.lost, remote.disks)
+            for remote in self._remotes.values()
+        ]
+        results = join_rounds(self._rounds, measured, swept)
+        results.remarks += [f"{name}: {remark}" for name, remote in self._remotes.items() for remark in remote.remarks]
         return results
 
-    # The parts of it.
+    # Steps of a measurement.
 
-    def _run_round(self, fars: Sequence[Far]) -> None:
-        if not fars:
+    def _run_round(self, remotes: Sequence[RemoteHost]) -> None:
+        if not remotes:
             return
-        lead_ns = max(int(LEAD_S * 1e9), *(8 * far.readings[-1].error_ns for far in fars))
+        lead_ns = max(int(LEAD_S * 1e9), *(8 * remote.readings[-1].error_ns for remote in remotes))
         start_ns = time.monotonic_ns() + lead_ns
         self._rounds.append(Round(start_ns))
-        for far in self._fars.values():
-            far.now = None
-        for far in fars:
-            far.state = State.RUNNING
-            far.link.say({"start": start_ns + far.readings[-1].ahead_ns})
+        for remote in self._remotes.values():
+            remote.now = None
+        for remote in remotes:
+            remote.state = State.RUNNING
+            remote.link.send({"start": start_ns + remote.readings[-1].ahead_ns})
         self._wait(State.RUNNING, None, "")
 
-    def _read_clocks(self, fars: Sequence[Far]) -> None:
+    def _read_clocks(self, remotes: Sequence[RemoteHost]) -> None:
         """Reads the clocks of one host after the other, so that no answer waits for another."""
-        for far in fars:
-            far.trips = []
+        for remote in remotes:
+            remote.trips = []
             until_s = time.monotonic() + TRIPS_S
-            while len(far.trips) < TRIPS and time.monotonic() < until_s and far.is_there:
-                before = len(far.trips)
-                far.link.say({"clock": (time.monotonic_ns(), time.time_ns(), time.monotonic_ns())})
-                while len(far.trips) == before and time.monotonic() < until_s and far.is_there:
-                    self._hear(0.01)
-            if far.trips:
-                far.readings.append(reading_of(far.trips))
-            elif far.is_there:
-                self._lose(far, "did not say what its clock says")
+            while len(remote.trips) < TRIPS and time.monotonic() < until_s and remote.is_there:
+                before = len(remote.trips)
+                remote.link.send({"clock": (time.monotonic_ns(), time.time_ns(), time.monotonic_ns())})
+                while len(remote.trips) == before and time.monotonic() < until_s and remote.is_there:
+                    self._receive(0.01)
+            if remote.trips:
+                remote.readings.append(reading_of(remote.trips))
+            elif remote.is_there:
+                self._lose(remote, "did not report its clock")
 
-    def _refuse_nothing(self) -> None:
+    def _check_any_result(self) -> None:
         """Raises the error that kept all hosts from measuring anything."""
-        if any(far.parts for far in self._fars.values()):
+        if any(remote.parts for remote in self._remotes.values()):
             return
         if self._wishes:
             raise KeyboardInterrupt
-        lost = [(far.is_refused, f"{name}: {far.lost.why}") for name, far in self._fars.items() if far.lost is not None]
+        lost = [
+            (remote.is_refused, f"{name}: {remote.lost.why}")
+            for name, remote in self._remotes.items()
+            if remote.lost is not None
+        ]
         refused = [why for is_refused, why in lost if is_refused]
         if refused:
             raise InputError(refused[0])
-        raise RunError(lost[0][1] if lost else "no host has measured anything")
+        raise RunError(lost[0][1] if lost else "no host measured anything")
 
-    # What happens meanwhile.
+    # Messages, losses and interruptions.
 
-    def _in(self, state: State) -> list[Far]:
-        return [far for far in self._fars.values() if far.state is state]
+    def _in_state(self, state: State) -> list[RemoteHost]:
+        return [remote for remote in self._remotes.values() if remote.state is state]
 
     def _wait(self, state: State, within_s: float | None, late: str) -> None:
         """Processes messages until no host is in a state any more; late hosts are left out. An interruption ends the
         wait, except for hosts that measure, which still send their results."""
         until_s = None if within_s is None else time.monotonic() + within_s
-        while waited_for := self._in(state):
-            self._hear(LOOK_S)
+        while awaited := self._in_state(state):
+            self._receive(LOOK_S)
             self._look_after()
             if self._wishes and state is not State.RUNNING:
                 return
             if until_s is not None and time.monotonic() > until_s:
-                for far in waited_for:
-                    self._lose(far, late)
+                for remote in awaited:
+                    self._lose(remote, late)
 
-    def _hear(self, within_s: float) -> None:
+    def _receive(self, within_s: float) -> None:
         try:
-            heard = self._heard.get(timeout=within_s)
+            received = self._received.get(timeout=within_s)
         except queue.Empty:
             return
-        far = self._fars.get(heard.host)
-        if far is None or far.state is State.MISSING:
+        remote = self._remotes.get(received.host)
+        if remote is None or remote.state is State.MISSING:
             return
-        far.heard_s = time.monotonic()
-        if heard.said is None:
-            self._lose(far, far.link.why(), heard.at_ns)
+        remote.heard_s = time.monotonic()
+        if received.message is None:
+            self._lose(remote, remote.link.end_reason(), received.at_ns)
         else:
-            self._take(far, heard.said, heard.at_ns)
+            self._handle(remote, received.message, received.at_ns)
 
-    def _take(self, far: Far, said: FromAgent, at_ns: int) -> None:
-        if "clock" in said:
-            (sent_ns, our_wall_ns, sent_by_ns), (came_ns, their_wall_ns, came_by_ns), left_ns = said["clock"]
+    def _handle(self, remote: RemoteHost, message: FromAgent, at_ns: int) -> None:
+        if "clock" in message:
+            (sent_ns, our_wall_ns, sent_by_ns), (came_ns, their_wall_ns, came_by_ns), left_ns = message["clock"]
             looking_ns = (sent_by_ns - sent_ns) + (came_by_ns - came_ns)
-            far.trips.append(Trip(sent_ns, came_ns, left_ns, at_ns, our_wall_ns, their_wall_ns, looking_ns))
-        elif "hello" in said:
-            self._compare(far, said["hello"])
-            far.state = State.PREPARING
-        elif "ready" in said:
-            far.state = State.READY
-        elif "progress" in said:
-            far.now = said["progress"]
+            remote.trips.append(Trip(sent_ns, came_ns, left_ns, at_ns, our_wall_ns, their_wall_ns, looking_ns))
+        elif "hello" in message:
+            self._compare(remote, message["hello"])
+            remote.state = State.PREPARING
+        elif "ready" in message:
+            remote.state = State.READY
+        elif "progress" in message:
+            remote.now = message["progress"]
             self._show()
-        elif "result" in said:
-            result = said["result"]
+        elif "result" in message:
+            result = message["result"]
             part = Part(result["began_ns"], result["whole"], result["labels"])
-            far.parts.append((len(far.parts), part))
-        elif "over" in said:
-            far.state = State.OVER
-            far.remarks += said["over"]["remarks"]
-            far.disks = said["over"]["disks"]
-            if said["over"]["stopped"] is not None and not self._wishes:
-                self._note_loss(far, said["over"]["stopped"], at_ns, is_running=True)
-        elif "failed" in said:
-            far.is_refused = said["failed"]["kind"] == "input"
-            self._lose(far, said["failed"]["message"], at_ns)
+            remote.parts.append((len(remote.parts), part))
+        elif "over" in message:
+            remote.state = State.OVER
+            remote.remarks += message["over"]["remarks"]
+            remote.disks = message["over"]["disks"]
+            if message["over"]["stopped"] is not None and not self._wishes:
+                self._note_loss(remote, message["over"]["stopped"], at_ns, is_running=True)
+        elif "failed" in message:
+            remote.is_refused = message["failed"]["kind"] == "input"
+            self._lose(remote, message["failed"]["message"], at_ns)
 
-    def _compare(self, far: Far, theirs: Hello) -> None:
+    def _compare(self, remote: RemoteHost, theirs: Hello) -> None:
         ours = hello()
         if (theirs["protocol"], theirs["schema"]) != (ours["protocol"], ours["schema"]):
             raise InputError(
-                f"{far.host.name}: has headstack {theirs['version']} with results of schema {theirs['schema']}; "
-                f"here is {ours['version']} with schema {ours['schema']}: install the same on both"
+                f"{remote.host.name}: has headstack {theirs['version']} with results of schema {theirs['schema']}, "
+                f"this host {ours['version']} with schema {ours['schema']}; install the same version on both"
             )
 
-    def _lose(self, far: Far, why: str, at_ns: int | None = None) -> None:
+    def _lose(self, remote: RemoteHost, why: str, at_ns: int | None = None) -> None:
         """Gives up a host; the others continue."""
-        was, far.state = far.state, State.MISSING
-        if was is not State.OVER and far.lost is None:
-            self._note_loss(far, why, at_ns or time.monotonic_ns(), is_running=was is State.RUNNING)
+        was, remote.state = remote.state, State.MISSING
+        if was is not State.OVER and remote.lost is None:
+            self._note_loss(remote, why, at_ns or time.monotonic_ns(), is_running=was is State.RUNNING)
         # An agent that is running but unreachable should end too.
-        far.link.hang_up()
+        remote.link.hang_up()
 
-    def _note_loss(self, far: Far, why: str, at_ns: int, is_running: bool) -> None:
+    def _note_loss(self, remote: RemoteHost, why: str, at_ns: int, is_running: bool) -> None:
         """Records when a host went missing, and reports it at once."""
         if is_running:
             since_s = (at_ns - self._rounds[-1].start_ns) / 1e9
-            far.lost = Lost(why, len(self._rounds) - 1, since_s, 0 if far.now is None else far.now["completed"])
-            self._tell(f"{far.host.name}: missing since {since_s:.2f} s after the start: {why}")
+            remote.lost = Lost(
+                why, len(self._rounds) - 1, since_s, 0 if remote.now is None else remote.now["completed"]
+            )
+            self._report(f"{remote.host.name}: missing since {since_s:.2f} s after the start: {why}")
         else:
-            far.lost = Lost(why, len(self._rounds), None, 0)
-            self._tell(f"{far.host.name}: missing before the start: {why}")
+            remote.lost = Lost(why, len(self._rounds), None, 0)
+            self._report(f"{remote.host.name}: missing before the start: {why}")
 
     def _look_after(self) -> None:
         """Handles silent hosts, keep-alive messages and interruptions."""
         now_s = time.monotonic()
         if now_s - self._alive_s >= ALIVE_EVERY_S:
             self._alive_s = now_s
-            for far in self._fars.values():
-                if far.state is not State.MISSING:
-                    far.link.say({"alive": True})
-        for far in self._fars.values():
-            is_awaited = far.state not in (State.MISSING, State.CALLED)
-            if is_awaited and now_s - far.heard_s > SILENT_S:
-                self._lose(far, f"has said nothing for {SILENT_S:.0f} s")
+            for remote in self._remotes.values():
+                if remote.state is not State.MISSING:
+                    remote.link.send({"alive": True})
+        for remote in self._remotes.values():
+            is_awaited = remote.state not in (State.MISSING, State.CALLED)
+            if is_awaited and now_s - remote.heard_s > SILENT_S:
+                self._lose(remote, f"sent nothing for {SILENT_S:.0f} s")
         wishes = signals.wishes()
         if wishes > self._wishes:
             self._wishes = wishes
             self._ended_s = self._ended_s or now_s
-            for far in self._in(State.RUNNING):
-                far.link.say({"end": True})
+            for remote in self._in_state(State.RUNNING):
+                remote.link.send({"end": True})
             if self._rounds:
                 self._rounds[-1].ended_early = BY_HAND
         if self._ended_s is not None and now_s - self._ended_s > END_S:
-            for far in self._in(State.RUNNING):
-                self._lose(far, "did not end when it was asked to")
+            for remote in self._in_state(State.RUNNING):
+                self._lose(remote, "did not end when requested")
 
     def _show(self) -> None:
         """Shows all hosts in one view: the sum of their counts, and the progress of each."""
         if self._progress is None:
             return
-        hosts = [far for far in self._fars.values() if far.now is not None or not far.is_there]
-        there = [far.now for far in hosts if far.now is not None and far.is_there]
+        hosts = [remote for remote in self._remotes.values() if remote.now is not None or not remote.is_there]
+        there = [remote.now for remote in hosts if remote.now is not None and remote.is_there]
         if not there:
             return
         # Requests of a host before its loss still count.
-        done = [far.now for far in hosts if far.now is not None]
+        done = [remote.now for remote in hosts if remote.now is not None]
         self._progress(
             {
                 "completed": sum(now["completed"] for now in done),
@@ -308,8 +317,8 @@ class Session:
                 "under_way": sum(now["under_way"] for now in there),
                 "ending": any(now["ending"] for now in there) and self._wishes > 0,
                 "hosts": [
-                    (far.host.name, far.now["completed"] if far.is_there and far.now is not None else None)
-                    for far in hosts
+                    (remote.host.name, remote.now["completed"] if remote.is_there and remote.now is not None else None)
+                    for remote in hosts
                 ],
             }
         )

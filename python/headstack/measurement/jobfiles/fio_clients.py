@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstack._native import InputError
-from headstack.measurement.jobfiles.fio_json import Entry, Fields, head, made_of, streams_of
+from headstack.measurement.jobfiles.fio_json import Entry, Fields, build_entries, head, streams_of
 from headstack.measurement.jobfiles.job_file import JobFile
 from headstack.measurement.jobfiles.phases import DiskUse, PhaseJob
 
@@ -45,7 +45,7 @@ class Client:
         made = []
         for number, result in self.phases:
             phase = self.file.phases[number]
-            own = made_of(self.file, phase, streams_of(phase, result), result, plus)
+            own = build_entries(self.file, phase, streams_of(phase, result), result, plus)
             total = {kind: sum(entry.kinds[kind]["bytes"] for entry in own) for kind in ("read", "write", "trim")}
             made += [(entry, entry.fields(number, 0.0, total)) for entry in own]
         return made
@@ -55,16 +55,16 @@ def fio_clients(clients: Sequence[Client], plus: bool) -> Fields:
     """Returns the complete document. Raises ``InputError`` if a job file is not one of fio's."""
     for client in clients:
         if client.file.program != "fio" or client.file.tree_phases:
-            raise InputError(f"{client.file.source}: fio's JSON tells of job files of fio alone; --json has all others")
+            raise InputError(f"{client.file.source}: fio's JSON supports only job files of fio; use --json for others")
     document = head(clients[0].file)
     document.pop("timestamp_ms")
     stated = [client.file.options for client in clients]
-    if any(one != stated[0] for one in stated):
+    if any(options != stated[0] for options in stated):
         document["global options"] = [client.info | head(client.file).get("global options", {}) for client in clients]
     made = [(client, *entry) for client in clients for entry in client.entries(plus)]
     document["client_stats"] = [_without(fields, OF_BACKENDS) | client.info for client, _, fields in made]
     if len(made) > 1:
-        entry = together([entry for _, entry, _ in made])
+        entry = merge_entries([entry for _, entry, _ in made])
         total = {kind: entry.kinds[kind]["bytes"] for kind in ("read", "write", "trim")}
         fields = _without(entry.fields(0, 0.0, total), (*OF_BACKENDS, *OF_JOBS))
         document["client_stats"].append(fields | clients[-1].info)
@@ -76,7 +76,7 @@ def _without(fields: Fields, names: Sequence[str]) -> Fields:
     return {name: value for name, value in fields.items() if name not in names}
 
 
-def together(entries: Sequence[Entry]) -> Entry:
+def merge_entries(entries: Sequence[Entry]) -> Entry:
     """Merges the jobs of all clients as fio does: counts, histograms and rates add up, and the run time is the
     longest."""
     first = entries[0]

@@ -60,7 +60,7 @@ def fio_json(results: PhaseResults, plus: bool) -> Fields:
     systems = {row["system"] for row in results}
     # Phases of a measurement may have files of their own; several simulated systems are separate results.
     if len(systems) > 1 and len(results) > len(results.file.phases):
-        raise InputError(f"fio's JSON tells of one system, and {len(systems)} were run: name one")
+        raise InputError(f"fio's JSON holds the results of one system, but {len(systems)} were run; name one")
     document = head(results.file)
     firsts = [run for run in range(len(results)) if not is_loop(results.outcomes[run].phase)]
     document["jobs"] = [entry for run in firsts for entry in entries(results, run, plus)]
@@ -119,12 +119,12 @@ def entries(results: PhaseResults, run: int, plus: bool) -> Iterator[Fields]:
         if number > run and not is_loop(outcome.phase):
             break
         result = results._native.whole(number)
-        loop = made_of(results.file, outcome.phase, streams_of(outcome.phase, result), result, plus)
+        loop = build_entries(results.file, outcome.phase, streams_of(outcome.phase, result), result, plus)
         for entry, further in zip(made, loop, strict=False):
             entry.add_loop(further)
         made = made or loop
         elapsed_s = outcome.elapsed_s
-    return printed(results.file, run - loops_before(results, run), elapsed_s, made)
+    return format_entries(results.file, run - loops_before(results, run), elapsed_s, made)
 
 
 def loops_before(results: PhaseResults, run: int) -> int:
@@ -148,10 +148,10 @@ def entries_of(
     plus: bool,
 ) -> Iterator[Fields]:
     """Yields the jobs of a phase: an entry for each of its streams."""
-    return printed(file, run, elapsed_s, made_of(file, phase, streams, result, plus))
+    return format_entries(file, run, elapsed_s, build_entries(file, phase, streams, result, plus))
 
 
-def printed(file: JobFile, run: int, elapsed_s: float, made: Sequence[Entry]) -> Iterator[Fields]:
+def format_entries(file: JobFile, run: int, elapsed_s: float, made: Sequence[Entry]) -> Iterator[Fields]:
     """Yields jobs of a phase as fio prints them."""
     total_bytes = {kind: sum(entry.kinds[kind]["bytes"] for entry in made) for kind in TRANSFERS}
     groups = groups_of(file, run)
@@ -184,7 +184,7 @@ def groups_of(file: JobFile, run: int) -> dict[str, int]:
     return groups
 
 
-def made_of(
+def build_entries(
     file: JobFile,
     phase: Mapping[str, Any],
     streams: Sequence[Mapping[str, Any]],
@@ -236,7 +236,7 @@ class Entry:
         duration_s = next(fact["value"] for fact in stream["facts"] if fact["name"] == "duration_s")
         own, verifying = self.kinds["read"], stream["kinds"]["read"]
         self.read_s = (self.read_s if own["count"] else 0.0) + duration_s
-        self.kinds = {**self.kinds, "read": _both(own, verifying)}
+        self.kinds = {**self.kinds, "read": _merge_kinds(own, verifying)}
         self.count += verifying["count"]
 
     def add_loop(self, other: Entry) -> None:
@@ -253,7 +253,7 @@ class Entry:
 
     def add(self, other: Entry) -> None:
         """Adds the requests of another job."""
-        self.kinds = {name: _both(kind, other.kinds[name]) for name, kind in self.kinds.items()}
+        self.kinds = {name: _merge_kinds(kind, other.kinds[name]) for name, kind in self.kinds.items()}
         self.count += other.count
 
     def fields(self, run: int, elapsed_s: float, total_bytes: Mapping[str, int]) -> Fields:
@@ -302,7 +302,7 @@ class Entry:
             }
         if unified != "none":
             present = [self.kinds[kind] for kind in TRANSFERS if self.kinds[kind]["count"]]
-            mixed = reduce(_both, present or [self.kinds["read"]])
+            mixed = reduce(_merge_kinds, present or [self.kinds["read"]])
             fields["mixed"] = self._kind("mixed", mixed, sum(total_bytes.values()))
         return fields
 
@@ -317,7 +317,7 @@ class Entry:
     def _kind(self, name: str, kind: Mapping[str, Any], total_bytes: int) -> Fields:
         duration_s = (self.read_s if name == "read" else self.duration_s) if kind["count"] else 0.0
         if name == "mixed" and f"{name}_iops_samples" not in self.facts:
-            name = next((one for one in TRANSFERS if self.kinds[one]["count"]), name)
+            name = next((transfer for transfer in TRANSFERS if self.kinds[transfer]["count"]), name)
         per_s = (lambda amount: amount / duration_s) if duration_s > 0 else (lambda _: 0.0)
         fields: Fields = {
             "io_bytes": kind["bytes"],
@@ -396,10 +396,10 @@ class Entry:
         spent = self.depths_s()
         total = sum(spent.values())
         level = {(str(d) if d < 64 else ">=64"): _share(spent[f"depth_{d}_s"], total) for d in DEPTHS}
-        one = dict.fromkeys(("0", "4", "8", "16", "32", "64", ">=64"), 0.0)
+        batches = dict.fromkeys(("0", "4", "8", "16", "32", "64", ">=64"), 0.0)
         if self.count:
-            one["4"] = 100.0
-        return {"iodepth_level": level, "iodepth_submit": dict(one), "iodepth_complete": dict(one)}
+            batches["4"] = 100.0
+        return {"iodepth_level": level, "iodepth_submit": dict(batches), "iodepth_complete": dict(batches)}
 
     def _latencies(self) -> Fields:
         """Returns shares of requests by latency: in nanoseconds, in microseconds from 1 on, in milliseconds from 1
@@ -423,27 +423,27 @@ class Entry:
         }
 
 
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_kinds(first: Mapping[str, Any], second: Mapping[str, Any]) -> Mapping[str, Any]:
     """Merges two kinds of requests; latencies that only one of them has are left out."""
-    joined = {name: one[name] + other[name] for name in ("count", "bytes", "errors")}
-    timed = [name for name in ("response", "service", "handing_over") if one.get(name) and other.get(name)]
-    return joined | {name: _merged(one[name], other[name]) for name in timed}
+    joined = {name: first[name] + second[name] for name in ("count", "bytes", "errors")}
+    timed = [name for name in ("response", "service", "handing_over") if first.get(name) and second.get(name)]
+    return joined | {name: _merge_histograms(first[name], second[name]) for name in timed}
 
 
-def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_histograms(first: Mapping[str, Any], second: Mapping[str, Any]) -> Mapping[str, Any]:
     """Merges two stored histograms."""
-    if one["count"] == 0 or other["count"] == 0:
-        return other if one["count"] == 0 else one
-    bins: dict[int, int] = dict(one["bins"])
-    for middle_ns, count in other["bins"]:
+    if first["count"] == 0 or second["count"] == 0:
+        return second if first["count"] == 0 else first
+    bins: dict[int, int] = dict(first["bins"])
+    for middle_ns, count in second["bins"]:
         bins[middle_ns] = bins.get(middle_ns, 0) + count
     return {
-        "count": one["count"] + other["count"],
-        "sum_ns": one["sum_ns"] + other["sum_ns"],
-        "sum_squares_ns2": int(one["sum_squares_ns2"]) + int(other["sum_squares_ns2"]),
-        "min_ns": min(one["min_ns"], other["min_ns"]),
-        "max_ns": max(one["max_ns"], other["max_ns"]),
-        "overflow": one["overflow"] + other["overflow"],
+        "count": first["count"] + second["count"],
+        "sum_ns": first["sum_ns"] + second["sum_ns"],
+        "sum_squares_ns2": int(first["sum_squares_ns2"]) + int(second["sum_squares_ns2"]),
+        "min_ns": min(first["min_ns"], second["min_ns"]),
+        "max_ns": max(first["max_ns"], second["max_ns"]),
+        "overflow": first["overflow"] + second["overflow"],
         "bins": sorted(bins.items()),
     }
 

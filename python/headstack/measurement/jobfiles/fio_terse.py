@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from headstack.measurement.jobfiles.fio_json import MS_BUCKETS, NS_BUCKETS, Fields
 
 PERCENTILES_MAX = 20
-"""fio pads the percentiles of a job to this number."""
+"""Number of percentiles to which fio pads those of a job."""
 DISK = ("read_ios", "write_ios", "read_merges", "write_merges", "read_ticks", "write_ticks", "in_queue")
 
 
@@ -28,8 +28,8 @@ def _line(job: Fields, disks: Iterable[Fields], version: int) -> str:
     # Version 3 leaves out trims.
     apart = [name for name in ("read", "write", "trim") if name in job and (name != "trim" or version != 3)]
     kinds = [job[name] for name in (*apart, "mixed") if name in job]
-    stated = (kind["clat_ns"].get("percentile") for kind in kinds)
-    names = list(next((one for one in stated if one), ()))
+    lists = (kind["clat_ns"].get("percentile") for kind in kinds)
+    names = list(next((percentiles for percentiles in lists if percentiles), ()))
     for kind in kinds:
         fields += _kind(kind, names, version)
     fields += [f"{job['usr_cpu']:.6f}%", f"{job['sys_cpu']:.6f}%"]

@@ -89,7 +89,7 @@ class JobFile:
         ending = os.path.splitext(os.fspath(path))[1].lower()
         if ending not in readers:
             raise InputError(
-                f"{os.fspath(path)}: what program it is for does not show: use JobFile.fio, .icf or .vdbench"
+                f"{os.fspath(path)}: the suffix does not show the program; use JobFile.fio, .icf or .vdbench"
             )
         return readers[ending](path)
 
@@ -105,7 +105,7 @@ class JobFile:
                 if writes(job):
                     raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
         for tree in self.tree_phases:
-            raise InputError(f"{self.source}: readonly: {tree['name']} uses a tree of files, which is made and marked")
+            raise InputError(f"{self.source}: readonly: {tree['name']} creates and marks a tree of files")
 
     def going_on(self) -> JobFile:
         """Returns the file with all jobs set to continue after errors.
@@ -123,7 +123,7 @@ class JobFile:
         remarks = tuple(remark_line(source, remark) for remark in read["remarks"])
         trees = tuple(read.get("tree_phases", ()))
         if not read["phases"] and not trees:
-            raise InputError(f"{source}: there is no job in it")
+            raise InputError(f"{source}: contains no job")
         return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]), trees)
 
 

@@ -15,7 +15,7 @@ from headstack.catalogue.options import OPTIONS, Spec, applied
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import page_of
 from headstack.measurement.access import Access
-from headstack.measurement.access import Progress as Hears
+from headstack.measurement.access import Progress as ProgressCallback
 from headstack.measurement.jobfiles import fio_json as documents
 from headstack.measurement.jobfiles.fio_logs import Logs
 from headstack.measurement.jobfiles.fio_status import Status
@@ -23,7 +23,7 @@ from headstack.measurement.jobfiles.job_file import JobFile, remark_line
 from headstack.measurement.jobfiles.outcome import Outcome
 from headstack.measurement.jobfiles.phase_results import PhaseResults
 from headstack.measurement.jobfiles.phases import JobPhase, PhaseDemand, PhaseSpec
-from headstack.measurement.jobfiles.targets import Disks, Places, called, names_of, on_targets
+from headstack.measurement.jobfiles.targets import Disks, TargetFiles, label_targets, names_of, replace_targets
 from headstack.measurement.measurement import BY_HAND
 from headstack.measurement.specs import ProgressReport, TargetDescription
 from headstack.results.results import Results
@@ -34,8 +34,8 @@ SIMULATED = ("Workload", "Load", "Length")
 
 
 @contextmanager
-def told_of(file: JobFile) -> Iterator[None]:
-    """Makes errors about a phase name the file."""
+def name_file_in_errors(file: JobFile) -> Iterator[None]:
+    """Prefixes errors of a phase with the name of the file."""
     try:
         yield
     except InputError as error:
@@ -79,7 +79,7 @@ def measure_jobs(
     overwrite: bool = False,
     seed: int = 1,
     interval: str | None = None,
-    progress: Hears | None = None,
+    progress: ProgressCallback | None = None,
 ) -> JobResults:
     """Runs a job file on files and block devices, phase after phase.
 
@@ -98,9 +98,9 @@ def measure_jobs(
     if jobs.tree_phases:
         raise InputError(f"{jobs.source}: its loads are on files in folders; use measure_files")
     access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
-    given = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
+    paths = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
     options = {"seed": str(seed)} | ({} if interval is None else {"interval": interval})
-    return measure_file(jobs, [os.fspath(target) for target in given], access, options, progress)
+    return measure_file(jobs, [os.fspath(target) for target in paths], access, options, progress)
 
 
 def measure_file(
@@ -108,7 +108,7 @@ def measure_file(
     targets: Sequence[str],
     access: Access,
     options: dict[str, str],
-    progress: Hears | None,
+    progress: ProgressCallback | None,
     status: Status | None = None,
     keep: Callable[[Results], object] | None = None,
 ) -> JobResults:
@@ -118,32 +118,32 @@ def measure_file(
         if option.name in options and option.name not in ("seed", "interval"):
             raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
     varied = applied({"seed": 1, "interval_ns": None}, options)
-    places = Places(on_targets(file, targets), access)
-    opened = _native.Targets(places.asked)
+    files = TargetFiles(replace_targets(file, targets), access)
+    opened = _native.Targets(files.specs)
     described: list[TargetDescription] = opened.described()
-    asked: list[PhaseSpec] = [
+    specs: list[PhaseSpec] = [
         {
-            "system_name": called(names_of([phase])),
+            "system_name": label_targets(names_of([phase])),
             "phase": phase,
-            "targets": places.of_phase(phase),
-            "null_service_ns": places.null_service_ns,
+            "targets": files.numbers_of(phase),
+            "null_service_ns": files.null_service_ns,
             "seed": varied["seed"],
             "interval_ns": varied["interval_ns"],
             "times_handing_over": file.program == "fio",
             "labels": [],
         }
-        for phase in places.phases
+        for phase in files.phases
     ]
-    for phase in asked:
-        if phase["phase"].get("curve_point") is None:
-            with told_of(file):
-                opened.check_phase(phase)
+    for spec in specs:
+        if spec["phase"].get("curve_point") is None:
+            with name_file_in_errors(file):
+                opened.check_phase(spec)
     disks = Disks(described)
     course = Course(file)
-    logs = Logs(file, places.phases)
+    logs = Logs(file, files.phases)
     log = _native.RequestLog() if logs.are_wanted or status is not None else None
 
-    def heard(index: int, phase: JobPhase) -> None:
+    def take_rows(index: int, phase: JobPhase) -> None:
         if log is None:
             return
         rows = log.take()
@@ -152,29 +152,29 @@ def measure_file(
         if status is not None:
             status.take(file, phase, rows, course.results() if course.native is not None else None)
 
-    def carry_out(index: int, phase: JobPhase) -> _native.Results:
+    def run_phase(index: int, phase: JobPhase) -> _native.Results:
         # Jobs of a curve's point without a share of its rate are left out, with their targets.
-        changed: PhaseSpec = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
+        spec: PhaseSpec = specs[index] | {"phase": phase, "targets": files.numbers_of(phase)}
 
-        def tell(now: ProgressReport) -> object:
-            heard(index, phase)
-            return progress(now | {"run": index, "runs": len(asked)}) if progress is not None else None
+        def report(now: ProgressReport) -> object:
+            take_rows(index, phase)
+            return progress(now | {"run": index, "runs": len(specs)}) if progress is not None else None
 
         if status is not None:
             status.begin()
         try:
-            results = opened.measure_phase(changed, tell, log)
+            results = opened.measure_phase(spec, report, log)
         finally:
-            heard(index, phase)
+            take_rows(index, phase)
             logs.end(index)
         if keep is not None:
             keep(Results(results))
         return results
 
     try:
-        course.follow(places.phases, carry_out)
+        course.follow(files.phases, run_phase)
     finally:
-        places.unlink()
+        files.unlink()
         logs.write()
     results = course.results()
     results.disks = disks.since(results.outcomes[-1].elapsed_s)
@@ -195,7 +195,7 @@ class Course:
     reached: dict[int, list[float]] = field(default_factory=dict)
     """The rate of each job of a phase, in requests per second, by the phase's index in the file."""
 
-    def follow(self, phases: Sequence[JobPhase], carry_out: Callable[[int, JobPhase], _native.Results]) -> None:
+    def follow(self, phases: Sequence[JobPhase], run_phase: Callable[[int, JobPhase], _native.Results]) -> None:
         """Runs phases; completed ones are kept after an error or an interruption."""
         began_s = time.monotonic()
         for index, phase in enumerate(phases):
@@ -203,7 +203,7 @@ class Course:
                 phase = self._with_rates(phase)
                 if not phase["jobs"]:
                     continue
-                results = carry_out(index, phase)
+                results = run_phase(index, phase)
             except KeyboardInterrupt:
                 if self.native is None:
                     raise
@@ -237,7 +237,7 @@ class Course:
     def results(self) -> JobResults:
         """Returns the results of the phases that were run."""
         if self.native is None:
-            raise InputError(f"{self.file.source}: there is nothing in it that could be carried out")
+            raise InputError(f"{self.file.source}: contains nothing that can run")
         results = JobResults(self.native, (), self.file, self.outcomes)
         results.stopped = self.stopped
         return results
@@ -310,7 +310,7 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
         spec = first_spec(system, None)
         spec = applied(spec, chosen)
         capacity_bytes = spec["span"][1] if spec["span"] else system.capacity_bytes
-        with told_of(file):
+        with name_file_in_errors(file):
             demand: PhaseDemand = _native.phase_demand(phase, capacity_bytes)
         remarks.extend(remark_line(file.source, remark) for remark in demand["remarks"])
         spec["stream_names"] = demand["streams"]
@@ -335,8 +335,8 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
 def refuse(values: dict[str, list[str]], file: JobFile) -> None:
     """Rejects options for values that a job file states itself, and lists of values."""
     groups = {option.name: option.group for option in OPTIONS}
-    for name, texts_of in values.items():
+    for name, values_of in values.items():
         if groups[name] in SIMULATED and name not in ("seed", "interval", "range", "lun"):
             raise InputError(f"{file.source} states its own; leave the option out", key=name)
-        if len(texts_of) > 1:
-            raise InputError(f"{len(texts_of)} values; a job file is simulated with one", key=name)
+        if len(values_of) > 1:
+            raise InputError(f"{len(values_of)} values; a simulation of a job file takes one", key=name)

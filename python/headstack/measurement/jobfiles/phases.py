@@ -36,8 +36,7 @@ class Part(TypedDict):
 
 
 class JobLimits(TypedDict):
-    """End conditions of a job, of which the first one reached ends it; without any, it makes one pass through its
-    part."""
+    """End conditions of a job: the first one reached ends it. Without any, the job makes one pass through its part."""
 
     requests: int | None
     transfers: int | None

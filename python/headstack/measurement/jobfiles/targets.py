@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from headstack.measurement.specs import TargetDescription, TargetSpec
 
 
-def on_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
+def replace_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
     """Returns the phases with ``targets`` in place of the file's own names."""
     if not targets:
         nameless = [job["name"] for phase in file.phases for job in phase["jobs"] if not job["targets"]]
         if nameless:
-            raise InputError(f"{file.source}: {nameless[0]} names no target: name a TARGET")
+            raise InputError(f"{file.source}: {nameless[0]} names no target; name a TARGET")
         foreign = [name for name in names_of(file.phases) if file.program == "icf" and "/" not in name]
         if foreign and not any(os.path.exists(name) for name in foreign):
-            raise InputError(f"{file.source}: {foreign[0]} is a target of the machine it was made on: name a TARGET")
+            raise InputError(f"{file.source}: {foreign[0]} is a target of another machine; name a TARGET")
         return list(file.phases)
     names = names_of(file.phases)
     if names and len(targets) > len(names):
-        raise InputError(f"{file.source}: {len(targets)} targets are given, and its jobs use {len(names)}")
+        raise InputError(f"{file.source}: {len(targets)} targets given, but its jobs use {len(names)}")
     place = {name: targets[index % len(targets)] for index, name in enumerate(names)}
     phases = []
     for phase in file.phases:
@@ -51,14 +51,14 @@ def names_of(phases: Iterable[JobPhase]) -> list[str]:
     return list(dict.fromkeys(name for phase in phases for job in phase["jobs"] for name in job["targets"]))
 
 
-def called(paths: Sequence[str]) -> str:
+def label_targets(paths: Sequence[str]) -> str:
     """Returns the name of several targets in results."""
     if len(paths) <= 3:
         return ", ".join(paths)
     return f"{paths[0]} and {len(paths) - 1} more"
 
 
-class Places:
+class TargetFiles:
     """The files and devices of a job file, each opened once for each way in which jobs use it."""
 
     def __init__(self, phases: list[JobPhase], access: Access) -> None:
@@ -67,12 +67,12 @@ class Places:
         self.paths = names_of(phases)
         nulls = {path for path in self.paths if is_null(path)}
         if len(nulls) > 1:
-            raise InputError(f"{', '.join(sorted(nulls))}: one null target is allowed")
+            raise InputError(f"{', '.join(sorted(nulls))}: only one null target is allowed")
         service = next((path.partition(":")[2] for path in nulls), "")
         self.null_service_ns = duration_ns("null", service) if service else 0
         self._numbers: dict[tuple[str, ...] | tuple[str, bool, str], int] = {}
         self._unlinked: set[str] = set()
-        self.asked: list[TargetSpec] = []
+        self.specs: list[TargetSpec] = []
         jobs = [job for phase in phases for job in phase["jobs"]]
         for job in jobs:
             for path in job["targets"]:
@@ -87,33 +87,33 @@ class Places:
     def _add(self, path: str, job: PhaseJob, jobs: list[PhaseJob]) -> None:
         key = self._key(path, job)
         if key not in self._numbers:
-            self._numbers[key] = len(self.asked)
+            self._numbers[key] = len(self.specs)
             # If this opens a file in two ways, the second one finds the file that the first one created.
-            is_new = not os.path.lexists(path) and any(asked["path"] == path for asked in self.asked)
+            is_new = not os.path.lexists(path) and any(other["path"] == path for other in self.specs)
             sharing = [other for other in jobs if path in other["targets"]]
             sizes = [other["file_bytes"] for other in sharing if other["file_bytes"] is not None]
             access = replace(self.access, overwrite=self.access.overwrite or is_new)
-            asked = access.asked(path) | {"direct": job["direct"], "sync": job["sync"]}
+            spec = access.target_spec(path) | {"direct": job["direct"], "sync": job["sync"]}
             if sizes:
-                asked["create_bytes"] = max(sizes)
+                spec["create_bytes"] = max(sizes)
             if key[1] == "null":
-                asked["null_bytes"] = max(sizes, default=NULL_BYTES)
+                spec["null_bytes"] = max(sizes, default=NULL_BYTES)
             elif job["unlink"] and not os.path.lexists(path):
                 self._unlinked.add(path)
-            self.asked.append(asked)
-        self.asked[self._numbers[key]]["write"] |= writes(job)
+            self.specs.append(spec)
+        self.specs[self._numbers[key]]["write"] |= writes(job)
 
     def _check(self) -> None:
         written = [
-            asked["path"]
-            for asked in self.asked
-            if asked["write"] and (asked["path"].startswith("/dev/") or is_export(asked["path"]))
+            spec["path"]
+            for spec in self.specs
+            if spec["write"] and (spec["path"].startswith("/dev/") or is_export(spec["path"]))
         ]
         twice = next((path for path in written if written.count(path) > 1), None)
         if twice is not None:
-            raise InputError(f"{twice}: jobs write it in several ways (direct, sync); it is written in one")
+            raise InputError(f"{twice}: jobs write it with different direct or sync; use one setting for all of them")
 
-    def of_phase(self, phase: JobPhase) -> list[list[int]]:
+    def numbers_of(self, phase: JobPhase) -> list[list[int]]:
         """Returns the numbers of each job's targets."""
         return [[self._numbers[self._key(path, job)] for path in job["targets"]] for job in phase["jobs"]]
 

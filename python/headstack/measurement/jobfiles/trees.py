@@ -48,7 +48,7 @@ def measure_files(
     if not read.tree_phases:
         raise InputError(f"{read.source}: it has no loads on files in folders (fsd, fwd); use measure_jobs")
     if ledger is not None and not any(phase["verify"] for phase in read.tree_phases):
-        raise InputError(f"{read.source} has nothing verified; validate=yes in it does", key="ledger")
+        raise InputError(f"{read.source} verifies nothing; set validate=yes in it", key="ledger")
     phases = _placed(read, [os.fspath(anchor) for anchor in anchors])
     native = _native.measure_trees(phases, seed, ledger, progress)
     results = TreeResults(native, read)

@@ -1,2 +1,1 @@
-"""How far a model may be from the device that it stands for: learnt from devices that were measured, refused where too
-few were."""
+"""Prediction intervals: the error of a model, learned from measured devices, and refused if too few were measured."""

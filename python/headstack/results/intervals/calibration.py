@@ -1,10 +1,10 @@
-"""How far models were off on devices that were measured, and what that teaches of one that was not.
+"""`ClassScores`: errors of models on measured devices, and the prediction intervals learned from them.
 
 A file has the scores of devices by class: ``{"version": 1, "classes": {"disk": {"devices": [{"device": "disk-17",
 "cells": [{"workload", "kind", "depth", "size_bytes", "figure", "log_ratio", "spread"}]}]}}}``. ``log_ratio`` is the
-logarithm of measured over predicted; ``spread`` the deviation of the logarithm of what was predicted, over the other
-descriptions that explain the device as well, 0 where there is one alone. A device says to which of its own measurements
-its description was ``fitted``, and teaches nothing of others then. ``range`` may narrow what the scores are good for.
+natural logarithm of measured over predicted; ``spread`` is the standard deviation of the logarithm of the prediction
+over other descriptions that fit the device equally well, 0 if there is only one. A device whose description was
+``fitted`` to these measurements is left out. ``range`` may narrow the loads to which the scores apply.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headstack.io.json_text import read_json
 from headstack.results.intervals import conformal
 
 FIGURES = ("rate", "mean", "p50", "p99")
-"""What intervals are of: requests a second, and the mean, median and 99th percentile of response times."""
+"""Figures that have intervals: throughput, and mean, median and 99th percentile of response times."""
 
 CLASSES = {
     "disk": ("disk", "disks"),
@@ -31,7 +31,7 @@ CLASSES = {
     "array of flash": ("array of flash", "arrays of flash"),
     "volume": ("volume", "volumes"),
 }
-"""What intervals are learnt apart for, and what one and several are called."""
+"""Classes of systems, each with intervals of its own; singular and plural in words."""
 
 KINDS = {
     "read": "random reads",
@@ -45,26 +45,26 @@ KINDS = {
 """Kinds of requests, in words."""
 
 FLOOR = 0.01
-"""The deviation of a logarithm that every description has, beside that over a sample of others: runs of one description
-differ by as much, and a device repeats itself no better (steady writes of one solid-state drive by 0.7 %)."""
+"""Standard deviation of a logarithm added to the spread of every prediction: repeated runs of one description and of
+one device differ by as much (steady writes of one SSD by 0.7 %)."""
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
 TWINS = Path(__file__).parents[2] / "twin" / "calibration.json"
 
 
 class Load(NamedTuple):
-    """What a system is under, as far as its errors depend on it."""
+    """The properties of a load on which errors depend."""
 
     kind: str
-    """Of ``KINDS``."""
+    """One of ``KINDS``."""
     depth: int
-    """Requests outstanding."""
+    """Queue depth."""
     size_bytes: float
-    """Of a request, in the mean."""
+    """Mean size of a request."""
 
 
 class Cell(NamedTuple):
-    """A figure of a device under a load, and how far off its prediction was."""
+    """A figure of a device under a load, and the error of its prediction."""
 
     workload: str
     load: Load
@@ -72,11 +72,11 @@ class Cell(NamedTuple):
     log_ratio: float
     """The natural logarithm of measured over predicted."""
     spread: float
-    """The deviation of the logarithm of what was predicted."""
+    """The standard deviation of the logarithm of the prediction."""
 
     @property
     def score(self) -> float:
-        """The error, in parts of what the prediction knew of itself.
+        """The error relative to the standard deviation of the prediction.
 
         >>> from headstack.results.intervals.calibration import Cell, Load
         >>> round(Cell("reads", Load("read", 4, 4096), "p99", -0.03, 0.01).score, 2)
@@ -86,20 +86,21 @@ class Cell(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A device that was measured, beside what was predicted of it."""
+    """A measured device with the errors of its predictions."""
 
     name: str
     cells: tuple[Cell, ...]
     fitted: str | None = None
-    """What of its description was fitted to these measurements; it teaches nothing then."""
+    """The part of its description that was fitted to these measurements; intervals are not learned from such a
+    device."""
     stated_share: float | None = None
-    """Of the values that its description needs, the share that is stated and not derived."""
+    """Share of the values of its description that is stated, not derived."""
     year: int | None = None
-    """When such devices came."""
+    """Year of introduction."""
 
     def at(self, load: Load, figure: str) -> list[float]:
-        """Its scores of a figure at the depths round that of a load; none where the load is lighter or heavier than all
-        that was measured of it."""
+        """Returns its scores of a figure at the measured depths around that of a load; empty if the depth is outside
+        the measured ones."""
         ours = [cell for cell in self.cells if cell.figure == figure and cell.load.kind == load.kind]
         below = max((cell.load.depth for cell in ours if cell.load.depth <= load.depth), default=None)
         above = min((cell.load.depth for cell in ours if cell.load.depth >= load.depth), default=None)
@@ -109,22 +110,22 @@ class Device(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why there is no interval, in one line."""
+    """The reason why there is no interval, in one line."""
 
     why: str
 
 
 class Learnt(NamedTuple):
-    """What the devices of a class teach of a figure at a load."""
+    """The interval learned from the devices of a class, for a figure at a load."""
 
     score: float
-    """What a new device's figure keeps within, as ``Cell.score``."""
+    """The score that a new device does not exceed, as ``Cell.score``."""
     devices: int
     years: tuple[int, int] | None = None
-    """From when they were, where all say so."""
+    """The first and the last year of the devices, if all state one."""
 
     def half_width(self, spread: float) -> float:
-        """Of the logarithm of a figure that is predicted with this spread."""
+        """Returns the half-width of the interval of a figure's logarithm, for a prediction with this spread."""
         return self.score * math.hypot(spread, FLOOR)
 
 
@@ -132,39 +133,40 @@ class ClassScores(NamedTuple):
     """The devices of a class."""
 
     name: str
-    """Of ``CLASSES``."""
+    """One of ``CLASSES``."""
     devices: tuple[Device, ...] = ()
     range: Mapping[str, tuple[float, float]] = MappingProxyType({})
-    """From where to where a ``depth`` or ``size_bytes`` may be, where the file says so."""
+    """The ends of the allowed ``depth`` and ``size_bytes``, if the file restricts them."""
 
     def learnt(
         self, load: Load, figure: str, stated_share: float | None = None, level: float = conformal.LEVEL
     ) -> Learnt | Refusal:
-        """What holds for a figure of a new device at a load, where its description states this share of its values."""
-        one, several = CLASSES[self.name]
+        """Returns the interval of a figure of a new device at a load, whose description states this share of its
+        values, or the reason why there is none."""
+        singular, plural = CLASSES[self.name]
         teaching = [device for device in self.devices if device.fitted is None]
         ours = [cell for device in teaching for cell in device.cells if cell.load.kind == load.kind]
         ranges: dict[str, tuple[float, list[float], Callable[[float], str], str]] = {
             "depth": (load.depth, [cell.load.depth for cell in ours], "{:g}".format, "depths"),
             "size_bytes": (load.size_bytes, [cell.load.size_bytes for cell in ours], _size, "request sizes"),
         }
-        for key, (asked, found, text, called) in ranges.items():
-            low, high = self.range.get(key, (min(found, default=0), max(found, default=0)))
-            if found and not low <= asked <= high:
+        for key, (value, measured, format_value, label) in ranges.items():
+            low, high = self.range.get(key, (min(measured, default=0), max(measured, default=0)))
+            if measured and not low <= value <= high:
                 return Refusal(
-                    f"{text(asked)} is outside the {called} that {several} were measured at, "
-                    f"{text(low)} to {text(high)}"
+                    f"{format_value(value)} is outside the {label} that {plural} were measured at, "
+                    f"{format_value(low)} to {format_value(high)}"
                 )
         shares = [device.stated_share for device in teaching if device.stated_share is not None]
         if stated_share is not None and shares and stated_share < min(shares):
             return Refusal(
                 f"the description states {100 * stated_share:.0f} % of its values, "
-                f"less than of any of the {several} measured"
+                f"less than of any of the {plural} measured"
             )
         scores = [scores for device in teaching if (scores := device.at(load, figure))]
         within = conformal.quantile(scores, level)
         if within is None:
-            number = f"{len(scores)} {one if len(scores) == 1 else several}" if scores else f"no {one}"
+            number = f"{len(scores)} {singular if len(scores) == 1 else plural}" if scores else f"no {singular}"
             were = "was" if len(scores) < 2 else "were"
             elsewhere = sum(
                 any(cell.figure == figure and cell.load.kind == load.kind for cell in device.cells)
@@ -184,31 +186,36 @@ def _size(size_bytes: float) -> str:
 
 
 def read(path: Path) -> dict[str, ClassScores]:
-    """The scores of a file by class; none where there is no such file. Raises ``InputError`` for what is none."""
+    """Reads the scores of a file by class; empty if there is no such file. Raises ``InputError`` for another version or
+    an unknown class."""
     if not path.is_file():
         return {}
-    told = read_json(path)
-    if told.get("version") != 1:
-        raise InputError(f"{path}: unknown version {told.get('version')} of a calibration; this build reads version 1")
-    unknown = set(told["classes"]) - set(CLASSES)
+    contents = read_json(path)
+    if contents.get("version") != 1:
+        raise InputError(
+            f"{path}: unknown version {contents.get('version')} of a calibration; this build reads version 1"
+        )
+    unknown = set(contents["classes"]) - set(CLASSES)
     if unknown:
         raise InputError(f"{path}: classes: {', '.join(sorted(unknown))} is unknown; allowed: {', '.join(CLASSES)}")
     return {
-        name: of_devices(
+        name: class_scores(
             name,
             of_class["devices"],
             {key: tuple(ends) for key, ends in of_class.get("range", {}).items() if key in ("depth", "size_bytes")},
         )
-        for name, of_class in told["classes"].items()
+        for name, of_class in contents["classes"].items()
     }
 
 
-def of_devices(name: str, told: Sequence[Mapping[str, Any]], range_: Mapping[str, tuple[float, float]]) -> ClassScores:
-    """The scores of devices as a file has them."""
-    return ClassScores(name, tuple(map(_device, told)), range_)
+def class_scores(
+    name: str, entries: Sequence[Mapping[str, Any]], range_: Mapping[str, tuple[float, float]]
+) -> ClassScores:
+    """Returns the scores of a class from the entries of a file."""
+    return ClassScores(name, tuple(map(_device, entries)), range_)
 
 
-def _device(told: Mapping[str, Any]) -> Device:
+def _device(entry: Mapping[str, Any]) -> Device:
     cells = tuple(
         Cell(
             cell["workload"],
@@ -217,30 +224,30 @@ def _device(told: Mapping[str, Any]) -> Device:
             cell["log_ratio"],
             cell.get("spread", 0.0),
         )
-        for cell in told["cells"]
+        for cell in entry["cells"]
     )
-    return Device(told["device"], cells, told.get("fitted"), told.get("stated_share"), told.get("year"))
+    return Device(entry["device"], cells, entry.get("fitted"), entry.get("stated_share"), entry.get("year"))
 
 
 @cache
-def of_catalogue() -> dict[str, ClassScores]:
-    """Of descriptions made from sheets and other sources, beside measurements of such devices."""
+def catalogue_scores() -> dict[str, ClassScores]:
+    """Returns the scores of descriptions made from data sheets and other sources."""
     return read(CATALOGUE)
 
 
 @cache
-def of_twins() -> dict[str, ClassScores]:
-    """Of descriptions learnt from a device's answers, beside devices that were kept out."""
+def twin_scores() -> dict[str, ClassScores]:
+    """Returns the scores of descriptions fitted to measurements of a device, on devices that were held out."""
     return read(TWINS)
 
 
-class Held(NamedTuple):
-    """What became of intervals of a figure, each learnt from all devices but its own."""
+class Coverage(NamedTuple):
+    """The coverage of the intervals of a figure, each learned from all other devices."""
 
     shares: Mapping[str, float]
-    """Of each device the share of its cells within."""
+    """Share of the cells within their intervals, by device."""
     half_widths: Sequence[float]
-    """Of each cell, of the logarithm."""
+    """Half-width of the interval of each cell, of the logarithm."""
 
     @property
     def share(self) -> float:
@@ -248,9 +255,9 @@ class Held(NamedTuple):
         return sum(self.shares.values()) / len(self.shares)
 
 
-def left_out(of_class: ClassScores, figure: str, level: float = conformal.LEVEL) -> Held | None:
-    """What becomes of the intervals that ``ClassScores.learnt`` tells, where each device is left out of what its own
-    are learnt from; ``None`` where the devices are too few for any."""
+def leave_one_out(of_class: ClassScores, figure: str, level: float = conformal.LEVEL) -> Coverage | None:
+    """Returns the coverage of the intervals of ``ClassScores.learnt``, if those of each device are learned from the
+    others; ``None`` with too few devices."""
     teaching = [device for device in of_class.devices if device.fitted is None]
     within: dict[str, list[bool]] = {}
     half_widths = []
@@ -266,4 +273,4 @@ def left_out(of_class: ClassScores, figure: str, level: float = conformal.LEVEL)
             half_widths += [reach * math.hypot(cell.spread, FLOOR) for cell in own]
     if not within:
         return None
-    return Held({name: sum(inside) / len(inside) for name, inside in within.items()}, half_widths)
+    return Coverage({name: sum(inside) / len(inside) for name, inside in within.items()}, half_widths)

@@ -1,4 +1,5 @@
-"""What intervals need to know of a system: its class, how much of its description is stated, a twin's sample."""
+"""`described`: the properties of a system on which its prediction intervals depend, namely its class, the share of
+stated values and a twin's sample."""
 
 from __future__ import annotations
 
@@ -11,49 +12,49 @@ from headstack._native import InputError
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.io.json_text import read_json
-from headstack.results.intervals.calibration import ClassScores, of_catalogue, of_twins
+from headstack.results.intervals.calibration import ClassScores, catalogue_scores, twin_scores
 from headstack.results.intervals.workloads import MOSTLY, NEARLY_ALL
 
 SILENT = ("name", "vendor", "model", "year", "notes", "price", "reliability", "power", "twin")
-"""Keys, or tables of them, that no time follows from."""
+"""Keys, or tables of keys, on which no simulated time depends."""
 
 MEMBERS = 8
-"""Descriptions of a twin's sample that are run beside the best, as many as when twins were scored: their deviation is
-known to a quarter then."""
+"""The number of descriptions of a twin's sample that are run in addition to the best one, as when twins were scored: it
+gives their standard deviation to 25 %."""
 
 System: TypeAlias = Mapping[str, object]
-"""A system as a run is pointed at it; it is passed on as a sample has it."""
+"""A system as a specification contains it, passed on unchanged from a sample."""
 
 CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
 
 
 class Described(NamedTuple):
-    """How a system is described."""
+    """The properties of a system's description on which prediction intervals depend."""
 
     of_class: str
     """One of ``calibration.CLASSES``."""
     stated_share: float
-    """Share of the values that times follow from that is stated and not derived."""
+    """Share of the values that determine times that is stated, not derived."""
     is_twin: bool = False
-    """Whether the description was learnt from the answers of a device."""
+    """Whether the description was fitted to measurements of a device."""
     sample: tuple[System, ...] = ()
-    """Other descriptions that explain the answers of a twin as well."""
+    """Other descriptions that fit the measurements of a twin equally well."""
 
     @property
     def mostly(self) -> float:
-        """From which percent on reads, or writes, are taken for all: such were those that models were scored under."""
+        """The percentage from which a workload counts as all reads or all writes, as when models were scored."""
         return NEARLY_ALL if self.is_twin else MOSTLY
 
     @property
     def scores(self) -> ClassScores:
-        """The devices that teach how far off such descriptions are."""
-        known = of_twins() if self.is_twin else of_catalogue()
-        return known.get(self.of_class, ClassScores(self.of_class))
+        """The measured devices from which the errors of such descriptions are learned."""
+        calibration = twin_scores() if self.is_twin else catalogue_scores()
+        return calibration.get(self.of_class, ClassScores(self.of_class))
 
 
 def described(system: Drive | Array, changed: Callable[[Any], System] = lambda system: system) -> Described:
-    """How a system is described; its sample is ``changed`` as options change the system itself. Raises ``InputError``
-    where a twin's sample cannot be read.
+    """Returns the properties of a system's description; ``changed`` applies options to the members of its sample, as to
+    the system itself. Raises ``InputError`` if a twin's sample cannot be read.
 
     >>> from headstack.results.intervals.described import described
     >>> described(hs.Drive.load("cheetah-x15-36lp")).of_class
@@ -64,7 +65,7 @@ def described(system: Drive | Array, changed: Callable[[Any], System] = lambda s
     drive_class = CLASS_OF[system.kind] if isinstance(system, Drive) else "array"
     of_class = str(stated.get("twin.class", drive_class)) if is_twin else drive_class
     if isinstance(system, Array) and any("ssd" in device for device in system.system["array"]["devices"]):
-        # What arrays of disks are off by says nothing of these.
+        # Errors measured on arrays of disks do not apply to arrays of flash.
         of_class = "array of flash"
     sample = stated.get("twin.sample") if is_twin else None
     members = () if sample is None else tuple(map(changed, _sample(Path(system.path).parent / str(sample))))
@@ -72,7 +73,7 @@ def described(system: Drive | Array, changed: Callable[[Any], System] = lambda s
 
 
 def stated_share(system: Drive | Array) -> float:
-    """Share of the values that times follow from that the description states; the rest is derived.
+    """Returns the share of the values that determine times that the description states; the rest is derived.
 
     >>> from headstack.results.intervals.described import stated_share
     >>> 0.2 < stated_share(hs.Drive.load("cheetah-x15-36lp")) < 0.6
@@ -86,11 +87,11 @@ def stated_share(system: Drive | Array) -> float:
 
 @cache
 def _sample(path: Path) -> tuple[System, ...]:
-    """The systems of a sample that are run."""
+    """Returns the systems of a sample that are run."""
     try:
-        told = read_json(path)
-        systems = told["systems"]
-        version = told["version"]
+        contents = read_json(path)
+        systems = contents["systems"]
+        version = contents["version"]
     except OSError as error:
         raise InputError(f"{path}: cannot read the sample of the calibrated model: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:

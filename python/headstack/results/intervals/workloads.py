@@ -1,4 +1,4 @@
-"""The load of a run, as far as the errors of models depend on it."""
+"""`load_of`: the load of a run, reduced to the properties on which the errors of models depend."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from headstack.catalogue.options import Spec
 from headstack.results.intervals.calibration import Load, Refusal
 
 MOSTLY = 80.0
-"""Percent of the requests, from which on they are taken for all of a kind: a file server's reads are 80 %, and disks of
-the catalogue were measured under such."""
+"""The percentage of requests from which a workload counts as all reads, all writes or all random: a file server has 80
+% reads, and disks of the catalogue were measured with such workloads."""
 NEARLY_ALL = 95.0
-"""The same where what was measured were reads or writes alone, as with twins."""
+"""The same percentage for twins, which were measured with only reads or only writes."""
 
 
 def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY) -> Load | Refusal:
-    """The load of a run, from its specification and the row of its result; a refusal of what no device was measured
-    under. From ``mostly`` percent on, reads or writes are taken for all.
+    """Returns the load of a run, from its specification and the row of its result; a refusal if no device was measured
+    with such a load. From ``mostly`` percent on, a workload counts as all reads or all writes.
 
     >>> from headstack.results.intervals.workloads import load_of
     >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=4, requests=300)
@@ -54,7 +54,7 @@ def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY)
 
 
 def kind_of(read_percent: float, random_percent: float, mostly: float = MOSTLY) -> str | Refusal:
-    """The kind of requests of which so many read and go to a random place.
+    """Returns the kind of a workload with these percentages of reads and of random requests.
 
     >>> from headstack.results.intervals.workloads import kind_of
     >>> kind_of(80, 100), kind_of(0, 0), kind_of(67, 100), kind_of(80, 100, mostly=95)

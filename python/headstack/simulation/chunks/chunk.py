@@ -69,46 +69,44 @@ class Chunk:
         return hashlib.sha256(self.content).hexdigest()[:32]
 
     @classmethod
-    def of(cls, asked: dict[str, Any], first: int) -> Chunk:
-        """Creates a chunk of ``runs``, of the ``points`` of a sweep or of ``parts`` of a trace, whichever ``asked``
-        has.
-        """
-        content = json.dumps({"engine": engine()} | asked, sort_keys=True, separators=(",", ":")).encode()
-        return cls(content, first, len(asked[_items(asked)]))
+    def of(cls, request: dict[str, Any], first: int) -> Chunk:
+        """Creates a chunk from a request with ``runs``, the ``points`` of a sweep or the ``parts`` of a trace."""
+        content = json.dumps({"engine": engine()} | request, sort_keys=True, separators=(",", ":")).encode()
+        return cls(content, first, len(request[_items(request)]))
 
     @cached_property
-    def asked(self) -> dict[str, Any]:
+    def request(self) -> dict[str, Any]:
         """The parsed content."""
-        asked: dict[str, Any] = json.loads(self.content)
-        return asked
+        request: dict[str, Any] = json.loads(self.content)
+        return request
 
     @property
     def is_part(self) -> bool:
         """Whether its answer is a part of an analysis, not a table."""
-        return _items(self.asked) == "parts"
+        return _items(self.request) == "parts"
 
     def halves(self) -> list[Chunk]:
         """Splits the chunk into two of half the runs each."""
-        asked = self.asked
-        items = asked[_items(asked)]
+        request = self.request
+        items = request[_items(request)]
         middle = len(items) // 2
         parts = ((0, items[:middle]), (middle, items[middle:]))
-        return [Chunk.of(asked | {_items(asked): part}, self.first + start) for start, part in parts]
+        return [Chunk.of(request | {_items(request): part}, self.first + start) for start, part in parts]
 
     def describe(self) -> str:
         """Describes its first run: the system, and what distinguishes the run from others."""
-        asked = self.asked
-        if "parts" in asked:
-            return f"part {self.first + 1} of {asked['name']}"
-        if "runs" in asked:
-            name, labels = asked["runs"][0]["system_name"], asked["runs"][0]["labels"]
+        request = self.request
+        if "parts" in request:
+            return f"part {self.first + 1} of {request['name']}"
+        if "runs" in request:
+            name, labels = request["runs"][0]["system_name"], request["runs"][0]["labels"]
         else:
-            name, labels = asked["system"]["name"], zip(asked["fields"], asked["points"][0], strict=True)
+            name, labels = request["system"]["name"], zip(request["fields"], request["points"][0], strict=True)
         return ", ".join([f"run {self.first + 1} ({name}", *(f"{field} {value}" for field, value in labels)]) + ")"
 
 
-def _items(asked: dict[str, Any]) -> str:
-    return next(items for items in ("runs", "points", "parts") if items in asked)
+def _items(request: dict[str, Any]) -> str:
+    return next(items for items in ("runs", "points", "parts") if items in request)
 
 
 def chunks_of_runs(specs: Iterable[Spec]) -> Iterator[Chunk]:

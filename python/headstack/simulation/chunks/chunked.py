@@ -39,32 +39,32 @@ def finish(
     done. Finished chunks stay in the store when the rest is interrupted or fails. Raises ``InputError`` for an invalid
     store or executor, and ``RunError`` if workers die of a run.
     """
-    kept = Store(store)
+    answer_store = Store(store)
     paths: dict[int, Path] = {}
     done = 0
 
     def missing() -> Iterator[Chunk]:
         nonlocal done
         for chunk in chunks:
-            path = kept.find(chunk)
+            path = answer_store.find(chunk)
             if path is None:
                 yield chunk
             else:
                 paths[chunk.first] = path
                 done += chunk.runs
 
-    def tell(under_way: float) -> None:
+    def on_progress(under_way: float) -> None:
         if progress is not None:
             progress((done + under_way) / max(runs, 1))
 
     # Closed before the pool, which would otherwise wait for tasks in progress.
-    with opened(executor) as pool, closing(answers(pool, missing(), tell)) as answered:
+    with opened(executor) as pool, closing(answers(pool, missing(), on_progress)) as answered:
         for chunk, answer in answered:
-            paths[chunk.first] = kept.keep(chunk, answer)
+            paths[chunk.first] = answer_store.keep(chunk, answer)
             done += chunk.runs
     if done < runs:
         # These chunks were suspected when their workers died, but none of their runs was the cause.
-        raise RunError(f"workers died over {runs - done} runs; finished chunks are kept, the same command goes on")
+        raise RunError(f"workers died over {runs - done} runs; finished chunks are kept; repeat the command to resume")
     return [paths[first] for first in sorted(paths)]
 
 
@@ -82,18 +82,18 @@ def run_chunks(
     impossible run, and ``RunError`` with the name of a run that failed or did not pass its own check.
     """
     paths = finish(chunks_of_runs(specs), len(specs), store=store, executor=executor, progress=progress)
-    asked: list[str] = []
+    requests: list[str] = []
     whole: list[str] = []
     for path in paths:
         for row in rows(path, ("impossible", "failed", "asked", "whole")):
             impossible, failed = row[:2]
             for reason, error in ((impossible, InputError), (failed, RunError)):
                 if reason is not None:
-                    name = ", ".join([str(specs[len(asked)]["system_name"]), *_labels(specs[len(asked)])])
-                    raise error(f"run {len(asked) + 1} ({name}): {reason}")
-            asked.append(row[2])
+                    name = ", ".join([str(specs[len(requests)]["system_name"]), *_labels(specs[len(requests)])])
+                    raise error(f"run {len(requests) + 1} ({name}): {reason}")
+            requests.append(row[2])
             whole.append(row[3])
-    return Results(_native.results_of_kept(asked, whole), swept)
+    return Results(_native.results_of_kept(requests, whole), swept)
 
 
 def _labels(spec: Spec) -> list[str]:
@@ -106,4 +106,4 @@ def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> list[tuple[Any,
     if not paths:
         return []
     with database() as connection:
-        return connection.read_parquet([str(one) for one in paths]).select(*columns).fetchall()
+        return connection.read_parquet([str(table) for table in paths]).select(*columns).fetchall()

@@ -17,7 +17,7 @@ from typing import Any
 
 from headstack._native import InputError, RunError
 from headstack.simulation.chunks.chunk import engine
-from headstack.simulation.chunks.executors import Answer, Tell
+from headstack.simulation.chunks.executors import Answer, ProgressCallback
 from headstack.simulation.chunks.work import answer
 
 CONNECT_S = 10
@@ -37,7 +37,7 @@ class Cluster:
         self.width = 2 * max(1, sum(client.nthreads().values()))
         self._seen_s = self._looked_s = time.monotonic()
 
-    def submit(self, contents: list[bytes], tell: Tell) -> Answer:
+    def submit(self, contents: list[bytes], on_progress: ProgressCallback) -> Answer:
         """Starts a task, whose progress is unknown until it ends."""
         begun = self._client.submit(answer, contents, pure=False)
         future: Answer = Future()

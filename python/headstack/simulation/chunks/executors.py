@@ -18,7 +18,7 @@ costs little."""
 
 Answer = Future[tuple[list[bytes], float]]
 
-Tell = Callable[[float], object]
+ProgressCallback = Callable[[float], object]
 
 
 class Pool(Protocol):
@@ -27,8 +27,8 @@ class Pool(Protocol):
     width: int
     """Number of tasks submitted at a time."""
 
-    def submit(self, contents: list[bytes], tell: Tell) -> Answer:
-        """Starts a task; ``tell`` is called with the share done, if known."""
+    def submit(self, contents: list[bytes], on_progress: ProgressCallback) -> Answer:
+        """Starts a task; ``on_progress`` is called with the share done, if known."""
 
     def has_died(self, error: BaseException) -> bool:
         """Whether the task repeatedly killed its worker."""
@@ -45,8 +45,8 @@ class _Local:
         self.width = width
         self._threads = threads
 
-    def submit(self, contents: list[bytes], tell: Tell) -> Answer:
-        return self._threads.submit(answer, contents, tell)
+    def submit(self, contents: list[bytes], on_progress: ProgressCallback) -> Answer:
+        return self._threads.submit(answer, contents, on_progress)
 
     def has_died(self, error: BaseException) -> bool:
         return False
@@ -83,8 +83,10 @@ class Task:
         return [Task([half], seeks=True) for half in chunk.halves()] if chunk.runs > 1 else []
 
 
-def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[Chunk, bytes], None, None]:
-    """Computes chunks and yields each answer as it arrives; ``tell`` is called with the number of runs done within
+def answers(
+    pool: Pool, chunks: Iterator[Chunk], on_progress: ProgressCallback
+) -> Generator[tuple[Chunk, bytes], None, None]:
+    """Computes chunks and yields each answer as it arrives; ``on_progress`` is called with the number of runs done by
     tasks in progress.
 
     Raises ``RunError`` at the end with the runs whose workers died.
@@ -116,9 +118,9 @@ def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[
             for future in wait(under_way, timeout=0.1, return_when=FIRST_COMPLETED).done:
                 task, error = under_way.pop(future), future.exception()
                 if error is None and not task.seeks:
-                    found, took_s = future.result()
-                    size = max(1, min(4 * size, round(len(found) * TASK_S / max(took_s, 1e-3))))
-                    yield from zip(task.chunks, found, strict=True)
+                    contents, took_s = future.result()
+                    size = max(1, min(4 * size, round(len(contents) * TASK_S / max(took_s, 1e-3))))
+                    yield from zip(task.chunks, contents, strict=True)
                 elif error is not None and pool.has_died(error):
                     if len(task.chunks) > 1:
                         again.extend(task.halves())
@@ -132,11 +134,11 @@ def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[
                         culprits.append(task.chunks[0].describe())
                 elif error is not None:
                     raise error
-            tell(sum(task.share * task.runs for task in under_way.values()))
+            on_progress(sum(task.share * task.runs for task in under_way.values()))
             pool.look()
     finally:
         stopped = True
         for future in under_way:
             future.cancel()
     if culprits:
-        raise RunError(f"{'; '.join(culprits)}: killed every worker that tried; all other chunks are kept")
+        raise RunError(f"{'; '.join(culprits)}: killed every worker that tried it; all other chunks are kept")

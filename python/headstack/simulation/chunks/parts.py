@@ -23,24 +23,22 @@ def answer_of(chunk: dict[str, Any], progress: Callable[[float], object] | None 
     """
     (part,) = chunk["parts"]
     if identity(chunk["trace"]["paths"]) != chunk["files"]:
-        raise RunError(
-            f"{chunk['name']}: other files are there where this part is to be analysed, or they have changed"
-        )
+        raise RunError(f"{chunk['name']}: the files to analyze are missing here, or they have changed")
 
-    def tell(_requests: int) -> None:
+    def on_progress(_requests: int) -> None:
         # The total number of requests is unknown; the call only checks for an interruption.
         if progress is not None:
             progress(0.0)
 
     with ONE_AT_A_TIME:
-        return _native.trace_analyze_part(chunk["trace"], chunk["options"], part, tell)
+        return _native.trace_analyze_part(chunk["trace"], chunk["options"], part, on_progress)
 
 
 def identity(paths: list[str]) -> list[str]:
     """Returns the identities of stored traces: a hash of each file's metadata, which holds the position and the value
     range of every column.
     """
-    return [hashed(path) for given in paths for path in ([Path(given)] if not Path(given).is_dir() else stored(given))]
+    return [hashed(path) for name in paths for path in ([Path(name)] if not Path(name).is_dir() else stored(name))]
 
 
 def stored(folder: str) -> list[Path]:

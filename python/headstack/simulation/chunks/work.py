@@ -27,15 +27,15 @@ def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None
     ``RunError`` if the chunks are for another build of headstack.
     """
     started = time.monotonic()
-    asked = [json.loads(content) for content in contents]
-    for chunk in asked:
+    requests = [json.loads(content) for content in contents]
+    for chunk in requests:
         if chunk["engine"] != engine():
-            raise RunError(f"a chunk of headstack {chunk['engine']} cannot be carried out by headstack {engine()}")
-    if "parts" in asked[0]:
-        return [answer_of(chunk, progress) for chunk in asked], time.monotonic() - started
+            raise RunError(f"a chunk of headstack {chunk['engine']} cannot be run by headstack {engine()}")
+    if "parts" in requests[0]:
+        return [answer_of(chunk, progress) for chunk in requests], time.monotonic() - started
     outcomes = _native.run_chunks([content.decode() for content in contents], progress)
     first, answers = 0, []
-    for chunk in asked:
+    for chunk in requests:
         runs = len(chunk["points"] if "points" in chunk else chunk["runs"])
         answers.append(parquet(outcomes.table(first, runs)))
         first += runs

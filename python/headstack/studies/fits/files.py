@@ -36,7 +36,7 @@ class Unknown:
     """A value that a document does not state."""
 
     name: str
-    what: str
+    description: str
     why: str
     """Reason for the range of values."""
     axis: Axis
@@ -87,7 +87,7 @@ class Fit:
                 # Settings replace files that were already read: the folder is ours, and contains no user input.
                 place.write_text(text, encoding="utf-8")
         claim = dict.fromkeys(("contradicted", "missing")) | {"id": "figures", "sql": self.sql}
-        asked = {"grids": self.grids, "tables": self.tables, "claims": (claim,)}
+        parts = {"grids": self.grids, "tables": self.tables, "claims": (claim,)}
         return Study(
             name=self.name,
             file=self.file,
@@ -103,7 +103,7 @@ class Fit:
             tolerances={},
             pictures=(),
             lines=self.lines,
-            **{key: tuple(_filled_in(one, setting) for one in items) for key, items in asked.items()},
+            **{key: tuple(_filled_in(part, setting) for part in items) for key, items in parts.items()},
         )
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
@@ -137,7 +137,7 @@ class Fit:
 
 
 def _filled(text: str, setting: Mapping[str, str]) -> str:
-    return _BLANK.sub(lambda found: setting[found[1]], text)
+    return _BLANK.sub(lambda blank: setting[blank[1]], text)
 
 
 def _filled_in(value: Any, setting: Mapping[str, str]) -> Any:
@@ -145,9 +145,9 @@ def _filled_in(value: Any, setting: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return _filled(value, setting)
     if isinstance(value, list):
-        return [_filled_in(one, setting) for one in value]
+        return [_filled_in(item, setting) for item in value]
     if isinstance(value, dict):
-        return {key: _filled_in(one, setting) for key, one in value.items()}
+        return {key: _filled_in(item, setting) for key, item in value.items()}
     return value
 
 
@@ -156,11 +156,11 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list | tuple):
-        for place, one in enumerate(value):
-            yield from _texts(f"{path}[{place}]", one)
+        for place, item in enumerate(value):
+            yield from _texts(f"{path}[{place}]", item)
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from _texts(f"{path}.{key}", one)
+        for key, item in value.items():
+            yield from _texts(f"{path}.{key}", item)
 
 
 def listed() -> list[str]:
@@ -176,9 +176,9 @@ def of_study(name: str) -> list[str]:
     if name in listed() or (Path(name) / FILE).is_file():
         return [name]
     for folder in (Path(name), SHIPPED / name):
-        found = [str(path.parent) for path in sorted(folder.glob(f"{FOLDER}/*/{FILE}"))]
-        if found:
-            return found if folder == Path(name) else [f"{name}/{Path(one).name}" for one in found]
+        folders = [str(path.parent) for path in sorted(folder.glob(f"{FOLDER}/*/{FILE}"))]
+        if folders:
+            return folders if folder == Path(name) else [f"{name}/{Path(folder_name).name}" for folder_name in folders]
     raise InputError(
         f"no inverse study {name!r}; there are {', '.join(listed()) or 'none'}, or name a folder that holds a {FILE}"
     )
@@ -190,16 +190,16 @@ def load(name: str | os.PathLike[str]) -> Fit:
     Raises ``InputError`` with file, line and key if there is none, or it is invalid.
     """
     text = os.fspath(name)
-    (found,) = of_study(text) if len(of_study(text)) == 1 else (None,)
-    if found is None:
+    (name_found,) = of_study(text) if len(of_study(text)) == 1 else (None,)
+    if name_found is None:
         raise InputError(f"{text}: has several inverse studies; name one of {', '.join(of_study(text))}")
-    folder = SHIPPED / found.replace("/", f"/{FOLDER}/") if found in listed() else Path(found)
+    folder = SHIPPED / name_found.replace("/", f"/{FOLDER}/") if name_found in listed() else Path(name_found)
     file = folder / FILE
     read, lines = _native.read_fit(str(file), text_of(file))
     stated = stated_in(read)
     parent = folder.parent.parent
     study = parent if folder.parent.name == FOLDER and (parent / STUDY_FILE).is_file() else None
-    unknowns = tuple(_unknown(file, lines, place, one) for place, one in enumerate(stated.pop("unknowns")))
+    unknowns = tuple(_unknown(file, lines, place, unknown) for place, unknown in enumerate(stated.pop("unknowns")))
     tolerance = Tolerance.parse(stated["tolerance"])
     if tolerance is None:
         raise wrong(file, lines, "tolerance", f"{stated['tolerance']!r} is not a tolerance; allowed: 5%, or an amount")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headstack.studies.fits.files import RESULT_FILE, listed, load
-from headstack.studies.fits.found import Fitted
-from headstack.studies.fits.shown import finding, rows_table, unknowns_table
+from headstack.studies.fits.fit_result import Fitted
+from headstack.studies.fits.render import finding, rows_table, unknowns_table
 from headstack.studies.scorecard import markdown_table
 
 HEAD = """# What inverse studies found
@@ -24,33 +24,33 @@ def stored() -> list[Fitted]:
     return [replace(Fitted.read(fit.folder / RESULT_FILE), summary=" ".join(fit.summary.split())) for fit in fits]
 
 
-def page(found: Sequence[Fitted]) -> str:
+def page(results: Sequence[Fitted]) -> str:
     """Returns the page of these inverse studies."""
-    return "\n".join([HEAD, _summary(found), *map(_section, found)])
+    return "\n".join([HEAD, _summary(results), *map(_section, results)])
 
 
-def _summary(found: Sequence[Fitted]) -> str:
+def _summary(results: Sequence[Fitted]) -> str:
     rows = []
-    for one in found:
-        held = [row for row in one.rows if row.held_out]
-        within = f"{sum(row.is_within for row in held)} of {len(held)}" if one.reproducing else "no setting does"
-        away = "" if one.distance is None else f"{one.distance:.2f}"
-        rows.append([one.fit, f"{one.tried:,}", f"{one.reproducing:,}", str(one.tolerance), within, away])
+    for result in results:
+        held = [row for row in result.rows if row.held_out]
+        within = f"{sum(row.is_within for row in held)} of {len(held)}" if result.reproducing else "no setting does"
+        away = "" if result.distance is None else f"{result.distance:.2f}"
+        rows.append([result.fit, f"{result.tried:,}", f"{result.reproducing:,}", str(result.tolerance), within, away])
     head = ["", "settings tried", "reproduce all fitted figures", "within", "held-out figures within"]
     return markdown_table([*head, "nearest, in tolerances"], rows, 1)
 
 
-def _section(found: Fitted) -> str:
-    columns, rows = rows_table(found)
-    unknowns, left = unknowns_table(found)
-    wider = ", ".join(f"{count:,} with {times:g} times that" for times, count in found.wider[1:])
+def _section(result: Fitted) -> str:
+    columns, rows = rows_table(result)
+    unknowns, left = unknowns_table(result)
+    wider = ", ".join(f"{count:,} with {times:g} times that" for times, count in result.wider[1:])
     lines = [
-        f"## {found.title}\n",
-        f"`headstack lab fit {found.fit} --settings {found.settings}`: {found.question}\n",
-        f"**{finding(found)}**\n",
-        *([f"{found.summary}\n"] if found.summary else []),
+        f"## {result.title}\n",
+        f"`headstack lab fit {result.fit} --settings {result.settings}`: {result.question}\n",
+        f"**{finding(result)}**\n",
+        *([f"{result.summary}\n"] if result.summary else []),
         markdown_table(columns, rows, 2),
-        f"Settings that would do if {found.tolerance} were wider: {wider}.\n",
+        f"Settings that would do if {result.tolerance} were wider: {wider}.\n",
         markdown_table(unknowns, left, len(unknowns)),
     ]
     return "\n".join(lines)

@@ -57,10 +57,10 @@ class _Kernel:
     def draw(self, generator: random.Random) -> Point:
         """Draws a moved parent."""
         at, parent = generator.random(), self.parents[-1]
-        for one, weight in zip(self.parents, self.weights, strict=True):
+        for candidate, weight in zip(self.parents, self.weights, strict=True):
             at -= weight
             if at < 0:
-                parent = one
+                parent = candidate
                 break
         return tuple(map(self._moved, parent, self.spreads, self.counts, (generator for _ in parent)))
 
@@ -144,7 +144,7 @@ class Search:
         ]
         return points
 
-    def hear(self, points: list[Point], distances: list[float]) -> None:
+    def add_results(self, points: list[Point], distances: list[float]) -> None:
         """Adds the distance of each setting of a round from the figures: up to 1 it reproduces them."""
         self._points += points
         self._distances += distances
@@ -152,12 +152,12 @@ class Search:
     def weights(self) -> list[float]:
         """Returns the weights of the points in order, with a sum of 1 over those that reproduce the figures; 0 for the
         others."""
-        found = [
+        inverse_densities = [
             1 / density if distance <= 1 else 0.0
             for density, distance in zip(self._densities, self._distances, strict=True)
         ]
-        total = math.fsum(found)
-        return [weight / total for weight in found] if total else found
+        total = math.fsum(inverse_densities)
+        return [weight / total for weight in inverse_densities] if total else inverse_densities
 
     def of_equal_weight(self) -> float:
         """Returns the effective number of reproducing settings."""

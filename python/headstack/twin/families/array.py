@@ -90,12 +90,12 @@ def assembled(layout: Layout, device: dict[str, Any], rows: int) -> System:
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
     """Returns chunk size, members and data chunks per stripe, which determine the level."""
 
-    def told(system: System) -> tuple[float, ...]:
+    def layout_figures(system: System) -> tuple[float, ...]:
         (group,) = system["array"]["groups"]
         layout = Layout(group["level"], len(group["members"]), group["stripe_unit_bytes"])
         return layout.unit_bytes, layout.members, layout.data_units
 
-    both = zip(told(hidden), told(learnt.best), strict=True)
+    both = zip(layout_figures(hidden), layout_figures(learnt.best), strict=True)
     return dict(zip(("stripe unit", "members", "data in a row"), both, strict=True))
 
 
@@ -140,35 +140,35 @@ def _whole(session: Session) -> None:
 def learn(session: Session) -> Learnt:
     """Returns the description that explains the answers, with the confidence of its values."""
     if session.member is None or not isinstance(session.member.device, Member):
-        why = "the probes ended before its members were known"
-        if session.of("crowd") and not session.of("two at once"):
-            why = "how long reads take says nothing of what else is outstanding: it is not striped over several members"
+        why = "the probes ended before the members were identified"
+        if session.runs_of("crowd") and not session.runs_of("two at once"):
+            why = "read latency does not depend on other outstanding reads: not striped over several members"
         return Learnt({}, {}, [], fits=False, why=why)
     layout = session.member.device.layout
     rows, values = layout.rows(session.device.capacity_bytes), _values(session, layout)
     member = _family(session).learn(session.member)
     if not member.fits:
-        return Learnt({}, values, [], fits=False, why=f"its members: {member.why}")
+        return Learnt({}, values, [], fits=False, why=f"members: {member.why}")
     drives = [member.best["drive"], *(system["drive"] for system in member.sample[:SAMPLES])]
     written = _written(session, layout, rows, drives[0])
     systems = [assembled(layout, _changed(drive, written), rows) for drive in drives]
     values |= {f"member.{key}": value for key, value in member.values.items()}
     off = _off(systems[0], _wholes(session))
-    why = f"rates are off by {off:.0%} on average under the best description" if off > MISFIT else ""
+    why = f"IOPS differ from the best model by {off:.0%} on average" if off > MISFIT else ""
     return Learnt(systems[0], values, systems[1:], _residuals(session, systems[0]), not why, why)
 
 
 def _values(session: Session, layout: Layout) -> dict[str, Value]:
     unit, count = f"{layout.unit_bytes // 1024}KiB", str(layout.members)
-    crowd = "what is outstanding on its member says most of how long each of a crowd of reads takes"
+    crowd = "latencies of concurrent reads follow the queue depth of a member"
     level = {
-        "raid10": "two reads at once of one member do not wait for each other",
+        "raid10": "two concurrent reads of one member do not wait for each other",
         "raid6": crowd,
         "raid5": "reads wait for writes on other members",
-        "raid0": "reads wait for no writes on other members",
+        "raid0": "reads do not wait for writes on other members",
     }[layout.level]
-    if layout.level == "raid0" and not session.of("without writes") and layout.members >= 3:
-        level = "not identifiable beside raid5: nothing was written"
+    if layout.level == "raid0" and not session.runs_of("without writes") and layout.members >= 3:
+        level = "not distinguishable from raid5: nothing was written"
     return {
         "groups[0].stripe_unit": Value(unit, unit, crowd),
         "drives[0].count": Value(count, count, crowd),
@@ -177,7 +177,7 @@ def _values(session: Session, layout: Layout) -> dict[str, Value]:
 
 
 def _wholes(session: Session, share: tuple[str, ...] = ("reads", "writes", "both")) -> list[Any]:
-    return [one for one in session.asked if one.test.startswith(tuple(f"whole, {name}" for name in share))]
+    return [run for run in session.runs if run.test.startswith(tuple(f"whole, {name}" for name in share))]
 
 
 Change = dict[str, str | float]
@@ -212,14 +212,14 @@ def _changed(drive: dict[str, Any], change: Change) -> dict[str, Any]:
 def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any]) -> Change:
     """Returns the change of a member with which the array writes as measured, found by two rounds over single values;
     empty if the member itself was written."""
-    asked = _wholes(session, ("writes", "both"))
-    if not asked or (session.member is not None and session.member.device.may_write):
+    whole_runs = _wholes(session, ("writes", "both"))
+    if not whole_runs or (session.member is not None and session.member.device.may_write):
         return {}
 
     @functools.cache
     def off(items: tuple[tuple[str, str | float], ...]) -> float:
         try:
-            return _off(assembled(layout, _changed(drive, dict(items)), rows), asked)
+            return _off(assembled(layout, _changed(drive, dict(items)), rows), whole_runs)
         except InputError:
             # The values of this drive are contradictory.
             return float("inf")
@@ -232,21 +232,23 @@ def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any])
         knobs = {path: values for path, values in knobs.items() if path == "timing.program_ns"}
     for _ in range(min(2, len(knobs))):
         for path, values in knobs.items():
-            best = min(({**best, path: value} for value in values), key=lambda one: off(tuple(sorted(one.items()))))
+            best = min(
+                ({**best, path: value} for value in values), key=lambda change: off(tuple(sorted(change.items())))
+            )
     return best
 
 
-def _off(system: System, asked: list[Any]) -> float:
+def _off(system: System, runs: list[Any]) -> float:
     """Returns the mean logarithmic error of rates."""
     device = SimulatedDevice(system)
-    rates = [device.ask(one.requests).per_s for one in asked]
-    return float(np.mean(np.abs(np.log([one.answers.per_s for one in asked]) - np.log(rates))))
+    rates = [device.ask(run.requests).per_s for run in runs]
+    return float(np.mean(np.abs(np.log([run.answers.per_s for run in runs]) - np.log(rates))))
 
 
 def _residuals(session: Session, system: System) -> dict[str, Residual]:
     """Returns the residuals of the whole array's measurements."""
     device, residuals = SimulatedDevice(system), {}
-    for one in [*session.of("array, alone"), *session.of("crowd"), *_wholes(session)]:
-        answers = device.ask(one.requests)
-        residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
+    for run in [*session.runs_of("array, alone"), *session.runs_of("crowd"), *_wholes(session)]:
+        answers = device.ask(run.requests)
+        residuals[run.test] = Residual.of(run.answers.response_ns, answers.response_ns)
     return residuals

@@ -8,7 +8,7 @@ import numpy as np
 
 from headstack.twin.families.disk_draws import draw
 from headstack.twin.families.disk_fit import PATTERNS, Fit
-from headstack.twin.fitting import answered
+from headstack.twin.fitting import run_tests
 from headstack.twin.hidden import HeldOut
 from headstack.twin.learnt import Learnt, Residual, Value
 from headstack.twin.probes import queue, read_buffer, rotation, seeks, tracks, write_cache, zones
@@ -55,7 +55,7 @@ def probes(session: Session) -> None:
     if turn is None:
         # The device is no disk; skip the rest.
         return
-    alone_s = float(session.of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
+    alone_s = float(session.runs_of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
     to_come_s = sum(USUAL_S.values()) - (0 if session.device.may_write else USUAL_S[write_cache.ask])
 
     def part_s(probe: object) -> float:
@@ -67,14 +67,14 @@ def probes(session: Session) -> None:
     zones.ask(session, part_s(zones.ask))
     rates = zones.learn(session)
     tracks.ask(session, rates, turn)
-    found = tracks.learn(session, rates, turn)
-    tracks.ask_gaps(session, found, turn)
-    distances = seeks.Distances(found.count(session.device.capacity_bytes))
+    disk_tracks = tracks.learn(session, rates, turn)
+    tracks.ask_gaps(session, disk_tracks, turn)
+    distances = seeks.Distances(disk_tracks.count(session.device.capacity_bytes))
     seeks.ask(session, part_s(seeks.ask), distances, rates, alone_s)
     queue.ask(session, part_s(queue.ask), alone_s)
-    read_buffer.ask(session, part_s(read_buffer.ask), found.half_bytes, turn)
+    read_buffer.ask(session, part_s(read_buffer.ask), disk_tracks.half_bytes, turn)
     if session.device.may_write:
-        write_cache.ask(session, part_s(write_cache.ask), alone_s, found.half_bytes, turn)
+        write_cache.ask(session, part_s(write_cache.ask), alone_s, disk_tracks.half_bytes, turn)
 
 
 def learn(session: Session) -> Learnt:
@@ -83,7 +83,7 @@ def learn(session: Session) -> Learnt:
     turn = rotation.learn(session)
     if turn is None:
         return Learnt(
-            {}, {}, [], fits=False, why="no rotation: reads of the same place do not come back at one phase of a turn"
+            {}, {}, [], fits=False, why="no rotation: repeated reads of a block do not complete at one rotational phase"
         )
     fit = Fit(session, random, turn)
     fit.find()
@@ -91,7 +91,7 @@ def learn(session: Session) -> Learnt:
     reads, writes = random_reads(), random_writes(session)
     sample = list(fit.sample(_discrepancy(fit, residuals, reads), _discrepancy(fit, residuals, writes)))
     why = unexplained(residuals, reads, writes)
-    return Learnt(fit.disk.system, _values(fit), [one.system for one in sample], residuals, fits=not why, why=why)
+    return Learnt(fit.disk.system, _values(fit), [disk.system for disk in sample], residuals, fits=not why, why=why)
 
 
 def random_reads() -> list[str]:
@@ -102,55 +102,56 @@ def random_reads() -> list[str]:
 def random_writes(session: Session) -> list[str]:
     """Returns the tests of random writes, if the device was written."""
     names = [*(write_cache.steady(depth) for depth in write_cache.STEADY), write_cache.MIX, write_cache.DEEP_MIX]
-    return [name for name in names if session.of(name)]
+    return [name for name in names if session.runs_of(name)]
 
 
 def unexplained(residuals: Mapping[str, Residual], reads: Sequence[str], writes: Sequence[str]) -> str:
     """Returns the reason why the best description does not fit; empty if it fits."""
     for tests, largest, hint in (
         (reads, LARGEST_MISS, ""),
-        (writes, LARGEST_MISS_OF_WRITES, "; as a media cache or shingles would be, which are not learnt"),
+        (writes, LARGEST_MISS_OF_WRITES, "; a media cache or SMR would explain it, but neither is modelled"),
     ):
         worst = max(tests, key=lambda name: abs(residuals[name].mean), default="")
         if worst and abs(residuals[worst].mean) > largest:
             off = 100 * np.expm1(abs(residuals[worst].mean))
-            return f"{worst}: off by {off:.0f} % under the best description{hint}"
+            return f"{worst}: mean latency differs from the best model by {off:.0f} %{hint}"
     return ""
 
 
 def _discrepancy(fit: Fit, residuals: Mapping[str, Residual], tests: Sequence[str]) -> float:
     """Returns the error of the best description in these tests above chance, per request: the root mean square. No
     parameter explains it, and its value at other depths and sizes is unknown, so it is part of the sample."""
-    beyond = [0.0]
+    excess = [0.0]
     for name in tests:
-        (asked,) = fit.session.of(name)
-        took = asked.answers.response_ns
+        (run,) = fit.session.runs_of(name)
+        took = run.answers.response_ns
         chance = CHANCE * float(took.std() / took.mean()) / np.sqrt(len(took))
         # At a queue depth, this many requests are served in the time of one.
-        beyond.append(max(0.0, residuals[name].mean ** 2 - chance**2) * (1e9 / asked.answers.per_s) ** 2)
-    return float(np.sqrt(np.sum(beyond) / max(1, len(tests))))
+        excess.append(max(0.0, residuals[name].mean ** 2 - chance**2) * (1e9 / run.answers.per_s) ** 2)
+    return float(np.sqrt(np.sum(excess) / max(1, len(tests))))
 
 
 def _residuals(fit: Fit, random: np.random.Generator) -> dict[str, Residual]:
     """Returns the residuals of each test."""
-    found = {}
-    for asked in fit.session.asked:
-        if asked.test == zones.TEST:
+    residuals = {}
+    for run in fit.session.runs:
+        if run.test == zones.TEST:
             continue
-        (lists,) = answered(fit.disk.system, [asked], random, draws=2)
+        (lists,) = run_tests(fit.disk.system, [run], random, draws=2)
         described = np.concatenate([answers.response_ns for _, answers in lists])
-        found[asked.test] = Residual.of(asked.answers.response_ns, described)
-    return found
+        residuals[run.test] = Residual.of(run.answers.response_ns, described)
+    return residuals
 
 
 def _command(fit: Fit) -> Value:
     seen = tracks.command_ns(fit.session, fit.turn)
     if seen is None:
-        return Value(None, None, "not identifiable alone: its sum with the seek is")
+        return Value(None, None, "not identifiable separately, only as a sum with the seek time")
     command = fit.disk.command_ns
     step = fit.turn.period_ns * tracks.LARGEST_GAP / 2**tracks.GAP_STEPS
     return Value(
-        *bounds_ms(command - step, command + step), "how soon after a block another must come past to be missed"
+        *bounds_ms(command - step, command + step),
+        "smallest rotational gap to a block that is still caught",
     )
 
 
@@ -169,48 +170,51 @@ def _values(fit: Fit) -> dict[str, Value]:
     spread = 1.645 * 60e9 / turn.period_ns * turn.sd_ns / turn.period_ns
     sums = disk.seek_ns + disk.command_ns
     sd = fit.seek_sd_ns
-    found = {
+    values = {
         "spindle.speed": Value(
-            f"{turn.rpm - spread:.5f}rpm", f"{turn.rpm + spread:.5f}rpm", "phase of places that were read twice"
+            f"{turn.rpm - spread:.5f}rpm",
+            f"{turn.rpm + spread:.5f}rpm",
+            "rotational phase of blocks read twice",
         ),
-        "geometry.zones": Value(None, None, f"rates of reads in order at {zones.PLACES} places; heads cannot be seen"),
+        "geometry.zones": Value(None, None, f"sequential read rates at {zones.PLACES} positions, for all heads"),
         "seek.points": Value(
             *bounds_ms(sums[0] - 1.645 * sd[0], sums[-1] + 1.645 * sd[-1]),
-            f"shortest and longest responses at {seeks.COUNT} distances, ±{1.645 * np.median(sd) / 1e6:.3f} ms each, "
-            "the command's overhead included: only their sum can be seen",
+            f"shortest and longest latencies at {seeks.COUNT} distances, ±{1.645 * np.median(sd) / 1e6:.3f} ms each, "
+            "including the command overhead: only the sum is visible",
         ),
         "overheads.command": _command(fit),
         "overheads.read_hit": Value(
-            f"{0.997 * disk.read_hit_ns / 1e6:.4f}ms", f"{1.003 * disk.read_hit_ns / 1e6:.4f}ms", "the same read again"
+            f"{0.997 * disk.read_hit_ns / 1e6:.4f}ms",
+            f"{1.003 * disk.read_hit_ns / 1e6:.4f}ms",
+            "reads of one block again",
         ),
-        "buffer.read_ahead": Value(None, None, f"searched for: {len(PATTERNS)} patterns of reads"),
+        "buffer.read_ahead": Value(None, None, f"fitted to {len(PATTERNS)} read patterns"),
         "queue.policy": Value(
             None,
             None,
-            "searched for: distributions of random reads at "
-            + ", ".join(str(depth) for depth in queue.DEPTHS)
-            + " outstanding",
+            "fitted to latency distributions of random reads at queue depths "
+            + ", ".join(str(depth) for depth in queue.DEPTHS),
         ),
     }
     others = fit.others or [disk]
     if disk.queue["depth"] > 1:
-        for key, values in (
-            ("queue.committed", [one.committed for one in others]),
-            ("queue.age_weight", [one.age_weight for one in others]),
-            ("queue.reordering_strength", [one.strength for one in others]),
+        for key, sampled in (
+            ("queue.committed", [other.committed for other in others]),
+            ("queue.age_weight", [other.age_weight for other in others]),
+            ("queue.reordering_strength", [other.strength for other in others]),
         ):
-            low, high = np.quantile(values, [0.05, 0.95])
-            found[key] = Value(f"{low:.2f}", f"{high:.2f}", "searched for with queue.policy")
-        margins = np.array([one.rotation_margin_ns for one in others])
-        found["queue.rotation_margin"] = Value(*_milliseconds(margins), "searched for with queue.policy")
-    written = "bursts, steady writes and flushes"
-    if not fit.session.of(write_cache.BURST):
-        found["buffer.write_cache"] = Value(None, None, "not identifiable: nothing was written; as usual in its years")
-        return found
-    settles = np.array([one.write_settle_ns for one in others])
-    found["seek.write_settle"] = Value(*_milliseconds(settles), f"searched for: {written}")
-    found["buffer.write_cache"] = Value(None, None, f"the first write after a rest, then searched for: {written}")
+            low, high = np.quantile(sampled, [0.05, 0.95])
+            values[key] = Value(f"{low:.2f}", f"{high:.2f}", "fitted together with queue.policy")
+        margins = np.array([other.rotation_margin_ns for other in others])
+        values["queue.rotation_margin"] = Value(*_milliseconds(margins), "fitted together with queue.policy")
+    written = "write bursts, steady writes and flushes"
+    if not fit.session.runs_of(write_cache.BURST):
+        values["buffer.write_cache"] = Value(None, None, "not identifiable: nothing was written; usual value")
+        return values
+    settles = np.array([other.write_settle_ns for other in others])
+    values["seek.write_settle"] = Value(*_milliseconds(settles), f"fitted to {written}")
+    values["buffer.write_cache"] = Value(None, None, f"first write after idle time, then fitted to {written}")
     if disk.buffer["write_cache"] != "off":
-        extents = [one.buffer["dirty_extents_max"] for one in others]
-        found["buffer.dirty_extents_max"] = Value(str(min(extents)), str(max(extents)), f"searched for: {written}")
-    return found
+        extents = [other.buffer["dirty_extents_max"] for other in others]
+        values["buffer.dirty_extents_max"] = Value(str(min(extents)), str(max(extents)), f"fitted to {written}")
+    return values

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headstack import _native
-from headstack.catalogue.system import of_text
+from headstack.catalogue.system import parse_system
 from headstack.twin.learnt import System
 
 
@@ -87,7 +87,7 @@ def draw(random: np.random.Generator) -> System:
     """Draws a hidden disk."""
     while True:
         try:
-            return perturbed(of_text(_file(random)).system, random)
+            return perturbed(parse_system(_file(random)).system, random)
         except _native.InputError:
             # Draw again if the values are contradictory.
             continue

@@ -18,17 +18,17 @@ from headstack.twin.fitting import (
     QUICK_NS,
     Range,
     Statistics,
-    answered,
-    compared,
-    evolved,
+    compare,
+    evolve,
     means,
     order,
     quantiles,
+    run_tests,
     score,
 )
 from headstack.twin.probes import queue, read_buffer, rotation, seeks, tracks, write_cache, zones
 from headstack.twin.probes.rotation import Rotation
-from headstack.twin.session import Asked, Session
+from headstack.twin.session import ProbeRun, Session
 
 PATTERNS = (
     read_buffer.in_order(read_buffer.SMALL),
@@ -112,13 +112,13 @@ class Fit:
         small, per_byte = self._hits()
         capacity = self.session.device.capacity_bytes
         base = base_of(capacity, self.turn.rpm, self.rates)
-        found = tracks.learn(self.session, self.rates, self.turn)
+        disk_tracks = tracks.learn(self.session, self.rates, self.turn)
         hit_ns = max(1e3, small - read_buffer.SMALL * per_byte)
         self.disk = Disk(
             base=base,
             capacity=capacity,
-            tracks=found,
-            distances=seeks.Distances(found.count(capacity)),
+            tracks=disk_tracks,
+            distances=seeks.Distances(disk_tracks.count(capacity)),
             seek_ns=np.full(seeks.COUNT, 1.0),
             command_ns=min(small, 200_000.0),
             read_hit_ns=hit_ns,
@@ -131,15 +131,15 @@ class Fit:
     def _hits(self) -> tuple[float, float]:
         """Returns the buffer's time for the smallest read, and that of a byte to the host; reads larger than a segment
         go to the medium again and are ignored."""
-        found = {
-            size: float(np.median(self.session.of(read_buffer.again(size))[0].answers.response_ns[1:]))
+        medians_ns = {
+            size: float(np.median(self.session.runs_of(read_buffer.again(size))[0].answers.response_ns[1:]))
             for size in read_buffer.AGAIN_SIZES
         }
-        small = found[read_buffer.SMALL]
-        hits = [size for size in read_buffer.AGAIN_SIZES[1:] if found[size] < self.turn.period_ns / 2]
+        small = medians_ns[read_buffer.SMALL]
+        hits = [size for size in read_buffer.AGAIN_SIZES[1:] if medians_ns[size] < self.turn.period_ns / 2]
         if not hits:
             return small, 0.0
-        return small, max(0.0, (found[hits[-1]] - small) / (hits[-1] - read_buffer.SMALL))
+        return small, max(0.0, (medians_ns[hits[-1]] - small) / (hits[-1] - read_buffer.SMALL))
 
     def find(self) -> None:
         """Runs all steps."""
@@ -148,20 +148,20 @@ class Fit:
         self.find_read_buffer()
         self.find_seeks()
         self.find_queue()
-        if self.session.of(write_cache.BURST):
+        if self.session.runs_of(write_cache.BURST):
             self.find_write_cache()
 
-    def tests(self, *names: str) -> list[Asked]:
+    def tests(self, *names: str) -> list[ProbeRun]:
         """Returns the tests with these names."""
-        return [one for name in names for one in self.session.of(name)]
+        return [run for name in names for run in self.session.runs_of(name)]
 
-    def score(self, disk: Disk, tests: Sequence[Asked], draws: int = 1) -> float:
+    def score(self, disk: Disk, tests: Sequence[ProbeRun], draws: int = 1) -> float:
         """Returns the error of a disk in these tests."""
-        return score(compared(disk.system, tests, self.random, self.statistics, draws))
+        return score(compare(disk.system, tests, self.random, self.statistics, draws))
 
-    def choose(self, tests: Sequence[Asked], candidates: Sequence[Disk], draws: int = 1) -> tuple[Disk, float]:
+    def choose(self, tests: Sequence[ProbeRun], candidates: Sequence[Disk], draws: int = 1) -> tuple[Disk, float]:
         """Returns the candidate that fits the device best."""
-        scores = [self.score(one, tests, draws) for one in candidates]
+        scores = [self.score(candidate, tests, draws) for candidate in candidates]
         best = int(np.argmin(scores))
         return candidates[best], scores[best]
 
@@ -177,7 +177,7 @@ class Fit:
         self.disk = self.disk.with_(command_ns=max(1e4, seen - passes_ns))
 
     @property
-    def seek_tests(self) -> list[Asked]:
+    def seek_tests(self) -> list[ProbeRun]:
         """Reads of single blocks at queue depth 1: at fixed distances, and at random ones."""
         return self.tests(seeks.TEST, rotation.TEST)
 
@@ -216,23 +216,25 @@ class Fit:
 
     def _at_distances(self, pairs: Floats) -> Floats:
         """Returns the pairs at one of the set distances."""
-        asked = self.disk.distances
-        apart = np.abs(pairs[0][:, None] - asked.shares[None, :])
-        return pairs[:, (apart < 1.5 * asked.jitter).any(axis=1)]
+        distances = self.disk.distances
+        apart = np.abs(pairs[0][:, None] - distances.shares[None, :])
+        return pairs[:, (apart < 1.5 * distances.jitter).any(axis=1)]
 
     def find_seeks(self, rounds: int = 4) -> None:
         """Adjusts each point of the curve by the model's error there."""
         tests = self.seek_tests
-        asked = [self._pairs(one.requests, one.answers) for one in tests]
+        measured = [self._pairs(run.requests, run.answers) for run in tests]
         # First only from exact distances: the curve's slope between them is not known yet.
-        curve, _ = self._middles([self._at_distances(asked[0])], np.zeros(seeks.COUNT))
+        curve, _ = self._middles([self._at_distances(measured[0])], np.zeros(seeks.COUNT))
         for _ in range(3):
-            curve, errors = self._middles(asked, smoothing(curve, self.turn.period_ns / 60)[0])
+            curve, errors = self._middles(measured, smoothing(curve, self.turn.period_ns / 60)[0])
         times = np.maximum(1e4, curve - self.disk.command_ns)
         for _ in range(rounds):
-            lists = answered(self.disk.with_(seek_ns=times).system, tests, self.random, draws=4)
-            others = [self._pairs(*one) for one in lists[1]]
-            model = np.mean([self._middles([self._pairs(*one), *others], curve)[0] for one in lists[0]], axis=0)
+            lists = run_tests(self.disk.with_(seek_ns=times).system, tests, self.random, draws=4)
+            others = [self._pairs(*simulated) for simulated in lists[1]]
+            model = np.mean(
+                [self._middles([self._pairs(*simulated), *others], curve)[0] for simulated in lists[0]], axis=0
+            )
             times = np.maximum(1e4, times + 0.8 * (curve - model))
         self.seek_sd_ns = errors
         self.disk = self.disk.with_(seek_ns=smoothing(times, errors)[0])
@@ -271,14 +273,14 @@ class Fit:
             self.disk.with_(queue={"policy": "sptf", "depth": 1}, host_elevator=elevator) for elevator in ELEVATORS
         ]
         # One command at a time is the simpler explanation: it needs no firmware.
-        self.ways = [Way(self.score(one, tests, draws=4) - SIMPLER, one) for one in hosted]
-        found: list[tuple[float, Disk, list[Floats]]] = []
+        self.ways = [Way(self.score(disk, tests, draws=4) - SIMPLER, disk) for disk in hosted]
+        searches: list[tuple[float, Disk, list[Floats]]] = []
         for policy in POLICIES:
             disk = self.disk.with_(queue={"policy": policy})
             points = self._firmware(disk, tests, STARTS, population=24, generations=3)
-            found.append((points[0][0], disk, [theta for _, theta in points[:8]]))
-        found.sort(key=lambda one: one[0])
-        near = [one for one in found if one[0] < found[0][0] + OPEN]
+            searches.append((points[0][0], disk, [theta for _, theta in points[:8]]))
+        searches.sort(key=lambda search: search[0])
+        near = [search for search in searches if search[0] < searches[0][0] + OPEN]
         for _, disk, first in near[:3]:
             points = self._firmware(disk, tests, first, population=40, generations=5)
             for _, theta in points[:6]:
@@ -289,19 +291,19 @@ class Fit:
         self.disk, self.others = self.ways[0].disk, self.ways[0].others
 
     @property
-    def queue_tests(self) -> list[Asked]:
+    def queue_tests(self) -> list[ProbeRun]:
         """Concurrent reads."""
         return self.tests(*[queue.name(depth) for depth in queue.DEPTHS])
 
     def _firmware(
         self,
         disk: Disk,
-        tests: Sequence[Asked],
+        tests: Sequence[ProbeRun],
         first: Sequence[Floats] = (),
         population: int = 32,
         generations: int = 5,
     ) -> list[tuple[float, Floats]]:
-        return evolved(
+        return evolve(
             FIRMWARE,
             lambda theta: self.score(with_firmware(disk, theta), tests),
             self.random,
@@ -315,7 +317,7 @@ class Fit:
         """Finds when writes complete, the number of dirty extents and sectors, and the write settle time; together with
         the values of the queue that reads leave open, since destaging shows them."""
         burst, flushed = (
-            self.session.of(test)[0].answers.response_ns for test in (write_cache.BURST, write_cache.FLUSHES)
+            self.session.runs_of(test)[0].answers.response_ns for test in (write_cache.BURST, write_cache.FLUSHES)
         )
         # Nothing is dirty after a rest; a flush need not wait for data that survive a power loss.
         small = float(max(burst[0], flushed[0]))
@@ -323,7 +325,7 @@ class Fit:
         write_hit_ns, write_ns_per_byte = self.disk.command_ns, self.disk.write_ns_per_byte
         if small < min(QUICK_NS, self.turn.period_ns / 6):
             kinds = self.kinds_of_cache(small)
-            large = float(self.session.of(write_cache.BURST_LARGE)[0].answers.response_ns[0])
+            large = float(self.session.runs_of(write_cache.BURST_LARGE)[0].answers.response_ns[0])
             if small < large < self.turn.period_ns / 2:
                 write_ns_per_byte = (large - small) / ((64 << 10) - 4096)
             write_hit_ns = max(1e3, small - 4096 * write_ns_per_byte)
@@ -350,37 +352,37 @@ class Fit:
                 reached = min(self.score(with_cache(disk, guess + bend), tests) for bend in BENDS)
                 total = (way.score * len(reads) + reached * len(tests)) / (len(reads) + len(tests))
                 scored.append((total, replace(way, disk=disk)))
-        scored.sort(key=lambda one: one[0])
-        found: list[tuple[float, list[Disk]]] = []
+        scored.sort(key=lambda candidate: candidate[0])
+        results: list[tuple[float, list[Disk]]] = []
         for _, way in scored[:3]:
             ranges = [settle, LOST] if kinds == ("off",) else [settle, LOST, *CACHE]
             own = len(ranges)
             starts = [(guess + bend)[:own] for bend in BENDS]
-            asked = tests
+            runs = tests
             if way.firmware is not None:
                 # Reads and writes together determine the queue.
-                ranges, asked = [*ranges, *FIRMWARE], [*reads, *tests]
+                ranges, runs = [*ranges, *FIRMWARE], [*reads, *tests]
                 starts = [np.concatenate([start, way.firmware]) for start in starts]
 
             def build(theta: Floats, way: Way = way, own: int = own) -> Disk:
                 disk = way.disk if way.firmware is None else with_firmware(way.disk, theta[own:])
                 return with_cache(disk, theta[:own])
 
-            def off_by(theta: Floats, build: Callable[[Floats], Disk] = build, asked: list[Asked] = asked) -> float:
-                return self.score(build(theta), asked)
+            def error_of(theta: Floats, build: Callable[[Floats], Disk] = build, runs: list[ProbeRun] = runs) -> float:
+                return self.score(build(theta), runs)
 
-            points = evolved(ranges, off_by, self.random, starts, POPULATION, GENERATIONS, RENEWED)
+            points = evolve(ranges, error_of, self.random, starts, POPULATION, GENERATIONS, RENEWED)
             best = [build(theta) for _, theta in points[:SAMPLE]]
             final, reached = self.choose([*reads, *tests], best[:4], draws=2)
-            found.append((reached, [final, *(one for one in best if one is not final)]))
-        _, self.others = min(found, key=lambda one: one[0])
+            results.append((reached, [final, *(disk for disk in best if disk is not final)]))
+        _, self.others = min(results, key=lambda result: result[0])
         self.disk = self.others[0]
 
     def kinds_of_cache(self, small_ns: float) -> tuple[str, ...]:
         """Returns the kinds of write cache that are compatible; ``small_ns`` is the time of a write that the buffer
         accepts at once.
         """
-        (burst,), (flushed,) = self.session.of(write_cache.BURST), self.session.of(write_cache.FLUSHES)
+        (burst,), (flushed,) = self.session.runs_of(write_cache.BURST), self.session.runs_of(write_cache.FLUSHES)
         flush_ns = float(np.median(flushed.answers.response_ns[flushed.requests.kinds == FLUSH]))
         # Protected data are flushed at once, and a write that is only early completes once.
         flushed_kind = "protected" if flush_ns < self.turn.period_ns / 4 else "on"
@@ -391,7 +393,7 @@ class Fit:
         """Returns the additional settle time of a write to the medium: like the seek curve, from the shortest and
         longest responses, with the best fit if some cross a track boundary."""
         tests = self.tests(write_cache.BURST, write_cache.steady(1))
-        moved, took = np.concatenate([self._pairs(one.requests, one.answers) for one in tests], axis=1)
+        moved, took = np.concatenate([self._pairs(run.requests, run.answers) for run in tests], axis=1)
         size, block = int(tests[0].requests.lengths[0]), self.session.device.block_bytes
         disk, period = self.disk, self.turn.period_ns
         # The curve is for reads of one block, and includes its transfer.
@@ -438,7 +440,7 @@ def flushes(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
 
 def with_firmware(disk: Disk, theta: Floats) -> Disk:
     """Returns the disk with a point of ``FIRMWARE``."""
-    values = dict(zip([one.name for one in FIRMWARE], map(float, theta), strict=True))
+    values = dict(zip([parameter.name for parameter in FIRMWARE], map(float, theta), strict=True))
     chosen = disk.queue | {"depth": 1 << round(values.pop("log2 depth"))}
     return disk.with_(queue=chosen, **values)
 

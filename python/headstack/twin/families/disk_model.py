@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from headstack.catalogue.system import of_text
+from headstack.catalogue.system import parse_system
 from headstack.twin import disk_types
 from headstack.twin.device import Floats
 from headstack.twin.learnt import System
@@ -217,7 +217,7 @@ def base_of(capacity: int, rpm: float, rates: Rates) -> disk_types.Disk:
         f'[buffer]\nsize = "{buffer_kib}KiB"\n'
         f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
     )
-    base: disk_types.Disk = of_text(text).system["drive"]["disk"]
+    base: disk_types.Disk = parse_system(text).system["drive"]["disk"]
     # The measured speed has more digits than a data sheet's.
     base["mechanics"]["rpm"] = rpm
     return base

@@ -110,7 +110,7 @@ SURE_COMMANDS: Final[tuple[tuple[Literal["command_ns", "command_interval_ns", "w
 
 
 def _written(session: Session) -> bool:
-    return bool(session.of("fill"))
+    return bool(session.runs_of("fill"))
 
 
 def _reads(session: Session, state: str) -> Map | None:
@@ -124,33 +124,33 @@ def _reads(session: Session, state: str) -> Map | None:
 def probes(session: Session) -> None:
     """Runs the probes of an SSD, with writes if permitted, which destroy the contents."""
     try:
-        found = _reads(session, "found")
-        if found is None:
+        initial = _reads(session, "found")
+        if initial is None:
             return
-        if found.dies:
-            command_interval.probe(session, "found", found.row_bytes or ROW_USUAL, found.dies)
+        if initial.dies:
+            command_interval.probe(session, "found", initial.row_bytes or ROW_USUAL, initial.dies)
         depth_curve.probe(session, "found")
         # Do not destroy data only to find out that this is another kind of device.
         if session.device.may_write and learn(session).fits:
-            _probe_writes(session, found)
+            _probe_writes(session, initial)
     except OutOfTimeError:
         # The results of all reads suffice for a model; fewer do not.
-        if not session.of(LAST_OF_READS):
+        if not session.runs_of(LAST_OF_READS):
             raise
 
 
-def _probe_writes(session: Session, found: Map) -> None:
+def _probe_writes(session: Session, initial: Map) -> None:
     latency_floor.probe_both(session)
-    slc_cache.probe(session, found.row_bytes or ROW_USUAL)
-    filled = _reads(session, "filled") or found
-    shown = filled if filled.dies else found
-    if filled.dies and not found.dies:
+    slc_cache.probe(session, initial.row_bytes or ROW_USUAL)
+    filled = _reads(session, "filled") or initial
+    visible = filled if filled.dies else initial
+    if filled.dies and not initial.dies:
         command_interval.probe(session, "filled", filled.row_bytes or ROW_USUAL, filled.dies)
     depth_curve.probe(session, "filled")
     slc_cache.probe_again(session)
     session.rest(1.0)
-    if shown.dies and shown.row_bytes:
-        interference.probe_program(session, shown.row_bytes, shown.dies, max(500.0, 1.2 * shown.interval_ns))
+    if visible.dies and visible.row_bytes:
+        interference.probe_program(session, visible.row_bytes, visible.dies, max(500.0, 1.2 * visible.interval_ns))
     write_buffer.probe(session)
     latency_floor.probe_writes(session)
     steady_state.probe(session)
@@ -160,20 +160,20 @@ def _probe_writes(session: Session, found: Map) -> None:
 
 def learn(session: Session) -> Learnt:
     """Returns the description that explains the answers, with the confidence of its values."""
-    if not session.of(LAST_OF_READS):
-        if session.of("latency, random, found") and _spread(session) > SPREAD_MOST:
+    if not session.runs_of(LAST_OF_READS):
+        if session.runs_of("latency, random, found") and _spread(session) > SPREAD_MOST:
             return Learnt({}, {}, [], fits=False, why=_too_wide(_spread(session)))
-        why = "the probes ended before reads of every depth were asked for"
+        why = "the probes ended before reads at every queue depth had run"
         return Learnt({}, {}, [], fits=False, why=why)
-    found = flash_reads.mapping(session, "found")
+    initial = flash_reads.mapping(session, "found")
     values: dict[str, Value] = {}
-    state, shown = "found", found
-    if _written(session) and session.of("dies, pairs, filled"):
+    state, visible = "found", initial
+    if _written(session) and session.runs_of("dies, pairs, filled"):
         filled = flash_reads.mapping(session, "filled")
-        if not found.dies and (filled.dies or not found.meets):
-            state, shown = "filled", filled
-    system = _from_reads(session, found, shown, state, values)
-    if session.of("steady writes"):
+        if not initial.dies and (filled.dies or not initial.reads_conflict):
+            state, visible = "filled", filled
+    system = _from_reads(session, initial, visible, state, values)
+    if session.runs_of("steady writes"):
         _from_writes(session, system, values)
     else:
         for key in (
@@ -185,7 +185,7 @@ def learn(session: Session) -> Learnt:
         ):
             values[key] = Value(None, None, NOT_WRITTEN)
     residuals, off = _residuals(session, system)
-    fits, why = _verdict(session, found, residuals, off)
+    fits, why = _verdict(session, initial, residuals, off)
     return Learnt(system, values, _sample(session, system, values), residuals, fits, why)
 
 
@@ -197,36 +197,39 @@ def _near(values: dict[str, Value], key: str, value: float, share: float, how: s
     values[key] = Value(_ns(value * (1 - share)), _ns(value * (1 + share)), how)
 
 
-def _from_reads(session: Session, found: Map, shown: Map, state: str, values: dict[str, Value]) -> System:
+def _from_reads(session: Session, initial: Map, visible: Map, state: str, values: dict[str, Value]) -> System:
     """Returns the parts of a read, with usual values for everything that only writes show."""
     device = session.device
-    as_found = flash_reads.path(session, "found", found)
-    path = flash_reads.path(session, state, shown)
+    initial_path = flash_reads.path(session, "found", initial)
+    path = flash_reads.path(session, state, visible)
     block = device.block_bytes
-    row = shown.row_bytes or ROW_USUAL
-    number, channels = _dies(session, shown, values)
-    interval = shown.interval_ns
-    sense = max(1000.0, shown.small_ns - block * path.channel_ns)
+    row = visible.row_bytes or ROW_USUAL
+    number, channels = _dies(session, visible, values)
+    interval = visible.interval_ns
+    sense = max(1000.0, visible.small_ns - block * path.channel_ns)
     command = max(
-        0.0, (shown.lone_ns if shown.meets else path.lone_ns) - sense - block * (path.channel_ns + path.link_ns)
+        0.0,
+        (visible.lone_ns if visible.reads_conflict else path.lone_ns)
+        - sense
+        - block * (path.channel_ns + path.link_ns),
     )
-    if found.meets and state == "filled":
+    if initial.reads_conflict and state == "filled":
         # Unwritten places are sensed with all bits of a cell; places written first may have one.
-        sense = max(1000.0, found.small_ns - block * path.channel_ns)
-    if not shown.meets:
+        sense = max(1000.0, initial.small_ns - block * path.channel_ns)
+    if not visible.reads_conflict:
         # Nothing is sensed except the map, or commands are too slow for the flash to be visible.
-        sense, command = as_found.miss_ns or SENSE_USUAL_NS, max(0.0, path.lone_ns - block * path.link_ns)
-    at_once = flash_reads.commands_at_once(session, shown)
-    _near(values, "controller.command_interval", interval, 0.005, "the later of two reads at once that meet nothing")
-    _near(values, "flash.read", sense, 0.01, "the later of two reads of one die")
-    _near(values, "controller.command", command, 0.02, "what a lone read takes beside sensing and transfers")
+        sense, command = initial_path.miss_ns or SENSE_USUAL_NS, max(0.0, path.lone_ns - block * path.link_ns)
+    at_once = flash_reads.commands_at_once(session, visible)
+    _near(values, "controller.command_interval", interval, 0.005, "second of two concurrent reads without a conflict")
+    _near(values, "flash.read", sense, 0.01, "second of two concurrent reads of one die")
+    _near(values, "controller.command", command, 0.02, "latency of a single read, minus sensing and transfers")
     unit = 4096
     while device.capacity_bytes / unit > 1 << 30:
         unit *= 2
     page = min(row, 16384) if row % min(row, 16384) == 0 else row
     memory = None
-    if as_found.miss_ns and as_found.miss_share < 0.98:
-        memory = max(4096, round((1 - as_found.miss_share) * device.capacity_bytes / 1024 / 4096) * 4096)
+    if initial_path.miss_ns and initial_path.miss_share < 0.98:
+        memory = max(4096, round((1 - initial_path.miss_share) * device.capacity_bytes / 1024 / 4096) * 4096)
         values["controller.map_cache"] = Value(
             f"{memory * 0.9:.0f}B", f"{memory * 1.1:.0f}B", "share of random reads that read the map first"
         )
@@ -248,52 +251,52 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
                        "read_ns_per_byte": path.link_ns, "write_ns_per_byte": path.link_ns},
         "interface": {"read_ns_per_byte": path.link_ns, "write_ns_per_byte": path.link_ns,
                       "full_duplex": path.link_ns < 1.4, "queue_depth": at_once or 1024},
-        "filled": found.meets,
-        "preconditioned": found.meets and found.dies is None,
+        "filled": initial.reads_conflict,
+        "preconditioned": initial.reads_conflict and initial.dies is None,
     }
     # fmt: on
     if memory is not None:
         drive["controller"]["map_cache_bytes"] = memory
-        of_map = as_found.miss_ns - 4096 * path.channel_ns
-        if of_map < ONE_BIT * sense:
+        map_read_ns = initial_path.miss_ns - 4096 * path.channel_ns
+        if map_read_ns < ONE_BIT * sense:
             # The map is in cells with one bit; the size of a cache for writes is another matter.
             drive["slc_cache"] = {
                 "static_bytes": 0,
                 "dynamic_bytes": 0,
                 "bits_per_cell": BITS,
                 "idle_ns": None,
-                "read_ns": max(5_000, round(of_map)),
+                "read_ns": max(5_000, round(map_read_ns)),
                 "program_ns": PROGRAM_USUAL_NS // 3,
             }
-    if drive["preconditioned"] and found.row_bytes in LARGE_UNITS:
+    if drive["preconditioned"] and initial.row_bytes in LARGE_UNITS:
         # If no other period is visible, contiguous data form a mapping unit.
-        drive["capacity"]["mapping_unit_bytes"] = found.row_bytes
-        drive["capacity"]["logical_bytes"] = device.capacity_bytes // found.row_bytes * found.row_bytes
+        drive["capacity"]["mapping_unit_bytes"] = initial.row_bytes
+        drive["capacity"]["logical_bytes"] = device.capacity_bytes // initial.row_bytes * initial.row_bytes
     system: System = {"drive": {"ssd": drive}}
     _give_blocks(drive, 1.12 * device.capacity_bytes)
     return system
 
 
-def _dies(session: Session, shown: Map, values: dict[str, Value]) -> tuple[int, int]:
-    if shown.dies:
-        values["flash.dies"] = Value(str(shown.dies), str(shown.dies), "distance after which two reads meet again")
-        channels = shown.channels or min(shown.dies, 8)
-        while shown.dies % channels:
+def _dies(session: Session, visible: Map, values: dict[str, Value]) -> tuple[int, int]:
+    if visible.dies:
+        values["flash.dies"] = Value(str(visible.dies), str(visible.dies), "distance of two reads that conflict")
+        channels = visible.channels or min(visible.dies, 8)
+        while visible.dies % channels:
             channels -= 1
-        return shown.dies, channels
-    if shown.meets and shown.share > 0:
-        spread = np.sqrt((1 - shown.share) / (shown.share * dies.PAIRS))
-        number = 1 / shown.share
+        return visible.dies, channels
+    if visible.reads_conflict and visible.share > 0:
+        spread = np.sqrt((1 - visible.share) / (visible.share * dies.PAIRS))
+        number = 1 / visible.share
         values["flash.dies"] = Value(
             str(int(number * (1 - 1.7 * spread))),
             str(int(number * (1 + 1.7 * spread)) + 1),
-            "share of random pairs that meet",
+            "share of random pairs that conflict",
         )
         number = max(1, round(number / 8) * 8)
         return number, min(number, 8)
-    most = max((one.answers.per_s for one in session.asked if one.test.startswith("depth curve, 256")), default=1e5)
+    most = max((run.answers.per_s for run in session.runs if run.test.startswith("depth curve, 256")), default=1e5)
     least = int(np.ceil(most * 60e-6))
-    values["flash.dies"] = Value(str(least), None, "limited by the bus or the controller: at least")
+    values["flash.dies"] = Value(str(least), None, "lower bound: the bus or the controller limits the rate")
     number = 8 * max(1, int(np.ceil(least / 4)))
     return number, 8
 
@@ -333,7 +336,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     interface["full_duplex"] = way.full_duplex
     if not way.full_duplex:
         interface["read_ns_per_byte"] = interface["write_ns_per_byte"] = way.shared_ns
-    _near(values, "controller.write_command", way.command_ns, 0.02, "what a lone write takes beside its transfer")
+    _near(values, "controller.write_command", way.command_ns, 0.02, "latency of a single write, minus its transfer")
     drive["capacity"]["mapping_unit_bytes"] = unit = _unit(session, way.interval_ns, row)
     drive["capacity"]["logical_bytes"] = capacity // unit * unit
     if "map_cache_bytes" in controller:
@@ -347,13 +350,15 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     met = flash_writes.reads_in_programs(session)
     timing["suspend_ns"] = round(met.waits_ns) if met.suspends else None
     if met.suspends:
-        values["flash.suspend"] = Value(_ns(met.waits_ns * 0.97), _ns(met.waits_ns * 1.03), "reads that meet a program")
+        values["flash.suspend"] = Value(
+            _ns(met.waits_ns * 0.97), _ns(met.waits_ns * 1.03), "reads that wait for programs"
+        )
     else:
         how = "reads wait for programs to end" if met.waits_ns else "not identifiable: no read met a program"
         values["flash.suspend"] = Value(None, None, how)
-    (fill,) = session.of("fill")
+    (fill,) = session.runs_of("fill")
     first = flash_writes.stream(fill, capacity)
-    (second,) = session.of("second fill")
+    (second,) = session.runs_of("second fill")
     again = flash_writes.stream(second, capacity)
 
     def program(rate: float) -> float:
@@ -362,16 +367,16 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     bound = first.last > 0.9 / max(controller["write_ns_per_byte"], 1e-9)
     usual, how = program(first.behind), "rate of a stream"
     if bound:
-        usual, how = PROGRAM_USUAL_NS, "not identifiable: the way in is slower"
+        usual, how = PROGRAM_USUAL_NS, "not identifiable: the host link is slower"
     if met.program_ns:
-        usual, how = met.program_ns - load, "reads that meet it"
+        usual, how = met.program_ns - load, "reads that wait for programs"
     if full:
         usual, how = full - load, "flushes of single rows"
     timing["program_ns"] = round(max(20_000.0, usual))
     _near(values, "flash.program", timing["program_ns"], 0.04, how)
     if how.startswith("not"):
         values["flash.program"] = Value(None, None, how)
-    (burst,) = session.of("write burst")
+    (burst,) = session.runs_of("write burst")
     held = write_buffer.knee(burst.answers.completed_ns - burst.answers.issued_ns[0], unit)[0]
     if first.buffer_bytes > row and first.first < 0.9 / max(controller["write_ns_per_byte"], 1e-9):
         # An empty drive has collected nothing ahead, which would also absorb a burst.
@@ -379,12 +384,12 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     if held > 2 * row:
         drive["buffer"]["bytes"] = max(2 * row, round(held / row) * row)
         values["buffer.size"] = Value(
-            f"{held * 0.93:.0f}B", f"{held * 1.07:.0f}B", "what a burst of overwrites put down later than it came"
+            f"{held * 0.93:.0f}B", f"{held * 1.07:.0f}B", "bytes of a burst accepted before they were programmed"
         )
     else:
-        values["buffer.size"] = Value(None, None, "not identifiable: the flash is as fast as the way to it")
+        values["buffer.size"] = Value(None, None, "not identifiable: the flash is as fast as the host link")
     if first.cache_bytes:
-        slow = [one.answers.response_ns for one in session.of("latency, random, filled")]
+        slow = [run.answers.response_ns for run in session.runs_of("latency, random, filled")]
         sense = float(np.quantile(slow[0], 0.02)) if slow else 0.0
         quick = max(5_000.0, timing["read_ns"] - max(0.0, lone - sense))
         # If the second fill after a rest is as fast, space was made for it; if slower, it marks the end of the free
@@ -410,7 +415,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         values["flash.erase"] = Value(
             f"{rows * per_row * 0.8 / 1e6:.3g}ms",
             f"{rows * per_row * 1.2 / 1e6:.3g}ms",
-            "what a row of a second fill takes longer, in blocks that take as long to erase as is usual",
+            "extra time per row in a second fill, for blocks with the usual erase time",
         )
     onset = flash_writes.onset_bytes(session)
     aside: float = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
@@ -436,7 +441,9 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
             _fit_streams(session, system, first, False)
         cache = first.cache_bytes
         values["slc_cache.dynamic"] = Value(
-            f"{cache * 0.97:.0f}B", f"{cache * 1.03:.0f}B", "where a stream got slower; with what is set aside"
+            f"{cache * 0.97:.0f}B",
+            f"{cache * 1.03:.0f}B",
+            "bytes after which a fill slowed down, with the static part",
         )
 
 
@@ -459,8 +466,8 @@ def _rows_of_block(rows: float, erase_of_row_ns: float | None, cached: float) ->
 
 def _unit(session: Session, interval_ns: float, row: int) -> int:
     """Returns the bytes of a mapping unit, from the relative cost of a small write."""
-    rounds = [one for one in session.asked if one.test.startswith("overwrites, ") and one.test != "overwrites, small"]
-    (steady,) = session.of("steady writes")
+    rounds = [run for run in session.runs if run.test.startswith("overwrites, ") and run.test != "overwrites, small"]
+    (steady,) = session.runs_of("steady writes")
     if steady.answers.per_s > 0.9e9 / interval_ns:
         return 4096
     share = steady.answers.per_s * 4096 / (rounds[-1].answers.per_s * float(rounds[-1].requests.lengths[0]))
@@ -469,9 +476,9 @@ def _unit(session: Session, interval_ns: float, row: int) -> int:
 
 
 def _reads_of_nothing_sense(session: Session) -> bool:
-    (trimmed,) = session.of("latency, random, trimmed")
-    (found,) = session.of("latency, random, found")
-    return bool(np.median(trimmed.answers.response_ns) > 0.7 * np.median(found.answers.response_ns))
+    (trimmed,) = session.runs_of("latency, random, trimmed")
+    (initial,) = session.runs_of("latency, random, found")
+    return bool(np.median(trimmed.answers.response_ns) > 0.7 * np.median(initial.answers.response_ns))
 
 
 def _fit_streams(session: Session, system: System, first: flash_writes.Stream, programs: bool) -> None:
@@ -502,7 +509,7 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
     """Chooses the flash above the capacity so that steady overwrites have the measured rate."""
     drive = ssd(system)
     flash = drive["flash"]
-    (measured,) = session.of("steady writes")
+    (measured,) = session.runs_of("steady writes")
     warm = min(WARM_MOST, int(WARM_SHARE * session.device.capacity_bytes) // 4096)
 
     def rate(blocks: float, long_after: bool = False) -> float:
@@ -530,7 +537,7 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
     flash["blocks_per_plane"] = round(blocks)
     share = _spare(drive)
     values["flash.over_provisioning"] = Value(
-        f"{share * 0.93:.4f}", f"{share * 1.07:.4f}", "rate of steady overwrites, with the other values as they are"
+        f"{share * 0.93:.4f}", f"{share * 1.07:.4f}", "rate of steady-state overwrites, given the other values"
     )
 
 
@@ -545,11 +552,11 @@ def _where_zero(
         if round(blocks) not in [round(x) for x, _ in tried]:
             tried.append((blocks, off(blocks)))
         tried.sort()
-        nearest = min(tried, key=lambda one: abs(one[1]))
+        nearest = min(tried, key=lambda trial: abs(trial[1]))
         if abs(nearest[1]) < 0.01:
             break
-        below = [one for one in tried if one[1] <= 0]
-        above = [one for one in tried if one[1] > 0]
+        below = [trial for trial in tried if trial[1] <= 0]
+        above = [trial for trial in tried if trial[1] > 0]
         if below and above:
             (x0, y0), (x1, y1) = below[-1], above[0]
             blocks = x0 + (x1 - x0) * min(0.9, max(0.1, -y0 / (y1 - y0)))
@@ -559,7 +566,7 @@ def _where_zero(
             blocks = max(least, x + (x - 0.97 * least) * (float(np.exp(-1.2 * y)) - 1))
         if round(blocks) in [round(x) for x, _ in tried]:
             break
-    return min(tried, key=lambda one: abs(one[1]))[0], tried
+    return min(tried, key=lambda trial: abs(trial[1]))[0], tried
 
 
 def _least_blocks(drive: Ssd) -> int:
@@ -580,27 +587,29 @@ def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], l
     small = _smaller(system)
     capacity = ssd(small)["capacity"]["logical_bytes"]
     device, residuals, off = SimulatedDevice(small), {}, []
-    for one in session.asked:
-        if not one.test.endswith(", found") or one.test.startswith("dies"):
+    for run in session.runs:
+        if not run.test.endswith(", found") or run.test.startswith("dies"):
             continue
-        asked = one.requests
+        requests = run.requests
         if capacity < session.device.capacity_bytes:
             # Random positions are equivalent in a drive that was overwritten randomly.
-            asked = dataclasses.replace(asked, offsets=asked.offsets % np.uint64(capacity // FOLD_BYTES * FOLD_BYTES))
-        answers = device.ask(asked)
-        residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
-        off.append(float(np.log(one.answers.per_s / answers.per_s)))
+            requests = dataclasses.replace(
+                requests, offsets=requests.offsets % np.uint64(capacity // FOLD_BYTES * FOLD_BYTES)
+            )
+        answers = device.ask(requests)
+        residuals[run.test] = Residual.of(run.answers.response_ns, answers.response_ns)
+        off.append(float(np.log(run.answers.per_s / answers.per_s)))
     return residuals, off
 
 
 def _spread(session: Session) -> float:
     """Returns the logarithm of the ratio of long to short reads at queue depth 1."""
-    took = session.of("latency, random, found")[0].answers.response_ns
+    took = session.runs_of("latency, random, found")[0].answers.response_ns
     return float(np.log(np.quantile(took, 0.95) / np.quantile(took, 0.05)))
 
 
 def _too_wide(spread: float) -> str:
-    return f"lone reads differ by a factor of {np.exp(spread):.1f} from each other, which no page of flash does"
+    return f"latencies of single reads differ by a factor of {np.exp(spread):.1f}, more than those of flash pages"
 
 
 def _smaller(system: System) -> System:
@@ -617,19 +626,19 @@ def _smaller(system: System) -> System:
     return other
 
 
-def _verdict(session: Session, found: Map, residuals: Mapping[str, Residual], off: list[float]) -> tuple[bool, str]:
+def _verdict(session: Session, initial: Map, residuals: Mapping[str, Residual], off: list[float]) -> tuple[bool, str]:
     """Returns whether an SSD explains the answers, and the reason if not."""
-    meets = found.meets or (_written(session) and flash_reads.mapping(session, "filled").meets)
-    if not meets and found.interval_ns < INTERVAL_LEAST_NS:
-        return False, "requests at the same moment never wait for each other: no solid-state drive is without limits"
+    meets = initial.reads_conflict or (_written(session) and flash_reads.mapping(session, "filled").reads_conflict)
+    if not meets and initial.interval_ns < INTERVAL_LEAST_NS:
+        return False, "concurrent requests never wait for each other, which no SSD achieves"
     rates = float(np.mean(np.abs(off))) if off else 0.0
     if rates > MISFIT:
-        return False, f"rates of reads are off by {rates:.0%} on average: no solid-state drive of the model answers so"
-    medians = float(np.mean([abs(one.p50) for one in residuals.values()])) if residuals else 0.0
+        return False, f"read IOPS differ from the best SSD model by {rates:.0%} on average"
+    medians = float(np.mean([abs(residual.p50) for residual in residuals.values()])) if residuals else 0.0
     if medians > MISFIT:
         return (
             False,
-            f"medians of reads are off by {medians:.0%} on average: no solid-state drive of the model answers so",
+            f"median read latencies differ from the best SSD model by {medians:.0%} on average",
         )
     spread, explained = _spread(session), abs(residuals["latency, random, found"].p99)
     if spread > SPREAD_MOST and explained > SPREAD_MOST / 2:
@@ -649,7 +658,7 @@ def _sample(session: Session, system: System, values: dict[str, Value]) -> list[
             timing[time] = max(0, round(timing[time] * float(np.exp(random.normal(0, sure)))))
         for command, sure in SURE_COMMANDS:
             controller[command] = max(0, round(controller[command] * float(np.exp(random.normal(0, sure)))))
-        if session.of("steady writes"):
+        if session.runs_of("steady writes"):
             flash = drive["flash"]
             spare = _spare(drive) * float(np.exp(random.normal(0, 0.03)))
             flash["blocks_per_plane"] = max(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headstack.catalogue.system import of_text
+from headstack.catalogue.system import parse_system
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.learnt import System
 
@@ -46,7 +46,7 @@ def draw(random: np.random.Generator) -> System:
 
 def loaded(text: str) -> System:
     """Returns the resolved system of a file's text."""
-    return dict(of_text(text).system)
+    return dict(parse_system(text).system)
 
 
 def _draw(random: np.random.Generator) -> System:

@@ -11,7 +11,7 @@ import numpy as np
 from headstack.twin.device import Requests, SimulatedDevice
 from headstack.twin.families.flash_writes import ssd, stream
 from headstack.twin.learnt import Learnt, System
-from headstack.twin.session import Asked
+from headstack.twin.session import ProbeRun
 
 PIECE_BYTES: Final = 1 << 18
 DEPTH: Final = 16
@@ -20,9 +20,9 @@ DEPTH: Final = 16
 
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
     """Returns the dies, and the bytes that an empty drive accepts until it slows down permanently."""
-    told = learnt.values["flash.dies"]
-    found = None if told.high is None else _dies(learnt.best)
-    return {"dies": (_dies(hidden), found), "cliff": (_cliff_bytes(hidden), _cliff_bytes(learnt.best))}
+    dies_value = learnt.values["flash.dies"]
+    model_dies = None if dies_value.high is None else _dies(learnt.best)
+    return {"dies": (_dies(hidden), model_dies), "cliff": (_cliff_bytes(hidden), _cliff_bytes(learnt.best))}
 
 
 def _dies(system: System) -> float:
@@ -35,7 +35,7 @@ def _cliff_bytes(system: System) -> float | None:
     empty = copy.deepcopy(system)
     ssd(empty)["preconditioned"] = False
     device = SimulatedDevice(empty)
-    asked = Requests.writes(np.arange(device.capacity_bytes // PIECE_BYTES) * PIECE_BYTES, PIECE_BYTES, depth=DEPTH)
+    fill = Requests.writes(np.arange(device.capacity_bytes // PIECE_BYTES) * PIECE_BYTES, PIECE_BYTES, depth=DEPTH)
     buffer_bytes = ssd(system)["buffer"]["bytes"]
-    found = stream(Asked("fill", asked, device.ask(asked)), device.capacity_bytes, buffer_bytes)
-    return found.cache_bytes or None
+    filled = stream(ProbeRun("fill", fill, device.ask(fill)), device.capacity_bytes, buffer_bytes)
+    return filled.cache_bytes or None

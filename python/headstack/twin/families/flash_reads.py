@@ -30,7 +30,7 @@ class Map:
     dies: int | None
     """``None`` if there is no period, or no conflict is visible."""
     channels: int | None
-    meets: bool
+    reads_conflict: bool
     """Whether two reads of one place wait for each other at all."""
     share: float
     """Share of random pairs that conflict."""
@@ -64,18 +64,18 @@ class Path:
 
 def lone_reads(session: Session, state: str) -> dict[int, Floats]:
     """Returns response times of second reads of a place, by size."""
-    found = {}
-    for one in session.asked:
-        if one.test.startswith("latency floor, ") and one.test.endswith(f", {state}"):
-            found[int(one.requests.lengths[0])] = one.answers.response_ns[1::2]
-    return found
+    times = {}
+    for run in session.runs:
+        if run.test.startswith("latency floor, ") and run.test.endswith(f", {state}"):
+            times[int(run.requests.lengths[0])] = run.answers.response_ns[1::2]
+    return times
 
 
 def seconds(session: Session, test: str) -> tuple[np.ndarray, Floats, float]:
     """Returns the distances of a test's pairs, and the response times of their second and of their first reads."""
-    (one,) = session.of(test)
-    places = one.requests.offsets.astype(np.int64)
-    return places[1::2] - places[::2], one.answers.response_ns[1::2], float(np.median(one.answers.response_ns[::2]))
+    (run,) = session.runs_of(test)
+    places = run.requests.offsets.astype(np.int64)
+    return places[1::2] - places[::2], run.answers.response_ns[1::2], float(np.median(run.answers.response_ns[::2]))
 
 
 def mapping(session: Session, state: str) -> Map:
@@ -90,12 +90,12 @@ def mapping(session: Session, state: str) -> Map:
     row = conflicts.row_from(distances, met) if meets else None
     _, pairs, lone_anywhere = seconds(session, f"dies, pairs, {state}")
     share = float((pairs - lone_anywhere - interval > 0.5 * small).mean()) if meets else 0.0
-    small_pairs, row_pairs = ([seconds(session, one.test) for one in session.asked
-                               if one.test.startswith(name) and one.test.endswith(f", {state}")]
+    small_pairs, row_pairs = ([seconds(session, run.test) for run in session.runs
+                               if run.test.startswith(name) and run.test.endswith(f", {state}")]
                               for name in ("dies, strides", "dies, rows at strides"))  # fmt: skip
-    asked_row = int(small_pairs[0][0][1] - small_pairs[0][0][0])
-    shown = small_pairs if meets else row_pairs
-    late = np.array([later for _, later, _ in shown]) - interval
+    row_at_strides = int(small_pairs[0][0][1] - small_pairs[0][0][0])
+    visible = small_pairs if meets else row_pairs
+    late = np.array([later for _, later, _ in visible]) - interval
     # Data of the first read may occupy the host link, wherever the second is.
     late = late - late.min(axis=1, keepdims=True)
     # Data in cells with one bit are sensed sooner: use the base that shows all bits.
@@ -113,17 +113,17 @@ def mapping(session: Session, state: str) -> Map:
     meet = late[:, :-1] > 0.5 * late[:, -1:]
     # A stride with a conflict from every base is the drive's; a drive with random overwrites has none.
     always = meet.all(axis=0)
-    found = _period(always) if np.array_equal(always, meet.any(axis=0)) else None
-    found_channels = None
-    if found is not None:
+    dies = _period(always) if np.array_equal(always, meet.any(axis=0)) else None
+    channels = None
+    if dies is not None:
         middle = row_late[base, :-1]
         waits = middle > max(0.03 * row_full, 150.0)
-        found_channels = _period(waits | always)
-    row = row or (asked_row if found else None)
+        channels = _period(waits | always)
+    row = row or (row_at_strides if dies else None)
     return Map(
         row,
-        found,
-        found_channels,
+        dies,
+        channels,
         meets,
         share,
         small + interval if meets else 0.0,
@@ -142,33 +142,33 @@ def _period(met: np.ndarray) -> int | None:
     return period if np.array_equal(which, np.arange(period, len(met) + 1, period)) else None
 
 
-def path(session: Session, state: str, found: Map) -> Path:
+def path(session: Session, state: str, mapping: Map) -> Path:
     """Returns the components of a read, from single reads and from concurrent ones."""
     block = session.device.block_bytes
     lone = {size: float(np.median(times)) for size, times in lone_reads(session, state).items()}
-    within = [size for size in lone if size <= (found.row_bytes or 8192)]
+    within = [size for size in lone if size <= (mapping.row_bytes or 8192)]
     if len(within) < 2:
         within = sorted(lone)[:2]
     first, last = min(within), max(within)
     slope = max(0.0, (lone[last] - lone[first]) / (last - first))
     large = f", {state}"
-    many = [one for one in session.asked if one.test.startswith("depth curve, large") and one.test.endswith(large)]
-    streams = [1e9 / (one.answers.per_s * float(one.requests.lengths[0])) for one in many] or [slope]
+    many = [run for run in session.runs if run.test.startswith("depth curve, large") and run.test.endswith(large)]
+    streams = [1e9 / (run.answers.per_s * float(run.requests.lengths[0])) for run in many] or [slope]
     streamed = min(streams)
     link = min(slope, streamed)
-    if found.meets and found.row_bytes and found.row_ns > found.small_ns > 0:
-        channel = min(slope, (found.row_ns - found.small_ns) / (found.row_bytes - block))
-        row, number = found.row_bytes, found.dies or found.row_bytes
-        by_dies = (found.small_ns + row * channel) / (row * number)
+    if mapping.reads_conflict and mapping.row_bytes and mapping.row_ns > mapping.small_ns > 0:
+        channel = min(slope, (mapping.row_ns - mapping.small_ns) / (mapping.row_bytes - block))
+        row, number = mapping.row_bytes, mapping.dies or mapping.row_bytes
+        by_dies = (mapping.small_ns + row * channel) / (row * number)
         # Only the host link has the same rate at every depth: random reads leave gaps on channels and dies. If it is
         # not the bottleneck, it is the part of a second read's wait for a row in addition to its channel.
-        bound = max(slope - channel, channel / (found.channels or number), by_dies)
+        bound = max(slope - channel, channel / (mapping.channels or number), by_dies)
         if abs(streamed / bound - 1) < SAME or max(streams) > (1 + SAME / 4) * streamed:
             link = slope - channel
     channel = slope - link
     # Only places far from all others are read for the first time.
-    firsts = [one.answers.response_ns[::2] for one in session.asked if one.test == f"latency floor, {block}, {state}"]
-    later = [one.answers.response_ns for one in session.of(f"latency, warm, {state}")]
+    firsts = [run.answers.response_ns[::2] for run in session.runs if run.test == f"latency floor, {block}, {state}"]
+    later = [run.answers.response_ns for run in session.runs_of(f"latency, warm, {state}")]
     miss, share = 0.0, 0.0
     if firsts and later:
         typical = float(np.median(later[0][later[0] <= np.quantile(later[0], 0.5)]))
@@ -178,17 +178,17 @@ def path(session: Session, state: str, found: Map) -> Path:
     return Path(lone[block], slope, link, channel, miss if share else 0.0, share)
 
 
-def commands_at_once(session: Session, found: Map) -> int | None:
+def commands_at_once(session: Session, mapping: Map) -> int | None:
     """Returns the number of commands that the device processes at once; ``None`` if that was not probed."""
     least, most = 1, None
-    for one in session.asked:
-        if not one.test.startswith("commands at once"):
+    for run in session.runs:
+        if not run.test.startswith("commands at once"):
             continue
-        ahead, took = len(one.requests) - 1, one.answers.response_ns
-        begins = ahead * found.interval_ns
+        ahead, took = len(run.requests) - 1, run.answers.response_ns
+        begins = ahead * mapping.interval_ns
         inside = ahead + 1 - int((took[:-1] < begins).sum())
         # Without a free slot it waits at least for the command that ends first.
-        if took[-1] > took[0] + begins + 0.5 * max(found.small_ns - found.interval_ns, 0.0):
+        if took[-1] > took[0] + begins + 0.5 * max(mapping.small_ns - mapping.interval_ns, 0.0):
             most = ahead if most is None else min(most, ahead)
         else:
             least = max(least, inside)

@@ -15,7 +15,7 @@ import numpy as np
 from headstack.twin.device import Answers, SimulatedDevice
 from headstack.twin.learnt import System
 from headstack.twin.probes import slc_cache
-from headstack.twin.session import Asked, Session
+from headstack.twin.session import ProbeRun, Session
 from headstack.twin.ssd_types import Ssd
 
 BUFFER_SHARE: Final = 0.005
@@ -41,18 +41,18 @@ def way_in(session: Session, read_lone_ns: float, read_byte_ns: float) -> WayIn:
     """Returns the times of writes at queue depth 1, concurrent ones, and with reads; ``read_lone_ns`` is the time of a
     4 KiB read.
     """
-    lone = {int(one.requests.lengths[0]): float(np.median(one.answers.response_ns))
-            for one in session.asked if one.test.startswith("latency floor, writes")}  # fmt: skip
+    lone = {int(run.requests.lengths[0]): float(np.median(run.answers.response_ns))
+            for run in session.runs if run.test.startswith("latency floor, writes")}  # fmt: skip
     small = [size for size in lone if size <= 1 << 16]
     first, last = min(small), max(small)
     byte = max(0.0, (lone[last] - lone[first]) / (last - first))
     gaps = np.concatenate(
-        [np.diff(np.sort(one.answers.completed_ns)) for one in session.asked if one.test.startswith("writes at once")]
+        [np.diff(np.sort(run.answers.completed_ns)) for run in session.runs if run.test.startswith("writes at once")]
     )
     pace = float(np.median(gaps))
-    (both,) = session.of("both ways at once")
+    (both,) = session.runs_of("both ways at once")
     full, shared = True, 0.0
-    for both in session.of("both ways at once"):
+    for both in session.runs_of("both ways at once"):
         size = float(both.requests.lengths[0])
         # Without those that waited for a program.
         waited = float(both.answers.response_ns[1::2].min()) - read_lone_ns
@@ -77,14 +77,14 @@ class Stream:
     """Bytes per ns at the end."""
 
 
-def stream(asked: Asked, capacity: int, buffer_bytes: float = 0.0) -> Stream:
+def stream(run: ProbeRun, capacity: int, buffer_bytes: float = 0.0) -> Stream:
     """Returns the knees of a stream, and the rates between them, for a drive with a known or a small buffer."""
-    piece = int(asked.requests.lengths[0])
-    times = np.sort(asked.answers.completed_ns - asked.answers.issued_ns[0]).astype(np.float64)
+    piece = int(run.requests.lengths[0])
+    times = np.sort(run.answers.completed_ns - run.answers.issued_ns[0]).astype(np.float64)
     accepted = (np.arange(len(times)) + 1.0) * piece
     # The first knee that is not the buffer's: later ones are due to folding.
     least = max(BUFFER_SHARE * capacity, 1.5 * buffer_bytes)
-    knee = next((one for one in slc_cache.knees(times, piece) if one.bytes >= least), None)
+    knee = next((slowdown for slowdown in slc_cache.knees(times, piece) if slowdown.bytes >= least), None)
     cache = knee.bytes if knee else 0.0
     inside = (accepted > 0.2 * cache) & (accepted < 0.9 * cache) if cache else accepted > 0.3 * accepted[-1]
     slope, base = np.polyfit(times[inside], accepted[inside], 1)
@@ -96,11 +96,11 @@ def stream(asked: Asked, capacity: int, buffer_bytes: float = 0.0) -> Stream:
 def program_times(session: Session, state: str) -> float | None:
     """Returns the time from a write of a row to the end of the flush after it: loading and programming; ``None`` if
     flushes do not wait."""
-    asked = session.of(f"programs, {state}")
-    if not asked:
+    runs = session.runs_of(f"programs, {state}")
+    if not runs:
         return None
-    (one,) = asked
-    took = one.answers.response_ns
+    (run,) = runs
+    took = run.answers.response_ns
     writes, flushes = took[::2], took[1::2]
     return (
         float(np.median(flushes))
@@ -123,19 +123,19 @@ class Reads:
 def reads_in_programs(session: Session) -> Reads:
     """Returns the delays of reads of every die shortly after one row was written."""
     waits, ends, begins, late_after = [], [], [], []
-    for one in session.asked:
-        if not one.test.startswith("read while one die programs"):
+    for run in session.runs:
+        if not run.test.startswith("read while one die programs"):
             continue
-        took = one.answers.response_ns[1:]
+        took = run.answers.response_ns[1:]
         worst = int(np.argmax(took))
         extra = float(took[worst] - np.median(took))
-        landed = one.answers.completed_ns[0]
+        landed = run.answers.completed_ns[0]
         if extra > 3_000:
             waits.append(extra)
-            ends.append(float(one.answers.completed_ns[1 + worst] - np.median(took) - landed))
-            begins.append(float(one.answers.issued_ns[1 + worst] - landed))
+            ends.append(float(run.answers.completed_ns[1 + worst] - np.median(took) - landed))
+            begins.append(float(run.answers.issued_ns[1 + worst] - landed))
         else:
-            late_after.append(float(one.answers.issued_ns[1] - landed))
+            late_after.append(float(run.answers.issued_ns[1] - landed))
     if len(waits) < 4:
         return Reads(0.0, False, None)
     # Medians, since a few conflict with other activity of the die.
@@ -151,54 +151,54 @@ def _scatter(values: Sequence[float]) -> float:
     return float(np.median(np.abs(np.array(values) - np.median(values))))
 
 
-def replay(system: System, asked: Sequence[Asked], wanted: Callable[[str], bool], until: str,
+def replay(system: System, runs: Sequence[ProbeRun], wanted: Callable[[str], bool], until: str,
            needed: tuple[str, ...]) -> dict[str, Answers]:  # fmt: skip
     """Runs the device's requests on a description, up to the last test with the name ``until``: the wanted ones, and
     those of the needed tests that change contents. Other reads have no effect and are left out."""
     device = SimulatedDevice(system)
-    last = max((at for at, one in enumerate(asked) if one.test == until), default=-1)
+    last = max((at for at, run in enumerate(runs) if run.test == until), default=-1)
     answers = {}
-    for one in asked[: last + 1]:
-        device.rest(one.rested_s)
-        if wanted(one.test) or (one.requests.change_contents and one.test.startswith(needed)):
-            answers[one.test] = device.ask(one.requests)
+    for run in runs[: last + 1]:
+        device.rest(run.rested_s)
+        if wanted(run.test) or (run.requests.change_contents and run.test.startswith(needed)):
+            answers[run.test] = device.ask(run.requests)
     return answers
 
 
 def like(session: Session, system: System, test: str) -> tuple[Stream, Stream]:
     """Returns a stream as measured, and as the description predicts it."""
     capacity = session.device.capacity_bytes
-    (measured,) = session.of(test)
-    answers = replay(system, session.asked, lambda name: name == test, test, ("both ways", "trim", "programs", "fill"))[
+    (measured,) = session.runs_of(test)
+    answers = replay(system, session.runs, lambda name: name == test, test, ("both ways", "trim", "programs", "fill"))[
         test
     ]
     buffer_bytes: int = ssd(system)["buffer"]["bytes"]
-    return stream(measured, capacity), stream(Asked(test, measured.requests, answers), capacity, buffer_bytes)
+    return stream(measured, capacity), stream(ProbeRun(test, measured.requests, answers), capacity, buffer_bytes)
 
 
 def steady_rates(session: Session) -> np.ndarray:
     """Returns the rates of the rounds of overwrites, then of small ones."""
     rounds = [
-        one.answers.per_s
-        for one in session.asked
-        if one.test.startswith("overwrites, ") and one.test != "overwrites, small"
+        run.answers.per_s
+        for run in session.runs
+        if run.test.startswith("overwrites, ") and run.test != "overwrites, small"
     ]
-    return np.array([*rounds, *(one.answers.per_s for one in session.of("steady writes"))])
+    return np.array([*rounds, *(run.answers.per_s for run in session.runs_of("steady writes"))])
 
 
 def onset_bytes(session: Session) -> float | None:
     """Returns the bytes overwritten randomly before the rate fell, nearly the spare capacity; ``None`` if it did
     not."""
-    asked = [one for one in session.asked if one.test.startswith("overwrites, ") and one.test != "overwrites, small"]
-    if not asked:
+    runs = [run for run in session.runs if run.test.startswith("overwrites, ") and run.test != "overwrites, small"]
+    if not runs:
         return None
-    piece = int(asked[0].requests.lengths[0])
+    piece = int(runs[0].requests.lengths[0])
     gone, times = 0.0, []
-    for one in asked:
-        times.append(np.sort(one.answers.completed_ns - one.answers.issued_ns[0]) + gone)
+    for run in runs:
+        times.append(np.sort(run.answers.completed_ns - run.answers.issued_ns[0]) + gone)
         gone = float(times[-1][-1])
     knees = slc_cache.knees(np.concatenate(times), piece)
-    return max(knees, key=lambda one: one.before / one.after).bytes if knees else None
+    return max(knees, key=lambda knee: knee.before / knee.after).bytes if knees else None
 
 
 def ssd(system: System) -> Ssd:

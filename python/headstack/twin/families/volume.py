@@ -108,25 +108,25 @@ def draw(random: np.random.Generator) -> System:
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
     """Returns rates, bursts and credits of every limit."""
 
-    def told(system: System) -> dict[tuple[str, str], Limit]:
-        return {(one["counts"], one["of"]): one for one in system["drive"]["volume"]["limits"]}
+    def limits_by_key(system: System) -> dict[tuple[str, str], Limit]:
+        return {(limit["counts"], limit["of"]): limit for limit in system["drive"]["volume"]["limits"]}
 
-    found: dict[str, tuple[float | None, float | None]] = {}
-    twin = told(learnt.best)
-    for (counts, of), limit in told(hidden).items():
+    figures: dict[str, tuple[float | None, float | None]] = {}
+    twin = limits_by_key(learnt.best)
+    for (counts, of), limit in limits_by_key(hidden).items():
         other = twin.get((counts, of))
         burst, others = limit["burst"], None if other is None else other["burst"]
         name = counts if of == "both" else f"{counts} of {of}"
-        found[f"{name} a second"] = (limit["per_s"], None if other is None else other["per_s"])
-        found[f"{name} a second in bursts"] = (
+        figures[f"{name} a second"] = (limit["per_s"], None if other is None else other["per_s"])
+        figures[f"{name} a second in bursts"] = (
             None if burst is None else burst["per_s"],
             None if others is None else others["per_s"],
         )
-        found[f"{name} of credit"] = (
+        figures[f"{name} of credit"] = (
             None if burst is None else burst["credits"],
             None if others is None else others["credits"],
         )
-    return found
+    return figures
 
 
 def probes(session: Session) -> None:
@@ -150,7 +150,7 @@ def probes(session: Session) -> None:
         limits.saturate(session, "saturated, large", _large(session))
     except OutOfTimeError:
         # Learning needs the rates of small requests and of at least one larger size.
-        if not session.of("saturated, small") or not session.of(f"sizes, {limits.SIZES[0]}"):
+        if not session.runs_of("saturated, small") or not session.runs_of(f"sizes, {limits.SIZES[0]}"):
             raise
 
 
@@ -192,29 +192,29 @@ class Saturated:
 
 
 def _saturated(session: Session, test: str) -> Saturated:
-    answers = [one.answers for one in session.of(test)]
+    answers = [run.answers for run in session.runs_of(test)]
     before, after, at_s = limits.knee(*limits.begins(answers))
     burst = limits.burst_per_s(answers, at_s) or before
     return Saturated(before, after, at_s, burst, (before - after) * at_s)
 
 
 def _alone(session: Session, kind: str) -> Floats:
-    return np.concatenate([one.answers.response_ns for one in session.of(f"alone, {kind}")])
+    return np.concatenate([run.answers.response_ns for run in session.runs_of(f"alone, {kind}")])
 
 
 def latency(took: Floats) -> Latency:
     """Returns floor, median and 99th percentile of response times that are log-normal above a floor, which is chosen
     for the straightest quantile plot of the logarithm."""
     shares = np.linspace(0.005, 0.995, 199)
-    found, normal = np.quantile(took, shares), _normal(shares)
+    times, normal = np.quantile(took, shares), _normal(shares)
     best = (np.inf, 0.0)
     for part in np.linspace(0.0, 0.998, 250):
         floor = part * float(took.min())
-        y = np.log(found - floor)
+        y = np.log(times - floor)
         slope, base = np.polyfit(normal, y, 1)
         best = min(best, (float(np.mean((y - slope * normal - base) ** 2) / slope**2), floor))
     floor = best[1]
-    slope, base = np.polyfit(normal, np.log(found - floor), 1)
+    slope, base = np.polyfit(normal, np.log(times - floor), 1)
     median, p99 = (floor + float(np.exp(base + slope * at)) for at in (0.0, 2.3263))
     whole = round(floor), round(max(median, floor + 1)), round(max(p99, median + 2))
     return {"floor_ns": whole[0], "median_ns": whole[1], "p99_ns": whole[2]}
@@ -237,24 +237,24 @@ def _unlike(session: Session) -> str:
     took = _alone(session, "reads")
     low, high = np.quantile(took, (0.05, 0.95))
     if np.log(high / low) < SPREAD_LEAST:
-        return "lone reads all take the same, which a network's do not"
+        return "single reads all take the same time, unlike reads over a network"
     drawn = latency(took)
     sigma = np.log((drawn["p99_ns"] - drawn["floor_ns"]) / (drawn["median_ns"] - drawn["floor_ns"])) / 2.3263
     z = np.log(np.maximum(took - drawn["floor_ns"], 1) / (drawn["median_ns"] - drawn["floor_ns"])) / max(sigma, 1e-9)
     shares = np.linspace(0.01, 0.99, 99)
     away = float(np.abs(np.searchsorted(np.sort(z), _normal(shares)) / len(z) - shares).max())
-    return f"lone reads are {away:.0%} away from a log-normal distribution" if away > KOLMOGOROV else ""
+    return f"latencies of single reads differ from a log-normal distribution by {away:.0%}" if away > KOLMOGOROV else ""
 
 
 def learn(session: Session) -> Learnt:
     """Returns the description that explains the answers, with the confidence of its values."""
-    if not session.of("saturated, small"):
-        asked = bool(session.of("alone, reads"))
-        why = _unlike(session) if asked else ""
-        return Learnt({}, {}, [], fits=False, why=why or "the probes ended before its limits were asked for")
+    if not session.runs_of("saturated, small"):
+        is_probed = bool(session.runs_of("alone, reads"))
+        why = _unlike(session) if is_probed else ""
+        return Learnt({}, {}, [], fits=False, why=why or "the probes ended before its limits were measured")
     values: dict[str, Value] = {}
     reads = latency(_alone(session, "reads"))
-    writes = latency(_alone(session, "writes")) if session.of("alone, writes") else reads
+    writes = latency(_alone(session, "writes")) if session.runs_of("alone, writes") else reads
     for kind, drawn in (("read", reads), ("write", writes)):
         written = kind == "read" or writes is not reads
         for part, ns, near in (
@@ -263,15 +263,15 @@ def learn(session: Session) -> Learnt:
             ("p99", drawn["p99_ns"], 0.06),
         ):
             low, high = (f"{ns * (1 + way) / 1000:.6g}us" for way in (-near, near))
-            value = Value(low, high, "requests far apart") if written else Value(None, None, NOT_WRITTEN)
+            value = Value(low, high, "requests at long intervals") if written else Value(None, None, NOT_WRITTEN)
             values[f"volume.{kind}.{part}"] = value
-    accounting, held = _limits(session, values)
+    accounting, found_limits = _limits(session, values)
     volume: Volume = {
         "name": session.device.name,
         "capacity_bytes": session.device.capacity_bytes,
         "block_bytes": session.device.block_bytes,
         "accounting": accounting,
-        "limits": held,
+        "limits": found_limits,
         "read": reads,
         "write": writes,
         "queue_depth": 1024,
@@ -279,10 +279,12 @@ def learn(session: Session) -> Learnt:
     system: System = {"drive": {"volume": volume}}
     residuals, off = _residuals(session, system)
     why = ""
-    if not held:
-        why = f"no limit was found up to {limits.DEPTH} requests at once: it answers as fast as it is asked"
+    if not found_limits:
+        why = f"no limit found up to queue depth {limits.DEPTH}"
     elif float(np.mean(np.abs(off))) > MISFIT:
-        why = f"rates and medians are off by {np.mean(np.abs(off)):.0%} on average: no constant limits answer so"
+        why = (
+            f"rates and medians differ from the best model by {np.mean(np.abs(off)):.0%} on average: no constant limits"
+        )
     return Learnt(system, values, _sample(session, system), residuals, not why, why)
 
 
@@ -292,20 +294,20 @@ def _limits(session: Session, values: dict[str, Value]) -> tuple[Accounting, lis
     most = limits.unlimited_per_s(session)
     sizes = limits.sweep(session)
     unit = _unit(sizes, small.before, most)
-    (in_order,) = session.of("in order")
+    (in_order,) = session.runs_of("in order")
     pace = limits.pace(in_order.answers)
     merges = pace > 1.3 * small.before
     if merges:
         unit = unit or _merged(sizes, pace, small.before, most, session.device.block_bytes)
-    found: list[Limit] = []
+    fitted: list[Limit] = []
     if small.after < (1 - BOUND) * most:
         for way in _of(session):
-            written = way == "writes" and bool(session.of("saturated, writes"))
+            written = way == "writes" and bool(session.runs_of("saturated, writes"))
             knee = _saturated(session, "saturated, writes") if written else small
             bound = limits.unlimited_per_s(session, WRITE if written else READ)
-            found.append(_limit("requests", knee, way, 1.0, bound, values))
-    if session.of("saturated, large"):
-        size = int(session.of("saturated, large")[0].requests.lengths[0])
+            fitted.append(_limit("requests", knee, way, 1.0, bound, values))
+    if session.runs_of("saturated, large"):
+        size = int(session.runs_of("saturated, large")[0].requests.lengths[0])
         large = _saturated(session, "saturated, large")
         counted = _counted(size, unit)
         if large.at_s and abs(large.after * counted / small.after - 1) < BOUND:
@@ -314,12 +316,12 @@ def _limits(session: Session, values: dict[str, Value]) -> tuple[Accounting, lis
         if large.at_s:
             large = replace(large, credits=_begun_with(session, large, size))
         if large.after < (1 - BOUND) * min(most, small.before / counted):
-            found.append(_limit("bytes", large, "both", float(size), most, values))
-    if not found:
+            fitted.append(_limit("bytes", large, "both", float(size), most, values))
+    if not fitted:
         values["volume.limits"] = Value(
-            None, None, "not identifiable: the latencies allow no more at the greatest depth"
+            None, None, "not identifiable: latency limits the rate at the largest queue depth"
         )
-    return {"unit_bytes": unit, "merges": bool(merges), "whole_units": False}, found
+    return {"unit_bytes": unit, "merges": bool(merges), "whole_units": False}, fitted
 
 
 def _begun_with(session: Session, large: Saturated, size: int) -> float:
@@ -329,22 +331,22 @@ def _begun_with(session: Session, large: Saturated, size: int) -> float:
 
     def left(credits: float) -> float:
         level = credits
-        for one in session.asked:
-            level = min(credits, level + base * one.rested_s)
-            if one.test == "saturated, large":
+        for run in session.runs:
+            level = min(credits, level + base * run.rested_s)
+            if run.test == "saturated, large":
                 break
-            taken = float(one.requests.lengths.sum())
-            level = float(np.clip(level + base * one.answers.seconds - taken, 0, credits))
+            taken = float(run.requests.lengths.sum())
+            level = float(np.clip(level + base * run.answers.seconds - taken, 0, credits))
         return level
 
-    least, most = lasted, lasted + sum(float(one.requests.lengths.sum()) for one in session.asked)
+    least, most = lasted, lasted + sum(float(run.requests.lengths.sum()) for run in session.runs)
     while most - least > 1e-4 * lasted:
         middle = (least + most) / 2
         least, most = (least, middle) if left(middle) >= lasted else (middle, most)
     return most / size
 
 
-def _limit(counts: Counts, found: Saturated, of: Of, each: float, most: float, values: dict[str, Value]) -> Limit:
+def _limit(counts: Counts, saturated: Saturated, of: Of, each: float, most: float, values: dict[str, Value]) -> Limit:
     """Returns a limit from a saturation by requests that count as ``each``; ``most`` is the bound by depth and
     latency."""
     key = f"volume.limits.{counts}"
@@ -353,35 +355,35 @@ def _limit(counts: Counts, found: Saturated, of: Of, each: float, most: float, v
     def within(value: float, near: float) -> tuple[str, str]:
         return f"{value * each * (1 - near):.6g}", f"{value * each * (1 + near):.6g}"
 
-    values[f"{key}.per_s"] = Value(*within(found.after, 0.005), "saturated")
-    if found.at_s > 0:
+    values[f"{key}.per_s"] = Value(*within(saturated.after, 0.005), "rate at saturation")
+    if saturated.at_s > 0:
         burst = {
-            "per_s": max(round(found.burst * each), round(found.after * each)),
-            "credits": max(1, round(found.credits * each)),
+            "per_s": max(round(saturated.burst * each), round(saturated.after * each)),
+            "credits": max(1, round(saturated.credits * each)),
         }
-        low, high = within(found.burst, 0.005)
-        hidden = found.before > (1 - BOUND) * most
+        low, high = within(saturated.burst, 0.005)
+        hidden = saturated.before > (1 - BOUND) * most
         values[f"{key}.burst_per_s"] = (
-            Value(low, None, "bounded by depth and latencies: it may be more")
+            Value(low, None, "lower bound: queue depth and latency limit the rate")
             if hidden
-            else Value(low, high, "saturated from rest")
+            else Value(low, high, "rate at saturation after idle time")
         )
-        values[f"{key}.credits"] = Value(*within(found.credits, 0.01), "when the burst ended")
+        values[f"{key}.credits"] = Value(*within(saturated.credits, 0.01), "time at which the burst ended")
     else:
         values[f"{key}.credits"] = Value(None, None, f"no burst ended within {limits.LONGEST_S:g} s")
-    return {"counts": counts, "of": of, "per_s": max(1, round(found.after * each)), "burst": burst}
+    return {"counts": counts, "of": of, "per_s": max(1, round(saturated.after * each)), "burst": burst}
 
 
 def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
     """Returns the size that counts as one request, from the rates of all sizes with a full bucket."""
-    top_bytes = max(size * found for size, found in sizes.items())
+    top_bytes = max(size * rate_at_size for size, rate_at_size in sizes.items())
 
     def off(unit: int | None) -> float:
-        found = 0.0
-        for size, seen in sizes.items():
+        error = 0.0
+        for size, measured in sizes.items():
             counted = _counted(size, unit)
-            found += abs(float(np.log(seen / min(rate / counted, top_bytes / size, most))))
-        return found
+            error += abs(float(np.log(measured / min(rate / counted, top_bytes / size, most))))
+        return error
 
     # If several explain it equally well, no size was counted as several requests.
     return min(UNITS, key=lambda unit: (round(off(unit), 1), unit is not None, -(unit or 0)))
@@ -390,7 +392,7 @@ def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
 def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, block: int) -> int:
     """Returns the size up to which sequential requests are merged: from their rate, or the usual size if another limit
     bounds it."""
-    bound = min(most, max(size * found for size, found in sizes.items()) / block)
+    bound = min(most, max(size * rate_at_size for size, rate_at_size in sizes.items()) / block)
 
     def off(unit: int) -> tuple[float, float]:
         expected = min(bound, rate * unit / block)
@@ -402,7 +404,7 @@ def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, bloc
 def _of(session: Session) -> tuple[Of, ...]:
     """Returns whether reads and writes share a limit or have one each."""
     rate = _saturated(session, "saturated, small").after
-    if all(one.answers.per_s < 1.4 * rate for one in session.of("half of each")):
+    if all(run.answers.per_s < 1.4 * rate for run in session.runs_of("half of each")):
         return ("both",)
     return ("reads", "writes")
 
@@ -410,11 +412,11 @@ def _of(session: Session) -> tuple[Of, ...]:
 def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], list[float]]:
     """Returns the residuals of the description, test by test; for repeated tests of the first and the last."""
     device, residuals, off = SimulatedDevice(system), {}, []
-    for one in session.asked:
-        device.rest(one.rested_s)
-        answers = device.ask(one.requests)
-        residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
-        off += [float(np.log(one.answers.per_s / answers.per_s)), residuals[one.test].p50]
+    for run in session.runs:
+        device.rest(run.rested_s)
+        answers = device.ask(run.requests)
+        residuals[run.test] = Residual.of(run.answers.response_ns, answers.response_ns)
+        off += [float(np.log(run.answers.per_s / answers.per_s)), residuals[run.test].p50]
     return residuals, off
 
 

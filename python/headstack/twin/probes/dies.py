@@ -28,7 +28,7 @@ KEPT_ROWS: Final = 64
 
 def gap_ns(session: Session) -> int:
     """Returns the time after which a pair has no effect on the drive any more: four times a read of a row."""
-    lone = [one.answers.response_ns.max() for one in session.asked if one.test.startswith("latency floor")]
+    lone = [run.answers.response_ns.max() for run in session.runs if run.test.startswith("latency floor")]
     return int(4 * max(lone, default=1e7)) + 50_000
 
 

@@ -48,12 +48,12 @@ def lone(session: Session, kind: int, count: int) -> None:
 def saturate(session: Session, test: str, size: int, kind: int = READ) -> None:
     """Runs at full queue depth until requests slow down permanently, or until a time limit."""
     piece, rates = FIRST, list[float]()
-    fell, behind, asked, began = False, 0.0, 0, session.device_s
-    while asked < MOST and session.device_s - began < LONGEST_S:
+    fell, behind, requested, began = False, 0.0, 0, session.device_s
+    while requested < MOST and session.device_s - began < LONGEST_S:
         where = places(session.random, piece, session.device.capacity_bytes, size)
         answers = session.ask(test, Requests.of(kind, where, size, depth=DEPTH))
         rates.append(answers.per_s)
-        asked += piece
+        requested += piece
         if rates[-1] < SLOWER * max(rates):
             # The knee is within the first part that is slower.
             behind += answers.seconds if fell else 0.0
@@ -70,8 +70,8 @@ def unlimited_per_s(session: Session, kind: int = READ) -> float:
 
 
 def _lone_s(session: Session, kind: int = READ) -> float:
-    asked = session.of(f"alone, {'reads' if kind == READ else 'writes'}") or session.of("alone, reads")
-    return float(np.concatenate([one.answers.response_ns for one in asked]).mean()) / 1e9
+    runs = session.runs_of(f"alone, {'reads' if kind == READ else 'writes'}") or session.runs_of("alone, reads")
+    return float(np.concatenate([run.answers.response_ns for run in runs]).mean()) / 1e9
 
 
 def probe_sizes(session: Session, per_s: float) -> None:
@@ -101,24 +101,24 @@ def pace(answers: Answers) -> float:
 
 def sweep(session: Session) -> dict[int, float]:
     """Returns requests per second by size while the bytes' bucket is not empty."""
-    found = _sizes(session)
-    most = max(size * rate for size, rate in found.items())
-    last = max(found)
-    return {size: rate for size, rate in found.items() if size < last or size * rate >= EMPTY * most}
+    rates = _sizes(session)
+    most = max(size * rate for size, rate in rates.items())
+    last = max(rates)
+    return {size: rate for size, rate in rates.items() if size < last or size * rate >= EMPTY * most}
 
 
 def refill_s(session: Session) -> float:
     """Returns the time until the bytes' bucket has refilled what all sizes used: exact if they emptied it, otherwise
     approximate."""
-    found = _sizes(session)
-    taken = sum(float(one.requests.lengths.sum()) for one in session.asked if one.test.startswith("sizes"))
-    size, rate = max(found.items())
-    most = max(size * rate for size, rate in found.items())
+    rates = _sizes(session)
+    taken = sum(float(run.requests.lengths.sum()) for run in session.runs if run.test.startswith("sizes"))
+    size, rate = max(rates.items())
+    most = max(size * rate for size, rate in rates.items())
     return taken / (size * rate) if size * rate < EMPTY * most else 4 * taken / most
 
 
 def _sizes(session: Session) -> dict[int, float]:
-    return {int(one.requests.lengths[0]): pace(one.answers) for one in session.asked if one.test.startswith("sizes")}
+    return {int(run.requests.lengths[0]): pace(run.answers) for run in session.runs if run.test.startswith("sizes")}
 
 
 def probe_both(session: Session) -> None:
@@ -132,7 +132,7 @@ def begins(answers: list[Answers]) -> tuple[np.ndarray, np.ndarray]:
     """Returns completion times, in s since the first issue including rests between parts, and the number of completions
     by then."""
     start = answers[0].issued_ns.min()
-    times = np.sort(np.concatenate([one.completed_ns for one in answers]) - start) / 1e9
+    times = np.sort(np.concatenate([part.completed_ns for part in answers]) - start) / 1e9
     return times, np.arange(1.0, len(times) + 1)
 
 
@@ -140,7 +140,7 @@ def burst_per_s(answers: list[Answers], until_s: float) -> float | None:
     """Returns requests per second of the parts before the knee, each without start and end; ``None`` if no part ended
     before."""
     start = int(answers[0].issued_ns.min())
-    paces = [pace(one) for one in answers if (int(one.completed_ns.max()) - start) / 1e9 < until_s]
+    paces = [pace(part) for part in answers if (int(part.completed_ns.max()) - start) / 1e9 < until_s]
     return float(np.median(paces)) if paces else None
 
 

@@ -22,7 +22,7 @@ HIT_NS = 1_000_000
 LEAST_SPREAD = 0.15
 """Responses of a rotating medium vary by at least 0.29 revolutions, here of the shortest period in the range."""
 LEAST_SCORE = 0.9
-"""Phases of a place agree within about a fifth of a revolution; by chance the score is 2 / pi."""
+"""Phases of a place agree within about 20 % of a revolution; by chance the score is 2 / pi."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def ask(session: Session) -> None:
 
 def learn(session: Session) -> Rotation | None:
     """Returns the rotation, or ``None`` if the device does not rotate."""
-    (asked,) = session.of(TEST)
-    return of_repeats(asked.requests, asked.answers)
+    (run,) = session.runs_of(TEST)
+    return rotation_from_repeats(run.requests, run.answers)
 
 
-def of_repeats(requests: Requests, answers: Answers) -> Rotation | None:
+def rotation_from_repeats(requests: Requests, answers: Answers) -> Rotation | None:
     """Returns the rotation that repeated reads show."""
     taken = answers.response_ns > HIT_NS
     _, group = np.unique(requests.offsets, return_inverse=True)
@@ -89,8 +89,8 @@ def _scores(at_ns: Floats, group: np.ndarray, hz: Floats) -> Floats:
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     vectors = np.exp(2j * np.pi * 1e-9 * np.outer(hz, at_ns[order]))
-    found: Floats = np.abs(np.add.reduceat(vectors, starts, axis=1)).sum(axis=1) / len(at_ns)
-    return found
+    scores: Floats = np.abs(np.add.reduceat(vectors, starts, axis=1)).sum(axis=1) / len(at_ns)
+    return scores
 
 
 def _refined(at_ns: Floats, group: np.ndarray, hz: float, width: float) -> float:

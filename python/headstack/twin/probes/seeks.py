@@ -47,24 +47,24 @@ class Distances:
 
 
 def requests(
-    random: np.random.Generator, asked: Distances, rates: Rates, capacity: int, block: int, each: int
+    random: np.random.Generator, distances: Distances, rates: Rates, capacity: int, block: int, each: int
 ) -> Requests:
     """Returns reads with all distances equally often, in random order."""
     left = np.full(COUNT, each)
-    distances, jitter = asked.shares, asked.jitter
+    set_distances, jitter = distances.shares, distances.jitter
     shares = [float(random.random())]
     while left.any():
         here = shares[-1]
-        goes = (left > 0) & ((here - distances >= 0) | (here + distances <= 1))
+        goes = (left > 0) & ((here - set_distances >= 0) | (here + set_distances <= 1))
         if not goes.any():
             # Only long ones are left: they begin near a rim.
-            longest = float(distances[left > 0].max())
+            longest = float(set_distances[left > 0].max())
             shares.append(float(random.random()) * (1 - longest))
             continue
         number = int(random.choice(COUNT, p=np.where(goes, left, 0) / left[goes].sum()))
         left[number] -= 1
         # No pair of places is repeated: it would have the same angle.
-        distance = distances[number] + jitter[number] * random.uniform(-1, 1)
+        distance = set_distances[number] + jitter[number] * random.uniform(-1, 1)
         outward, inward = here - distance, min(1.0, here + distance)
         shares.append(float(outward if inward >= 1 or (outward >= 0 and random.random() < 0.5) else inward))
     places = rates.at_radius(np.array(shares), capacity - 8192)
@@ -72,17 +72,17 @@ def requests(
     return Requests.reads(places.astype(np.uint64) // np.uint64(4096) * np.uint64(4096), block)
 
 
-def ask(session: Session, seconds: float, asked: Distances, rates: Rates, alone_s: float) -> None:
+def ask(session: Session, seconds: float, distances: Distances, rates: Rates, alone_s: float) -> None:
     """Runs all distances; ``alone_s`` is the time of one read at queue depth 1."""
     capacity, block = session.device.capacity_bytes, session.device.block_bytes
     each = int(np.clip(seconds / alone_s / COUNT, LEAST, MOST))
-    session.draw(TEST, lambda random: requests(random, asked, rates, capacity, block, each))
+    session.draw(TEST, lambda random: requests(random, distances, rates, capacity, block, each))
 
 
-def distances_of(reads: Requests, asked: Distances, rates: Rates, capacity: int) -> Integers:
+def distances_of(reads: Requests, distances: Distances, rates: Rates, capacity: int) -> Integers:
     """Returns the index of the distance between each read of this test and the previous one; -1 for none."""
     moved = np.abs(np.diff(rates.share_of_radius(reads.offsets.astype(np.float64), capacity)))
-    of = asked.shares
-    nearest = np.abs(np.log(np.maximum(moved, 1e-9))[:, None] - np.log(of)[None, :]).argmin(axis=1)
-    kept = np.abs(moved - of[nearest]) < 1.5 * asked.jitter[nearest] + 2e-5
+    shares = distances.shares
+    nearest = np.abs(np.log(np.maximum(moved, 1e-9))[:, None] - np.log(shares)[None, :]).argmin(axis=1)
+    kept = np.abs(moved - shares[nearest]) < 1.5 * distances.jitter[nearest] + 2e-5
     return np.concatenate([[-1], np.where(kept, nearest, -1)])

@@ -21,7 +21,7 @@ ROWS: Final = 24
 SETTLE_S: Final = 0.5
 """Time after which current work is done, and idle-time work has not begun."""
 MARKS: Final = 2000
-"""Number of marks of a stream, which locate knees to a thousandth of it, or a twentieth of a cache of 2 %."""
+"""Number of marks of a stream, which locate knees to 0.1 % of its length, or 5 % of a cache of 2 %."""
 LEAST_MARKS: Final = 8
 """Minimum number of marks between two knees: rows of all dies are programmed in waves, which are not knees."""
 SLOWDOWN_MIN: Final = 1.15
@@ -77,7 +77,7 @@ def knees(accepted_ns: np.ndarray, piece: int) -> list[Knee]:
     marks = np.arange(step - 1, len(times), step)
     x, y = (marks + 1.0) * piece, times[marks]
     ends = [0, *_cuts(x, y, 0, len(x)), len(x)]
-    found = []
+    slowdowns = []
     for first, cut, last in zip(ends, ends[1:], ends[2:], strict=False):
         cut = _best_cut(x[first:last], y[first:last])[0] + first if last - first >= 2 * LEAST_MARKS else cut
         (base, slope), (later_base, later_slope) = (
@@ -85,8 +85,8 @@ def knees(accepted_ns: np.ndarray, piece: int) -> list[Knee]:
         )
         if later_slope > SLOWDOWN_MIN * slope:
             cross = (later_base - base) / (slope - later_slope)
-            found.append(Knee(float(cross), 1 / slope, 1 / later_slope))
-    return found
+            slowdowns.append(Knee(float(cross), 1 / slope, 1 / later_slope))
+    return slowdowns
 
 
 def _cuts(x: np.ndarray, y: np.ndarray, first: int, last: int) -> list[int]:

@@ -51,7 +51,7 @@ after the other. A page of flash: 1.0 for two drives, at least 1.45 for one."""
 
 def is_slow(session: Session) -> bool:
     """Whether members are disks."""
-    (alone,) = session.of("array, alone")
+    (alone,) = session.runs_of("array, alone")
     return float(np.median(alone.answers.response_ns)) > SLOW_NS
 
 
@@ -62,30 +62,30 @@ def probe(session: Session) -> Layout | None:
     slow = is_slow(session)
     count, depth = CROWD[slow]
     session.ask("crowd", Requests.reads(places(session.random, count, capacity, block), block, depth=depth))
-    found = _striped(session)
-    if found is None:
+    layout = _striped(session)
+    if layout is None:
         return None
     if not slow:
         # A single page shows little of a link.
-        size = min(found.unit_bytes, LONG_MOST)
+        size = min(layout.unit_bytes, LONG_MOST)
         where = places(session.random, LONG, capacity, size)
         session.ask("crowd, long", Requests.reads(where, size, depth=LONG_DEPTH))
-        found = _gathered(session, found)
-    apart = int(max(READS_BETWEEN * session.of("array, alone")[0].answers.response_ns.max(), SETTLED_NS))
-    _ask_mirrors(session, found, block, apart)
-    if found.level == "raid0" and session.device.may_write and found.members >= 3:
-        _ask_parity(session, Layout("raid5", found.members, found.unit_bytes), block, apart)
-    return _with_level(session, found)
+        layout = _gathered(session, layout)
+    apart = int(max(READS_BETWEEN * session.runs_of("array, alone")[0].answers.response_ns.max(), SETTLED_NS))
+    _ask_mirrors(session, layout, block, apart)
+    if layout.level == "raid0" and session.device.may_write and layout.members >= 3:
+        _ask_parity(session, Layout("raid5", layout.members, layout.unit_bytes), block, apart)
+    return _with_level(session, layout)
 
 
-def _ask_mirrors(session: Session, found: Layout, block: int, apart_ns: int) -> None:
+def _ask_mirrors(session: Session, layout: Layout, block: int, apart_ns: int) -> None:
     """Runs two simultaneous reads of one member: for disks anywhere on it, for flash of one page, which is on one
     die."""
-    rows, size = found.rows(session.device.capacity_bytes), block
+    rows, size = layout.rows(session.device.capacity_bytes), block
     chosen = session.random.integers(0, rows, 2 * PAIRS)
     if not is_slow(session):
-        chosen, size = np.repeat(chosen[:PAIRS], 2), min(found.unit_bytes, LONG_MOST)
-    offsets = found.of_member(chosen, 0, rows - 1)
+        chosen, size = np.repeat(chosen[:PAIRS], 2), min(layout.unit_bytes, LONG_MOST)
+    offsets = layout.of_member(chosen, 0, rows - 1)
     if not is_slow(session) and session.device.may_write:
         # Unwritten data are on no die.
         session.ask("before two at once", Requests.writes(offsets[::2], size))
@@ -94,14 +94,14 @@ def _ask_mirrors(session: Session, found: Layout, block: int, apart_ns: int) -> 
     session.ask("two at once", Requests.reads(offsets, size, at_ns=at))
 
 
-def _ask_parity(session: Session, found: Layout, block: int, apart_ns: int) -> None:
+def _ask_parity(session: Session, layout: Layout, block: int, apart_ns: int) -> None:
     """Runs reads of every member at once, with and without a preceding write."""
-    slow, rows = is_slow(session), found.rows(session.device.capacity_bytes)
-    count, beside = WRITES[slow], READS_PER_WRITE[slow]
-    written = session.random.integers(0, rows, count) * found.data_units * found.unit_bytes
-    chosen = session.random.integers(0, rows, (found.members, beside, count))
-    columns = [found.of_member(chosen[member, each], member, rows - 1)
-               for member in range(found.members) for each in range(beside)]  # fmt: skip
+    slow, rows = is_slow(session), layout.rows(session.device.capacity_bytes)
+    count, reads_per_member = WRITES[slow], READS_PER_WRITE[slow]
+    written = session.random.integers(0, rows, count) * layout.data_units * layout.unit_bytes
+    chosen = session.random.integers(0, rows, (layout.members, reads_per_member, count))
+    columns = [layout.of_member(chosen[member, each], member, rows - 1)
+               for member in range(layout.members) for each in range(reads_per_member)]  # fmt: skip
     reads = np.stack(columns, axis=1)
     both = np.concatenate([written[:, None], reads], axis=1)
     kinds = np.full(both.shape, READ)
@@ -112,35 +112,35 @@ def _ask_parity(session: Session, found: Layout, block: int, apart_ns: int) -> N
     session.ask("without writes", Requests.reads(reads.ravel(), block, at_ns=np.repeat(moments, reads.shape[1])))
 
 
-def _with_level(session: Session, found: Layout) -> Layout:
+def _with_level(session: Session, layout: Layout) -> Layout:
     """Returns the layout with the level that mirrors and writes show."""
-    if found.level == "raid6":
-        return found
-    (pairs,) = session.of("two at once")
+    if layout.level == "raid6":
+        return layout
+    (pairs,) = session.runs_of("two at once")
     took = pairs.answers.response_ns.reshape(-1, 2)
     lone_ns = _lone_ns(session) if is_slow(session) else float(took.min(axis=1).mean())
     if took.max(axis=1).mean() < MIRRORED[is_slow(session)] * lone_ns:
-        return Layout("raid10", 2 * found.members, found.unit_bytes)
-    with_parity = Layout("raid5", found.members, found.unit_bytes)
-    return with_parity if session.of("without writes") and _has_parity(session, with_parity) else found
+        return Layout("raid10", 2 * layout.members, layout.unit_bytes)
+    with_parity = Layout("raid5", layout.members, layout.unit_bytes)
+    return with_parity if session.runs_of("without writes") and _has_parity(session, with_parity) else layout
 
 
 def _lone_ns(session: Session) -> float:
-    return float(session.of("array, alone")[0].answers.response_ns.mean())
+    return float(session.runs_of("array, alone")[0].answers.response_ns.mean())
 
 
-def _has_parity(session: Session, found: Layout) -> bool:
+def _has_parity(session: Session, layout: Layout) -> bool:
     """Whether a write delays reads at the parity's member more than elsewhere; with few members, anywhere else."""
-    (both,), (without,) = session.of("beside writes"), session.of("without writes")
-    members = found.members
+    (both,), (without,) = session.runs_of("beside writes"), session.runs_of("without writes")
+    members = layout.members
     with_writes = both.answers.response_ns.reshape(-1, len(both.requests) // (count := _moments(both.requests)))
     later = with_writes[:, 1:] - without.answers.response_ns.reshape(count, -1)
     later = later.reshape(count, members, -1).sum(axis=2) / _lone_ns(session)
     written = both.requests.offsets.reshape(count, -1)[:, 0]
     each = np.arange(count)
-    parity = found.parity_of(written)
+    parity = layout.parity_of(written)
     others = later.copy()
-    others[each, found.member_of(written)] = np.nan
+    others[each, layout.member_of(written)] = np.nan
     if members > RECONSTRUCTED:
         others[each, parity] = np.nan
         return _is_above(later[each, parity] - np.nanmean(others, axis=1))
@@ -174,19 +174,19 @@ def _ranks(values: Floats) -> Floats:
 
 def _striped(session: Session) -> Layout | None:
     """Returns the layout for which the queue of a read's member best explains its response time."""
-    (crowd,) = session.of("crowd")
+    (crowd,) = session.runs_of("crowd")
     # Until each has completed about twice, all arrived at once.
     first = 2 * crowd.requests.depth
 
     def scored(some: list[Layout], until: int) -> list[tuple[float, Layout]]:
         offsets, answers = crowd.requests.offsets[:until], _first(crowd.answers, until)
         took = _ranks(answers.response_ns)[first:]
-        found = []
+        scores = []
         for layout in some:
             counts = outstanding(layout.member_of(offsets), answers)[first:]
             score = float(np.corrcoef(counts, took)[0, 1]) if counts.std() > 0 else 0.0
-            found.append((score * float(np.sqrt(len(took))), layout))
-        return sorted(found, key=lambda one: -one[0])
+            scores.append((score * float(np.sqrt(len(took))), layout))
+        return sorted(scores, key=lambda scored_layout: -scored_layout[0])
 
     likeliest = [layout for _, layout in scored(layouts(), LOOKED_AT)[:LIKELIEST]]
     sure, best = scored(likeliest, len(crowd.requests))[0]
@@ -197,13 +197,13 @@ def _first(answers: Answers, count: int) -> Answers:
     return Answers(answers.issued_ns[:count], answers.completed_ns[:count])
 
 
-def _gathered(session: Session, found: Layout) -> Layout:
+def _gathered(session: Session, layout: Layout) -> Layout:
     """Merges dies that look like members in a drive filled in order: if long reads wait for others outside of their own
     "member", these share the link of the real member."""
-    (crowd,) = session.of("crowd, long")
+    (crowd,) = session.runs_of("crowd, long")
     settled = slice(2 * crowd.requests.depth, None)
     took = _ranks(crowd.answers.response_ns)[settled]
-    own = outstanding(found.member_of(crowd.requests.offsets), crowd.answers)[settled]
+    own = outstanding(layout.member_of(crowd.requests.offsets), crowd.answers)[settled]
 
     alike = np.unique(own, return_inverse=True)[1]
 
@@ -220,6 +220,6 @@ def _gathered(session: Session, found: Layout) -> Layout:
         return float((counts * left).sum() / np.sqrt((counts**2).sum() * (left**2).sum())) if counts.any() else 0.0
 
     # Rows of a die are not longer than chunks.
-    groups = [group for group in layouts() if group != found and group.unit_bytes >= found.unit_bytes]
+    groups = [group for group in layouts() if group != layout and group.unit_bytes >= layout.unit_bytes]
     best = max(groups, key=shared)
-    return best if shared(best) > SHARED else found
+    return best if shared(best) > SHARED else layout

@@ -87,8 +87,8 @@ def ask_gaps(session: Session, tracks: Tracks, turn: Rotation) -> None:
 def command_ns(session: Session, turn: Rotation) -> float | None:
     """Returns the minimum lead time of a command before its block passes: the command time before the arm moves.
     ``None`` if every block is caught, as with read-ahead."""
-    answers = [one.answers for one in session.of(GAPS)]
-    second = np.concatenate([one.response_ns[1::2] for one in answers])
+    runs = session.runs_of(GAPS)
+    second = np.concatenate([run.answers.response_ns[1::2] for run in runs])
     caught = second[second < (LARGEST_GAP + 0.3) * turn.period_ns]
     if len(caught) == len(second) or len(caught) < GAP_PAIRS:
         return None
@@ -97,19 +97,19 @@ def command_ns(session: Session, turn: Rotation) -> float | None:
 
 def learn(session: Session, rates: Rates, turn: Rotation) -> Tracks:
     """Returns tracks where they are visible; otherwise tracks with the same streaming rate and a usual skew."""
-    found = []
-    for asked in session.of(TEST):
-        track = of_angles(asked.requests, asked.answers, turn)
+    measured = []
+    for run in session.runs_of(TEST):
+        track = track_from_angles(run.requests, run.answers, turn)
         if track is not None:
-            found.append((float(asked.requests.offsets[0]), *track))
-    if not found:
+            measured.append((float(run.requests.offsets[0]), *track))
+    if not measured:
         skew = np.full(len(rates.at_bytes), USUAL_SKEW)
         return Tracks(rates.at_bytes, rates.bytes_per_s * turn.period_ns / 1e9 * (1 + skew), skew)
-    at, size, skew = np.array(found).T
+    at, size, skew = np.array(measured).T
     return Tracks(at, size, skew)
 
 
-def of_angles(requests: Requests, answers: Answers, turn: Rotation) -> tuple[float, float] | None:
+def track_from_angles(requests: Requests, answers: Answers, turn: Rotation) -> tuple[float, float] | None:
     """Returns the bytes of a track, and the skew in revolutions; ``None`` if the angles do not fit tracks."""
     # Buffer hits contain no information on the medium.
     medium = answers.response_ns > turn.period_ns / 40

@@ -42,8 +42,8 @@ def ask(session: Session, seconds: float, alone_s: float, half_track: int, turn:
     session.draw(BURST, writes(capacity, 1, count(SHARES[BURST], random_s, 120, 400)))
     each_s = random_s
     for depth in STEADY:
-        asked = writes(capacity, depth, count(0.13, each_s, 100, 800))
-        each_s = min(each_s, 1 / session.draw(steady(depth), asked).per_s)
+        requests = writes(capacity, depth, count(0.13, each_s, 100, 800))
+        each_s = min(each_s, 1 / session.draw(steady(depth), requests).per_s)
     session.rest(REST_S)
     large_s = random_s + turn.period_ns / 2e9
     session.draw(BURST_LARGE, writes(capacity, 1, count(SHARES[BURST_LARGE], large_s, 50, 150), 64 << 10))

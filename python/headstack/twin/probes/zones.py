@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headstack.twin.device import Floats, Requests
-from headstack.twin.session import Asked, Session
+from headstack.twin.session import ProbeRun, Session
 
 TEST = "sequential reads"
 PLACES = 16
@@ -29,14 +29,14 @@ class Rates:
         grid = np.linspace(0, capacity, 513)
         inverse = 1 / np.interp(grid, self.at_bytes, self.bytes_per_s)
         radius = np.concatenate([[0], np.cumsum((inverse[1:] + inverse[:-1]) / 2)])
-        found: Floats = np.interp(offsets, grid, radius / radius[-1])
-        return found
+        shares: Floats = np.interp(offsets, grid, radius / radius[-1])
+        return shares
 
     def at_radius(self, share: np.ndarray, capacity: int) -> Floats:
         """Returns the offset at a share of the way inwards."""
         grid = np.linspace(0, capacity, 513)
-        found: Floats = np.interp(share, self.share_of_radius(grid, capacity), grid)
-        return found
+        offsets: Floats = np.interp(share, self.share_of_radius(grid, capacity), grid)
+        return offsets
 
 
 def ask(session: Session, seconds: float) -> None:
@@ -59,13 +59,13 @@ def _reads(at: int, count: int, size: int) -> Requests:
 
 def learn(session: Session) -> Rates:
     """Returns the rate of each place, without its first fifth."""
-    asked = session.of(TEST)
-    places = [float(one.requests.offsets[0]) for one in asked]
-    return Rates(np.array(places), np.array([sustained(one) for one in asked]))
+    runs = session.runs_of(TEST)
+    places = [float(run.requests.offsets[0]) for run in runs]
+    return Rates(np.array(places), np.array([sustained(run) for run in runs]))
 
 
-def sustained(asked: Asked) -> float:
+def sustained(run: ProbeRun) -> float:
     """Returns bytes per second from the first fifth to the end."""
-    done = np.sort(asked.answers.completed_ns)
+    done = np.sort(run.answers.completed_ns)
     first = len(done) // 5
-    return float((len(done) - 1 - first) * int(asked.requests.lengths[0]) * 1e9 / (done[-1] - done[first]))
+    return float((len(done) - 1 - first) * int(run.requests.lengths[0]) * 1e9 / (done[-1] - done[first]))

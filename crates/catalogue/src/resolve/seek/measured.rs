@@ -246,8 +246,8 @@ mod tests {
     fn measured_shapes_have_the_published_means() {
         // Mean over uniform pairs of cylinders, as computed from the full curves: 5.47, 5.60, 9.32, 10.5 ms.
         for (measured, expected) in [(CHEETAH_9LP, 5.47), (ATLAS_10K, 5.60), (BARRACUDA_4LP, 9.32), (RZ26, 10.5)] {
-            let found = mean(&|share| interpolate(measured.points_ms, share * measured.last_cylinder));
-            assert!((found / expected - 1.0).abs() < 0.02, "{found} against {expected}");
+            let mean_ms = mean(&|share| interpolate(measured.points_ms, share * measured.last_cylinder));
+            assert!((mean_ms / expected - 1.0).abs() < 0.02, "{mean_ms} against {expected}");
         }
     }
 

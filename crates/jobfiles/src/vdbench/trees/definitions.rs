@@ -89,7 +89,7 @@ impl Definition for Folder {
                 self.tree.has_files_everywhere = match parameter.word()?.to_ascii_lowercase() {
                     word if "all".starts_with(&word) => true,
                     word if "bottom".starts_with(&word) => false,
-                    _ => return Err(parameter.error("files are in all folders, or in those at the bottom")),
+                    _ => return Err(parameter.error("all or bottom is allowed")),
                 };
             }
             Word::OpenFlags => self.open = OpenFlags::read(parameter)?,
@@ -112,13 +112,13 @@ impl Folder {
     pub(super) fn check(&self, place: &Parameter) -> Result<(), InputError> {
         let tree = &self.tree;
         if tree.anchor.is_empty() {
-            return Err(place.error("it has no anchor; the folder is needed that the tree grows in"));
+            return Err(place.error("it has no anchor; add the directory of the tree"));
         }
         if tree.depth > 0 && tree.width == 0 {
-            return Err(place.error("it has a depth and no width; folders in each folder are needed"));
+            return Err(place.error("it has a depth and no width; add the number of directories in each directory"));
         }
         if tree.members().is_none_or(|members| members > MEMBERS_MAX) {
-            return Err(place.error(format!("its depth, width and files come to more than {MEMBERS_MAX} files")));
+            return Err(place.error(format!("its depth, width and files yield more than {MEMBERS_MAX} files")));
         }
         Ok(())
     }
@@ -144,10 +144,10 @@ pub(super) struct Load {
 
 pub(super) fn operation(parameter: &Parameter, word: &str) -> Result<Operation, InputError> {
     let lower = word.to_ascii_lowercase();
-    let known = Operation::NAMES.iter().find(|(name, _)| *name == lower);
-    known.map(|(_, operation)| *operation).ok_or_else(|| {
+    let operation_named = Operation::NAMES.iter().find(|(name, _)| *name == lower);
+    operation_named.map(|(_, operation)| *operation).ok_or_else(|| {
         let allowed: Vec<&str> = Operation::NAMES.iter().map(|(name, _)| *name).collect();
-        parameter.error(format!("{word:?} is no operation; allowed: {}", allowed.join(", ")))
+        parameter.error(format!("{word:?} is not an operation; allowed: {}", allowed.join(", ")))
     })
 }
 
@@ -182,7 +182,7 @@ impl Definition for Load {
         match meaning(FWD, parameter)? {
             Word::Fsd => self.folders = parameter.words()?,
             Word::Target => self.to_folder = Some(parameter.word()?.to_owned()),
-            Word::Host if parameter.raw != "localhost" => return Ok(Some("operations are done by this host alone")),
+            Word::Host if parameter.raw != "localhost" => return Ok(Some("only this host runs operations")),
             Word::Operation => self.operation = operation(parameter, parameter.word()?)?,
             Word::FileIo => return self.set_file_io(parameter),
             Word::FileSelect => {
@@ -190,7 +190,7 @@ impl Definition for Load {
                     word if "random".starts_with(&word) => Order::Random,
                     word if "sequential".starts_with(&word) => Order::Sequential,
                     word if "once".starts_with(&word) => Order::Once,
-                    _ => return Err(parameter.error("files are taken by random, sequential or once")),
+                    _ => return Err(parameter.error("random, sequential or once is allowed")),
                 };
             }
             Word::XferSizes => self.sizes = Sizes::read(parameter)?.shares,
@@ -212,11 +212,11 @@ impl Load {
         self.requests = match words.next().unwrap_or_default() {
             word if "random".starts_with(&word) => Order::Random,
             word if "sequential".starts_with(&word) => Order::Sequential,
-            _ => return Err(parameter.error("requests in a file are random or sequential")),
+            _ => return Err(parameter.error("random or sequential is allowed")),
         };
         match words.next().as_deref() {
             None => Ok(None),
-            Some("shared") => Ok(Some("a file is worked on by one thread at a time")),
+            Some("shared") => Ok(Some("only one thread at a time uses a file")),
             Some("delete") => Ok(Some("files are not removed before they are written")),
             Some(_) => Err(parameter.error("random, sequential, (random,shared) or (seq,delete) is allowed")),
         }
@@ -321,7 +321,7 @@ impl Definition for FolderRun {
                     _ => return Err(parameter.error("exponential or deterministic is allowed")),
                 };
             }
-            Word::Pause => return Ok(Some("runs follow each other at once")),
+            Word::Pause => return Ok(Some("runs follow each other without a pause")),
             Word::NotDone(message) => return Ok(Some(message)),
             _ => {}
         }
@@ -343,7 +343,7 @@ impl FolderRun {
 
     /// Adds a loop inside all others, replacing one with the same keyword.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
-        self.loops.retain(|(known, _)| *known != keyword);
+        self.loops.retain(|(operation_named, _)| *operation_named != keyword);
         self.loops.push((keyword, values));
     }
 
@@ -367,7 +367,7 @@ impl FolderRun {
                 "restart" => self.format = Format::Restart,
                 "directories" | "dir" => self.format = Format::Folders,
                 "clean" => self.format = Format::Clean,
-                "complete" | "limited" => not_done = Some("the whole tree is made, whatever time it takes"),
+                "complete" | "limited" => not_done = Some("formatting has no time limit"),
                 _ => {
                     let allowed = "yes, no, only, restart, clean, once or directories is";
                     return Err(parameter.error(format!("{word:?} is not allowed; {allowed}")));

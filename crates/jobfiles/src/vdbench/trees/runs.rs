@@ -16,7 +16,7 @@ pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputE
     for run in &definitions.runs.all {
         let Some(place) = &run.place else { continue };
         if run.rates.is_empty() && !run.formats_alone {
-            return Err(place.error("it has no fwdrate; fwdrate=max or a number is needed"));
+            return Err(place.error("it has no fwdrate; add fwdrate=max or a number"));
         }
         if run.interval_ns == 0 || run.elapsed_ns < run.interval_ns {
             return Err(place.error("elapsed must be at least the interval, which is not 0"));
@@ -24,7 +24,7 @@ pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputE
         for overrides in combinations(&run.loops, place)? {
             for rate in if run.rates.is_empty() { &[None][..] } else { &run.rates } {
                 if phases.len() >= PHASES_MAX {
-                    return Err(place.error(format!("the file stands for more than {PHASES_MAX} runs")));
+                    return Err(place.error(format!("the file expands to more than {PHASES_MAX} runs; split it")));
                 }
                 phases.push(phase(definitions, run, place, &overrides, *rate)?);
             }
@@ -54,11 +54,11 @@ fn phase(
         }
     }
     if loads.is_empty() {
-        return Err(place.error("it has no load; fwd=NAME is needed"));
+        return Err(place.error("it has no load; add fwd=NAME"));
     }
     for tree in &trees {
         if tree.members().is_none() {
-            return Err(place.error(format!("the tree {} has more files than can be counted", tree.name)));
+            return Err(place.error(format!("the tree {} has more than 2^64 files", tree.name)));
         }
     }
     share(&mut loads, place)?;
@@ -113,7 +113,7 @@ fn add(
         None => None,
     };
     if load.folders.is_empty() {
-        return Err(error("it has no tree; fsd=NAME is needed".to_owned()));
+        return Err(error("it has no tree; add fsd=NAME".to_owned()));
     }
     for wanted in &load.folders {
         let folders = find(wanted);

@@ -45,7 +45,7 @@ pub(super) enum Word {
 
 use Word::{NotDone, Nothing, Refused};
 
-const CONTENTS: Word = NotDone("what is written is not chosen by the file");
+const CONTENTS: Word = NotDone("the job file does not select the written data");
 const COMMANDS: Word = NotDone("commands are not executed");
 
 pub(super) const FSD: &[(&str, Word)] = &[
@@ -56,7 +56,7 @@ pub(super) const FSD: &[(&str, Word)] = &[
     ("width", Word::Width),
     ("files", Word::Files),
     ("distribution", Word::Distribution),
-    ("mask", Refused("names of files and folders are headstack's own; leave the option out")),
+    ("mask", Refused("headstack chooses the names of files and directories; omit the option")),
     ("openflags", Word::OpenFlags),
     ("totalsize", Word::TotalSize),
     ("workingsetsize", Word::WorkingSet),
@@ -90,7 +90,7 @@ pub(super) const FWD: &[(&str, Word)] = &[
 pub(super) const RD: &[(&str, Word)] = &[
     ("fwd", Word::Fwd),
     ("fwdrate", Word::Rate),
-    ("fsd", Refused("trees belong to loads (fwd); name the loads by fwd=")),
+    ("fsd", Refused("trees belong to loads (fwd); name the loads with fwd=")),
     ("format", Word::Format),
     ("operations", Word::Operation),
     ("operation", Word::Operation),
@@ -115,8 +115,8 @@ pub(super) const RD: &[(&str, Word)] = &[
     ("pause", Word::Pause),
     ("distribution", Word::Distribution),
     ("openflags", Word::OpenFlags),
-    ("maxdata", NotDone("the run ends by its time")),
-    ("iorate", Refused("is a rate of requests to storage; operations on files have fwdrate=")),
+    ("maxdata", NotDone("the run ends after its time")),
+    ("iorate", Refused("is a rate of requests to storage; use fwdrate= for operations on files")),
     ("startcmd", COMMANDS),
     ("start_cmd", COMMANDS),
     ("endcmd", COMMANDS),

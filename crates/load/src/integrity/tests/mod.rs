@@ -5,7 +5,7 @@ mod verdicts;
 
 use std::path::PathBuf;
 
-use super::stamp::{Found, Generation, Stamp, examine};
+use super::stamp::{Generation, SectorContents, Stamp, examine};
 use super::*;
 
 fn stamp(offset: u64, generation: u32) -> Stamp {
@@ -45,17 +45,17 @@ impl Drop for Scratch {
 }
 
 #[test]
-fn any_flipped_bit_is_seen_and_found() {
+fn any_flipped_bit_is_located() {
     let whole = sector(4096, 5);
-    assert_eq!(examine(&whole, 4096, Some(7)), Found::Own(stamp(4096, 5)));
+    assert_eq!(examine(&whole, 4096, Some(7)), SectorContents::Own(stamp(4096, 5)));
     for bit in 0..512 * 8 {
         let mut flipped = whole;
         flipped[bit / 8] ^= 1 << (bit % 8);
         match examine(&flipped, 4096, Some(7)) {
-            Found::Corrupt { generation, first_byte, bits } if bit >= 64 * 8 => {
+            SectorContents::Corrupt { generation, first_byte, bits } if bit >= 64 * 8 => {
                 assert_eq!((generation, first_byte, bits), (Some(Generation(5)), Some((bit / 8) as u32), Some(1)));
             }
-            Found::Corrupt { generation: None, first_byte: None, bits: None } => {}
+            SectorContents::Corrupt { generation: None, first_byte: None, bits: None } => {}
             found => panic!("bit {bit}: {found:?}"),
         }
     }
@@ -63,11 +63,11 @@ fn any_flipped_bit_is_seen_and_found() {
 
 #[test]
 fn a_sector_that_is_not_ours_is_not_called_corrupt() {
-    assert_eq!(examine(&[0; 512], 4096, Some(7)), Found::Zeros);
-    assert_eq!(examine(&[0x5a; 512], 4096, Some(7)), Found::Foreign);
-    assert_eq!(examine(&sector(512, 5), 4096, Some(7)), Found::Misplaced(stamp(512, 5)));
-    assert_eq!(examine(&sector(4096, 5), 4096, Some(8)), Found::OtherRun(stamp(4096, 5)));
-    assert_eq!(examine(&[1; 20], 4096, Some(7)), Found::Foreign);
+    assert_eq!(examine(&[0; 512], 4096, Some(7)), SectorContents::Zeros);
+    assert_eq!(examine(&[0x5a; 512], 4096, Some(7)), SectorContents::Foreign);
+    assert_eq!(examine(&sector(512, 5), 4096, Some(7)), SectorContents::Misplaced(stamp(512, 5)));
+    assert_eq!(examine(&sector(4096, 5), 4096, Some(8)), SectorContents::OtherRun(stamp(4096, 5)));
+    assert_eq!(examine(&[1; 20], 4096, Some(7)), SectorContents::Foreign);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn generations_pass_their_end() {
 }
 
 #[test]
-fn layouts_and_places_say_what_is_allowed() {
+fn invalid_layouts_and_offsets_are_refused() {
     let error = |span, unit, sector| Layout::new(span, unit, sector).unwrap_err().to_string();
     assert_eq!(error(8192, 4096, 520), "integrity: sectors of 520 bytes: a power of two from 512 to 65536 is needed");
     assert_eq!(error(8192, 1000, 512), "integrity: units of 1000 bytes: a multiple of 512 is needed");
@@ -157,7 +157,7 @@ fn a_ledger_that_is_none_is_refused_in_one_line() {
     std::fs::remove_file(&path.0).unwrap();
     drop(Stamper::new(Layout::new(1 << 20, 4096, 512).unwrap(), Some(&path.0)).unwrap());
     let whole = std::fs::read(&path.0).unwrap();
-    assert!(refused(&whole[..4096]).contains("of 4096 bytes where its header says 8192"));
+    assert!(refused(&whole[..4096]).contains("of 4096 bytes, but its header states 8192"));
     for bit in 64..320 {
         let mut damaged = whole.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);

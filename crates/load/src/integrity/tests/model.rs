@@ -219,7 +219,7 @@ impl Model {
         })
     }
 
-    /// Checks every content that a unit ever had or was to have: a fault exactly if the definition says so.
+    /// Checks every content that a unit ever had or was to have: a fault exactly if the definition requires it.
     fn check_rule(&self, unit: u64) {
         let here = || self.events.iter().filter(move |event| event.units.contains(&unit));
         let ended = |event: &Event| event.ended.map(|(at, _)| at);
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn every_planted_fault_is_found(writes in 2_usize..6, fault in 0_u8..5, at in any::<u16>()) {
+    fn every_planted_fault_is_detected(writes in 2_usize..6, fault in 0_u8..5, at in any::<u16>()) {
         let model = Model::new();
         let mut contents = Vec::new();
         for _ in 0..writes {

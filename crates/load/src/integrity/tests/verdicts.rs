@@ -30,7 +30,7 @@ impl Bench {
         scanner.finish()
     }
 
-    fn found(&self, content: &[u8]) -> (Class, Severity) {
+    fn examine(&self, content: &[u8]) -> (Class, Severity) {
         let report = self.scan(0, content);
         assert_eq!(report.faults(), 1, "{report:?}");
         (report.findings[0].class, report.findings[0].severity)
@@ -38,30 +38,30 @@ impl Bench {
 }
 
 #[test]
-fn losses_are_judged_by_what_was_flushed() {
+fn losses_are_judged_by_flushes() {
     let bench = Bench::new();
     let first = bench.write(0, UNIT);
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged));
+    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged));
     bench.flush();
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
+    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
     let second = bench.write(0, UNIT);
-    assert_eq!(bench.found(&first), (Class::Stale, Severity::Acknowledged));
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
+    assert_eq!(bench.examine(&first), (Class::Stale, Severity::Acknowledged));
+    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
     let epoch = bench.stamper.flush();
     let third = bench.write(0, UNIT);
     bench.stamper.flushed(epoch);
-    assert_eq!(bench.found(&second), (Class::Stale, Severity::Acknowledged), "acknowledged after the flush began");
-    assert_eq!(bench.found(&first), (Class::Stale, Severity::Acknowledged), "of what the floor was when it rose");
+    assert_eq!(bench.examine(&second), (Class::Stale, Severity::Acknowledged), "acknowledged after the flush began");
+    assert_eq!(bench.examine(&first), (Class::Stale, Severity::Acknowledged), "of what the floor was when it rose");
     bench.flush();
-    assert_eq!(bench.found(&second), (Class::Stale, Severity::Flushed));
+    assert_eq!(bench.examine(&second), (Class::Stale, Severity::Flushed));
     assert_eq!(bench.scan(0, &third).intact.count, 1);
     let ticket = bench.stamper.fill(0, &mut [0; UNIT]).unwrap();
     bench.stamper.ended(ticket, Outcome::Durable);
-    assert_eq!(bench.found(&third), (Class::Stale, Severity::Flushed), "written with FUA");
+    assert_eq!(bench.examine(&third), (Class::Stale, Severity::Flushed), "written with FUA");
 }
 
 #[test]
-fn a_finding_says_where_and_what() {
+fn a_finding_names_offset_and_fault() {
     let bench = Bench::new();
     let old = bench.write(8192, UNIT);
     let new = bench.write(8192, UNIT);
@@ -80,18 +80,18 @@ fn a_finding_says_where_and_what() {
 fn data_of_another_place_and_changed_data_are_damage() {
     let bench = Bench::new();
     let (here, there) = (bench.write(0, UNIT), bench.write(65536, UNIT));
-    assert_eq!(bench.found(&there), (Class::Misplaced, Severity::Damage));
+    assert_eq!(bench.examine(&there), (Class::Misplaced, Severity::Damage));
     assert_eq!(bench.scan(0, &there).findings[0].found_offset, Some(65536));
     // Also where this run never wrote.
     assert_eq!(bench.scan(4096, &there).misplaced.count, 1);
     let mut flipped = here.clone();
     flipped[700] ^= 8;
-    assert_eq!(bench.found(&flipped), (Class::Corrupt, Severity::Damage));
+    assert_eq!(bench.examine(&flipped), (Class::Corrupt, Severity::Damage));
     let finding = bench.scan(0, &flipped).findings.remove(0);
     assert_eq!((finding.sector_offset, finding.changed_byte, finding.changed_bits), (512, Some(188), Some(1)));
     let other = Bench::new().write(0, UNIT);
-    assert_eq!(bench.found(&other), (Class::Foreign, Severity::Acknowledged));
-    assert_eq!(bench.found(&[7; UNIT]), (Class::Foreign, Severity::Acknowledged));
+    assert_eq!(bench.examine(&other), (Class::Foreign, Severity::Acknowledged));
+    assert_eq!(bench.examine(&[7; UNIT]), (Class::Foreign, Severity::Acknowledged));
     assert_eq!(bench.scan(4096, &[7; UNIT]).unwritten.count, 1);
     let mut scanner = Scanner::new(bench.stamper.ledger());
     scanner.unreadable(0, 8192).unwrap();
@@ -100,7 +100,7 @@ fn data_of_another_place_and_changed_data_are_damage() {
 }
 
 #[test]
-fn of_writes_that_overlap_either_stays_until_a_later_one() {
+fn either_of_two_overlapping_writes_is_valid_until_a_later_write() {
     let bench = Bench::new();
     let zero = bench.write(0, UNIT);
     let (mut one, mut two) = (vec![0; UNIT], vec![0; UNIT]);
@@ -109,35 +109,35 @@ fn of_writes_that_overlap_either_stays_until_a_later_one() {
     assert_eq!(bench.scan(0, &zero).faults(), 0, "nothing acknowledged yet");
     bench.stamper.ended(second, Outcome::Acknowledged);
     assert_eq!(bench.scan(0, &one).faults(), 0);
-    assert_eq!(bench.found(&zero).0, Class::Stale);
+    assert_eq!(bench.examine(&zero).0, Class::Stale);
     bench.stamper.ended(first, Outcome::Acknowledged);
     assert_eq!((bench.scan(0, &one).intact.count, bench.scan(0, &two).intact.count), (1, 1));
     let mut mixed = one.clone();
     mixed[..512].copy_from_slice(&two[..512]);
     assert_eq!(bench.scan(0, &mixed).mixed.count, 1);
     let third = bench.write(0, UNIT);
-    assert_eq!((bench.found(&one).0, bench.found(&two).0), (Class::Stale, Class::Stale));
-    assert_eq!(bench.found(&mixed).0, Class::Torn);
+    assert_eq!((bench.examine(&one).0, bench.examine(&two).0), (Class::Stale, Class::Stale));
+    assert_eq!(bench.examine(&mixed).0, Class::Torn);
     // A failed write may be there or not.
     let mut failed = vec![0; UNIT];
     bench.stamper.ended(bench.stamper.fill(0, &mut failed).unwrap(), Outcome::Failed);
     assert_eq!((bench.scan(0, &third).intact.count, bench.scan(0, &failed).intact.count), (1, 1));
     bench.write(0, UNIT);
-    assert_eq!(bench.found(&failed).0, Class::Stale);
+    assert_eq!(bench.examine(&failed).0, Class::Stale);
 }
 
 #[test]
-fn a_trim_leaves_zeros_or_what_was_there() {
+fn a_trim_leaves_zeros_or_old_data() {
     let bench = Bench::new();
     let old = bench.write(0, UNIT);
     bench.flush();
     bench.stamper.ended(bench.stamper.trim(0, UNIT as u64).unwrap(), Outcome::Acknowledged);
     assert_eq!((bench.scan(0, &old).intact.count, bench.scan(0, &[0; UNIT]).trimmed.count), (1, 1));
-    assert_eq!(bench.found(&[1; UNIT]), (Class::Foreign, Severity::Flushed));
+    assert_eq!(bench.examine(&[1; UNIT]), (Class::Foreign, Severity::Flushed));
     bench.write(0, UNIT);
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the trim comes back");
+    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the trim comes back");
     bench.flush();
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
+    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
 }
 
 #[test]
@@ -148,7 +148,11 @@ fn a_durable_write_does_not_end_a_trim_that_came_after_it() {
     bench.stamper.ended(trim, Outcome::Acknowledged);
     bench.write(0, UNIT);
     bench.stamper.ended(durable, Outcome::Durable);
-    assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the trim, if the last write is lost");
+    assert_eq!(
+        bench.examine(&[0; UNIT]),
+        (Class::Zeros, Severity::Acknowledged),
+        "the trim, if the last write is lost"
+    );
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn a_request_of_which_a_part_is_missing_is_named() {
 }
 
 #[test]
-fn stamps_alone_tell_damage_and_places() {
+fn stamps_without_a_ledger_show_damage_and_misplacement() {
     let bench = Bench::new();
     let mut content = bench.write(0, 4 * UNIT);
     let (layout, run) = recognise(1 << 20, 0, &content).unwrap();

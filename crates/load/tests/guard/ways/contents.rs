@@ -314,12 +314,12 @@ pub fn ways() -> Vec<Way> {
         Way::carries(
             "exFAT whose first 64 KiB are lost",
             "mkfs.exfat $DISK; dd if=/dev/zero of=$DISK bs=64K count=1 conv=notrunc status=none",
-            "holds data of no known format",
+            "holds data of an unknown format",
         ),
         Way::carries(
             "f2fs whose first 64 KiB are lost",
             "mkfs.f2fs -q -f $DISK; dd if=/dev/zero of=$DISK bs=64K count=1 conv=notrunc status=none",
-            "holds data of no known format",
+            "holds data of an unknown format",
         ),
         Way::carries(
             "metadata of LVM without a label",
@@ -406,12 +406,12 @@ pub fn ways() -> Vec<Way> {
             "a database on the raw device",
             "head -c 64K /etc/services | dd of=$DISK bs=1M seek=20 conv=notrunc status=none; \
              yes 'insert into accounts' | head -c 4M | dd of=$DISK bs=1M seek=30 conv=notrunc status=none",
-            "holds data of no known format",
+            "holds data of an unknown format",
         ),
         Way::carries(
             "one block of text near the start",
             "echo precious | dd of=$DISK bs=1M seek=1 conv=notrunc status=none",
-            "of 2560 sampled blocks are structured, 0.04 % are not empty; allow them to be overwritten by --signature data:0.04%",
+            "of 2560 sampled blocks are structured, 0.04 % are not empty; to overwrite them, add --signature data:0.04%",
         ),
         Way::new(
             "data on the raw device, and another share of it is named",
@@ -423,7 +423,7 @@ pub fn ways() -> Vec<Way> {
             "a partition table that is named, and data beside it",
             "sgdisk -o $DISK; yes precious | head -c 4M | dd of=$DISK bs=1M seek=2 conv=notrunc status=none",
             "--destroy $NAME --signature gpt",
-            "holds data of no known format",
+            "holds data of an unknown format",
         ),
         Way::new(
             "ext4, and another signature is allowed",

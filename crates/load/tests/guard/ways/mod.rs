@@ -284,7 +284,7 @@ fn what_is_in_use_is_not_overwritten() {
 }
 
 #[test]
-fn only_what_is_named_is_overwritten() {
+fn only_named_targets_are_overwritten() {
     chapter(2);
 }
 
@@ -294,7 +294,7 @@ fn what_others_begin_to_need_is_written_no_further() {
 }
 
 #[test]
-fn what_nobody_needs_is_written() {
+fn unused_targets_are_written() {
     chapter(4);
 }
 

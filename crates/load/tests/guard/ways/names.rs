@@ -3,7 +3,7 @@
 use super::{DESTROY, OVERWRITE, Way};
 
 pub fn ways() -> Vec<Way> {
-    let named = "allow it by --destroy $NAME";
+    let named = "to allow it, add --destroy $NAME";
     vec![
         Way::new("a device, and no name", "true", "", named),
         Way::new("a device, and a word for files", "true", OVERWRITE, named),
@@ -30,7 +30,7 @@ pub fn ways() -> Vec<Way> {
             "a partition, and the name of its disk",
             "addpart $DISK 1 2048 65536",
             DESTROY,
-            "allow it by --destroy $NAMEp1; --destroy $NAME names something else",
+            "to allow it, add --destroy $NAMEp1; --destroy $NAME names another target",
         )
         .target("$DISKp1")
         .undo("delpart $DISK 1"),
@@ -38,7 +38,7 @@ pub fn ways() -> Vec<Way> {
             "a disk, and the name of a partition of it",
             "addpart $DISK 1 2048 65536",
             "--destroy $NAMEp1",
-            "--destroy $NAMEp1 names something else",
+            "--destroy $NAMEp1 names another target",
         )
         .undo("delpart $DISK 1"),
         Way::new("a link to a device, and no name", "ln -s $DISK $DIR/link", OVERWRITE, named).target("$DIR/link"),
@@ -71,49 +71,49 @@ pub fn ways() -> Vec<Way> {
             "a file that exists, and no word",
             "echo precious >$DIR/file",
             "",
-            "exists, and has 9B that would be overwritten: allow it by --overwrite",
+            "exists and has 9B that would be overwritten; to allow it, add --overwrite",
         )
         .target("$DIR/file"),
         Way::new(
             "a file that exists, and the name of a device",
             "echo precious >$DIR/file",
             DESTROY,
-            "allow it by --overwrite",
+            "to allow it, add --overwrite",
         )
         .target("$DIR/file"),
         Way::new(
             "a file that exists, and its own name",
             "echo precious >$DIR/file",
             "--destroy $DIR/file",
-            "allow it by --overwrite",
+            "to allow it, add --overwrite",
         )
         .target("$DIR/file"),
         Way::new(
             "a file that exists, and a size to create",
             "echo precious >$DIR/file",
             "--create 1MiB",
-            "allow it by --overwrite",
+            "to allow it, add --overwrite",
         )
         .target("$DIR/file"),
         Way::new(
             "a file that exists, and a smaller size to create",
             "echo precious >$DIR/file",
             "--create 4",
-            "allow it by --overwrite",
+            "to allow it, add --overwrite",
         )
         .target("$DIR/file"),
         Way::new(
             "a link to a file that exists",
             "echo precious >$DIR/file; ln -s file $DIR/link",
             "--create 1MiB",
-            "allow it by --overwrite",
+            "to allow it, add --overwrite",
         )
         .target("$DIR/link"),
         Way::new(
             "another name of a file",
             "echo precious >$DIR/file; ln $DIR/file $DIR/link",
             "--create 1MiB",
-            "allow it by --overwrite",
+            "to allow it, add --overwrite",
         )
         .target("$DIR/link"),
         Way::new("a link to nothing", "ln -s nothing $DIR/link", "--create 1MiB", "which does not exist")
@@ -126,23 +126,23 @@ pub fn ways() -> Vec<Way> {
             "a file that would be created among the devices",
             "true",
             "--create 1MiB",
-            "no file is created among the devices",
+            "files in /dev are not created",
         )
         .target("/dev/headstack-none"),
-        Way::new("the same, by a path with dots", "true", "--create 1MiB", "no file is created among the devices")
+        Way::new("the same, by a path with dots", "true", "--create 1MiB", "files in /dev are not created")
             .target("/tmp/../dev/headstack-none"),
         Way::new(
             "the same, by a link to the folder",
             "ln -s /dev $DIR/devices",
             "--create 1MiB",
-            "no file is created among the devices",
+            "files in /dev are not created",
         )
         .target("$DIR/devices/headstack-none"),
         Way::new(
             "the same, bound elsewhere",
             "mkdir $DIR/devices; mount --bind /dev $DIR/devices",
             "--create 1MiB",
-            "no file is created among the devices",
+            "files in /dev are not created",
         )
         .target("$DIR/devices/headstack-none")
         .undo("umount $DIR/devices"),

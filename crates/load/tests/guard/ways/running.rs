@@ -45,10 +45,10 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/target")
         .undo("umount $DIR/m"),
         Way::new(
-            "the file is swapped on",
+            "the file is used as swap",
             "chmod 600 $DIR/target; mkswap $DIR/target; swapon $DIR/target",
             "--create 1MiB",
-            "it is swapped on",
+            "it is used as swap",
         )
         .target("$DIR/target")
         .undo("swapoff $DIR/target"),

@@ -116,13 +116,13 @@ pub fn ways() -> Vec<Way> {
         )
         .target("$DISKp1")
         .undo("losetup --detach $(cat $DIR/loop); delpart $DISK 1"),
-        Way::new("swap that is on", "mkswap $DISK; swapon $DISK", "--destroy $NAME --signature swap", "$NAME is swapped on")
+        Way::new("swap that is on", "mkswap $DISK; swapon $DISK", "--destroy $NAME --signature swap", "$NAME is used as swap")
             .undo("swapoff $DISK"),
         Way::new(
-            "a partition that is swapped on, the disk is named",
+            "a partition that is used as swap, the disk is named",
             "addpart $DISK 1 2048 65536; mkswap ${DISK}p1; swapon ${DISK}p1",
             "--destroy $NAME --signature swap",
-            "$NAMEp1 is swapped on",
+            "$NAMEp1 is used as swap",
         )
         .undo("swapoff ${DISK}p1; delpart $DISK 1"),
         Way::new(
@@ -270,7 +270,7 @@ pub fn ways() -> Vec<Way> {
              f = os.open(sys.argv[1], os.O_RDWR); socket.send_fds(a, [b\"x\"], [f]); os.close(f); open(sys.argv[2], \"w\"); time.sleep(1000)' \
              $DIR/image $DIR/ready; until [ -e $DIR/ready ]; do sleep 0.01; done",
             OVERWRITE,
-            "a process that cannot be seen from here has it open for writing",
+            "a process in another namespace has it open for writing",
         )
         .target("$DIR/image")
         .undo("release"),
@@ -313,7 +313,7 @@ pub fn ways() -> Vec<Way> {
             "a swap file",
             "head -c 1M /dev/zero >$DIR/swap; chmod 600 $DIR/swap; mkswap $DIR/swap; swapon $DIR/swap",
             OVERWRITE,
-            "it is swapped on",
+            "it is used as swap",
         )
         .target("$DIR/swap")
         .undo("swapoff $DIR/swap"),
@@ -321,7 +321,7 @@ pub fn ways() -> Vec<Way> {
             "a program that runs",
             "cp $(command -v sleep) $DIR/program; hold $DIR/program 1000",
             OVERWRITE,
-            "is a program that runs",
+            "is a running program",
         )
         .target("$DIR/program")
         .undo("release"),
@@ -358,7 +358,7 @@ pub fn ways() -> Vec<Way> {
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; head -c 1M /dev/zero >$DIR/u/swap; chmod 600 $DIR/u/swap; mkswap $DIR/u/swap; \
              swapon $DIR/u/swap; mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m",
             OVERWRITE,
-            "it is swapped on",
+            "it is used as swap",
         )
         .target("$DIR/m/swap")
         .undo("umount $DIR/m; swapoff $DIR/u/swap"),
@@ -397,7 +397,7 @@ pub fn ways() -> Vec<Way> {
              mount -t overlay -o lowerdir=$DIR/hidden/l,upperdir=$DIR/hidden/u,workdir=$DIR/hidden/w overlay $DIR/m; \
              mount -t tmpfs none $DIR/hidden",
             OVERWRITE,
-            "whose layers cannot be seen from here; it is not written unless --signature overlay allows it",
+            "whose layers are in another namespace; to write it anyway, add --signature overlay",
         )
         .target("$DIR/m/image")
         .undo("umount $DIR/hidden; umount $DIR/m"),
@@ -437,7 +437,7 @@ pub fn ways() -> Vec<Way> {
             "cp $(ldd $(command -v sleep) | grep -o '/[^ ]*libc[^ ]*') $DIR/libc.so.6; \
              hold env LD_LIBRARY_PATH=$DIR sleep 1000",
             OVERWRITE,
-            "is a program that runs, or a library of one",
+            "executes it as a program or library",
         )
         .target("$DIR/libc.so.6")
         .undo("release"),

@@ -115,7 +115,7 @@ mod tests {
         })
     }
 
-    /// Neighbouring pages are destaged together, whatever their age, even when the cache accepts no more writes: a full
+    /// Neighbouring pages are destaged together, regardless of age, even when the cache accepts no more writes: a full
     /// cache that wrote page by page would free pages more slowly than one that is not full, and never recover.
     #[test]
     fn a_full_cache_destages_by_its_policy() {

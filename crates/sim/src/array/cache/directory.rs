@@ -75,8 +75,8 @@ impl Directory {
             self.slots.remove(&self.pages[slot as usize].key);
             self.free_slots.push(slot);
         }
-        let known = self.slots.get(&key).copied();
-        if let Some(slot) = known {
+        let slot_of_key = self.slots.get(&key).copied();
+        if let Some(slot) = slot_of_key {
             self.replacement.recall(slot);
         }
         if self.held == self.pages_max {
@@ -86,12 +86,12 @@ impl Directory {
             self.held -= 1;
             self.evictable -= 1;
         }
-        let slot = known.or_else(|| self.free_slots.pop()).unwrap_or(self.pages.len() as u32);
+        let slot = slot_of_key.or_else(|| self.free_slots.pop()).unwrap_or(self.pages.len() as u32);
         match self.pages.get_mut(slot as usize) {
             Some(page) => *page = Page::new(key),
             None => self.pages.push(Page::new(key)),
         }
-        if known.is_none() {
+        if slot_of_key.is_none() {
             self.slots.insert(key, slot);
         }
         self.replacement.admit(slot, 1, key);
@@ -204,7 +204,7 @@ impl Directory {
     }
 
     /// Marks parts as written to the members.
-    pub fn left(&mut self, slot: u32, parts: u64) {
+    pub fn mark_written(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.leaving &= !parts);
         let page = self.page(slot);
         if page.is_ready() {
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_cover_what_is_touched() {
+    fn parts_cover_the_touched_range() {
         assert_eq!(parts_of(0, 64, 0, 64), u64::MAX);
         assert_eq!(parts_of(1, 64, 64, 1), 1);
         assert_eq!(parts_of(1, 64, 60, 8), 0b1111);
@@ -311,13 +311,13 @@ mod tests {
         directory.dirty(slots[0], 1, false);
         directory.fill(seven, 1);
         assert_eq!(directory.find_or_take(8), None, "nothing can go");
-        directory.left(slots[1], 1);
+        directory.mark_written(slots[1], 1);
         assert!(directory.find_or_take(8).is_some());
         assert_eq!(directory.find(1), None, "it alone could go");
     }
 
     #[test]
-    fn ages_and_places_order_what_is_dirty() {
+    fn dirty_pages_are_ordered_by_age_and_address() {
         let mut directory = Directory::new(8, CachePolicy::Lru);
         for key in [5, 1, 3] {
             let slot = directory.find_or_take(key).unwrap();
@@ -342,7 +342,7 @@ mod tests {
                 match step {
                     0 => directory.dirty(slot, 3, false),
                     1 => directory.leave(slot, page.dirty),
-                    2 => directory.left(slot, page.leaving),
+                    2 => directory.mark_written(slot, page.leaving),
                     3 => directory.fill(slot, 4),
                     4 => directory.filled(slot, page.filling),
                     _ => directory.touch(slot),
@@ -376,7 +376,7 @@ mod tests {
                     match step {
                         0 => directory.dirty(slot, 3, false),
                         1 => directory.leave(slot, page.ready_parts()),
-                        2 => directory.left(slot, page.leaving),
+                        2 => directory.mark_written(slot, page.leaving),
                         3 => directory.fill(slot, 4),
                         4 => directory.filled(slot, page.filling),
                         5 => directory.power_cut(),

@@ -177,7 +177,7 @@ impl CacheState {
     pub fn finish_destage(&mut self, offset: u64, length: u64) {
         for key in self.keys(offset, length) {
             let slot = self.directory.find(key).expect("a page that leaves stays until it has left");
-            self.directory.left(slot, parts_of(key, self.page_bytes, offset, length));
+            self.directory.mark_written(slot, parts_of(key, self.page_bytes, offset, length));
         }
     }
 

@@ -32,8 +32,8 @@ impl Streams {
         let settings = self.settings?;
         self.clock += 1;
         let end = offset + length;
-        let known = self.streams.iter().position(|stream| stream.next_bytes == offset);
-        let Some(at) = known else {
+        let stream_index = self.streams.iter().position(|stream| stream.next_bytes == offset);
+        let Some(at) = stream_index else {
             let new = Stream { next_bytes: end, requests: 1, read_to_bytes: end, used: self.clock };
             if self.streams.len() < settings.streams_max as usize {
                 self.streams.push(new);

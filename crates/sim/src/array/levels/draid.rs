@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_share_no_place_and_leave_the_spares_alone() {
+    fn columns_are_disjoint_and_avoid_spares() {
         for (members, parity, data, spares, kib, rows) in [
             (14, 1, 8, 2, 32, 30),
             (7, 2, 3, 1, 12, 20),

@@ -246,7 +246,7 @@ pub trait Coding: Placing {
     /// Returns the bytes of parity that a write of part of a row computes.
     fn parity_bytes(&self, part: &RowPart) -> u64;
 
-    /// Returns the reads and writes that a write of part of a row takes; `readable` and `writable` say what can be.
+    /// Returns the reads and writes that a write of part of a row takes; `readable` and `writable` are the usable slots.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan;
 
     /// Appends the extents that a read of part of a row takes; returns how many of their bytes replace unreadable ones.

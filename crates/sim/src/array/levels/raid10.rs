@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_lie_on_neighbours_and_fill_odd_counts_too() {
+    fn raid10_copies_are_on_neighbours_with_odd_counts() {
         for slots in [2, 5, 6] {
             let layout = Raid10 { slots, unit_bytes: 4, slot_bytes: 4 * 60, all_round: slots % 2 == 1 };
             let units = slots * layout.slot_bytes / layout.unit_bytes / 2;

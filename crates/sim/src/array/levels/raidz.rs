@@ -133,7 +133,7 @@ mod tests {
 
     /// Data in percent of the allocated space, by the formula of OpenZFS for sectors of 4 KiB.
     #[test]
-    fn a_record_takes_what_openzfs_allocates() {
+    fn a_record_takes_the_allocation_of_openzfs() {
         let share = |parities: u64, members: u64, kib: u64| {
             let data = (kib / 4).max(1);
             (data as f64 / allocated_sectors(data, members, parities) as f64 * 1000.0).round() / 10.0

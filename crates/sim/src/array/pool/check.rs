@@ -56,7 +56,9 @@ pub fn check(pool: &PoolDescription) -> Result<(), InvalidDescription> {
             (rows * segment_bytes * u64::from(pool.members)).checked_sub(layout.group_bytes() * groups_min as u64);
         match most {
             Some(most) => format!("{} of {raw_bytes} bytes; at most {most} are allowed", pool.spare_bytes),
-            None => format!("{raw_bytes} raw bytes are less than {groups_min} groups of {}", layout.group_bytes()),
+            None => {
+                format!("{raw_bytes} raw bytes; at least {groups_min} groups of {} are required", layout.group_bytes())
+            }
         }
     })?;
     check_marks(pool, &layout)

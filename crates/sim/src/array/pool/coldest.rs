@@ -19,12 +19,12 @@ impl Coldest {
     /// Returns the `count` mirrored segments written longest ago, oldest first, with their owner numbers; `live`
     /// segments have space in all.
     pub fn pop(&mut self, luns: &Luns, count: u32, live: u32) -> Vec<(u32, Entry)> {
-        let popped = self.pop_found(luns, count as usize);
+        let popped = self.pop_coldest(luns, count as usize);
         if popped.len() == count as usize {
             return popped;
         }
         self.find(luns, count.max(live / 64) as usize);
-        self.pop_found(luns, count as usize)
+        self.pop_coldest(luns, count as usize)
     }
 
     /// Forgets the collected segments.
@@ -32,7 +32,7 @@ impl Coldest {
         self.found.clear();
     }
 
-    fn pop_found(&mut self, luns: &Luns, count: usize) -> Vec<(u32, Entry)> {
+    fn pop_coldest(&mut self, luns: &Luns, count: usize) -> Vec<(u32, Entry)> {
         let mut popped = Vec::with_capacity(count);
         while popped.len() < count {
             let Some((stamp, owner)) = self.found.pop() else { break };

@@ -1,7 +1,7 @@
 //! [`Pool`]: the map of a virtual array, from each segment of each LUN to its place on the disks.
 //!
 //! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order,
-//! whatever its address: random writes to a new LUN are stored in sequence, and reading them in sequence is random
+//! regardless of its address: random writes to a new LUN are stored in sequence, and reading them in sequence is random
 //! afterwards. Only deleting the LUN frees space. In a migrating pool ([`Classes::Migrating`]) segments that have not
 //! been written for long move from mirrored slots into stripes of double parity, and back when they are written, after
 //! AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1), 1996).
@@ -58,7 +58,7 @@ pub enum Effect {
 /// A write found no room, and no migration could make any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "pool is full: {live_bytes} bytes of LUNs on {usable_bytes} usable raw bytes, nothing left to demote or compact"
+    "pool is full: {live_bytes} bytes of LUNs on {usable_bytes} usable raw bytes, with no segment left to demote or compact"
 )]
 pub struct PoolFull {
     /// Data in the pool, each segment once.

@@ -48,11 +48,11 @@ pub struct DriveDescription {
     pub power: Option<Power>,
     /// Independent arms, each with its share of the heads and of the blocks, in order; all behind one port and one
     /// queue.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "default_one", skip_serializing_if = "is_one")]
     pub actuators: u32,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

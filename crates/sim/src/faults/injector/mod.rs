@@ -10,14 +10,14 @@ use headstack_workload::{DurationNs, Purpose, Random, Span};
 use crate::description::array::IncidentKind;
 use crate::description::model::Model;
 use crate::error::SimError;
-use crate::faults::contents::{Corruptor, Damage, HARMS_LISTED_MAX, Harm, MemberDamage, Spoil};
+use crate::faults::contents::{Corruptor, Damage, DamageProof, HARMS_LISTED_MAX, MemberDamage, ReadCorruption};
 use crate::faults::effect::{Effect, Subject, effect_of, named_devices};
 use crate::faults::trigger::Choice;
 use crate::faults::waiting::Waiting;
-use crate::faults::{At, Counters, Injection, Log, Schedule, Timed};
-use crate::flights::Outcome;
+use crate::faults::{Counters, Injection, Log, Schedule, StrikeTime, Timed};
 use crate::gauges::DeviceHealth;
 use crate::media_defects::MediaDefect;
+use crate::pending_requests::Outcome;
 use crate::power_cut::{PowerCut, PowerLoss};
 use crate::system::System;
 
@@ -56,7 +56,7 @@ struct Active {
 
 /// A lasting defect of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum LastingDefect {
     /// A member is gone from its place: group and slot.
     Member((u32, u32)),
     /// The battery of the cache is down.
@@ -65,7 +65,7 @@ enum Standing {
 
 /// Effects of faults on a request on its way to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct RequestEffects {
     /// Delay before it reaches the system, or ends.
     pub wait_ns: u64,
     /// Delay of its answer after the system's.
@@ -122,14 +122,14 @@ pub(crate) struct Injector {
     /// Number of changes, if the caller does not number them.
     changes: u64,
     /// Defects of the array, by the number of the fault.
-    standing: Vec<(u32, Standing)>,
+    standing: Vec<(u32, LastingDefect)>,
     pub(super) log: Vec<Injection>,
     /// Injections that each request in flight has met.
     watched: HashMap<u32, Vec<u32>>,
     /// Damages to apply to the contents.
     damages: Vec<Damage>,
     /// Wrong data that the last request returns.
-    spoils: Vec<Spoil>,
+    spoils: Vec<ReadCorruption>,
     /// Commands that met a bad checksum on the link.
     pub resent: u64,
     /// Time of the next change.
@@ -244,18 +244,21 @@ impl Injector {
         system: Option<&mut System>,
     ) -> Result<(u32, Change), SimError> {
         let wrong = |(key, message): (&'static str, String)| SimError::Fault(format!("fault.{key}: {message}"));
-        if let Some(At::Time(_)) = timed.trigger.at {
-            return Err(wrong(("at", "an order strikes now; a request such as { flush = 7 } is allowed".to_owned())));
+        if let Some(StrikeTime::Time(_)) = timed.trigger.at {
+            return Err(wrong((
+                "at",
+                "an injected fault strikes immediately; a request such as { flush = 7 } is allowed".to_owned(),
+            )));
         }
         let devices = named_devices(&devices_of(system.as_deref()));
         let effect = effect_of(&timed.fault, &self.subject, &devices).map_err(wrong)?;
         timed.trigger.plan(effect.is_event(), self.subject.extent(), Some(0)).map_err(wrong)?;
         self.bit_of_pattern(&timed)?;
         let from = DurationNs(now_ns as i64);
-        let at = timed.trigger.at.or_else(|| timed.trigger.is_timed().then_some(At::Time(from)));
+        let at = timed.trigger.at.or_else(|| timed.trigger.is_timed().then_some(StrikeTime::Time(from)));
         let mut timed = timed;
         timed.trigger.at = at;
-        timed.from = (!matches!(at, Some(At::Time(_)))).then_some(from);
+        timed.from = (!matches!(at, Some(StrikeTime::Time(_)))).then_some(from);
         let (_, until_ns) = timed.span_ns().map_err(wrong)?;
         let ends = Planned { at_ns: now_ns, until_ns, timed: timed.clone() }.ends();
         let (number, change) = self.arm(now_ns, ends, timed, system);
@@ -312,7 +315,7 @@ impl Injector {
                 // A failed member no longer serves a place.
                 let place = if let IncidentKind::MemberFails { member } = what { system.slot_of(member) } else { None };
                 let struck = system.strike(now_ns, what).map_err(|error| error.to_string());
-                struck.map(|()| self.stands(number, what, place))
+                struck.map(|()| self.record_defect(number, what, place))
             }
             (Ok(Effect::PowerOn), system) => {
                 let is_cut = |active: &Active| matches!(active.effect, Effect::PowerCut(_));
@@ -403,11 +406,11 @@ impl Injector {
                 None => Damage::Altered { change: None, how },
                 Some(member) => Damage::OfMember { member, what: MemberDamage::Altered(how) },
             });
-            self.harm(number, Harm { at_ns, request: None, what });
+            self.harm(number, DamageProof { at_ns, request: None, what });
         }
     }
 
-    fn harm(&mut self, number: u32, harm: Harm) {
+    fn harm(&mut self, number: u32, harm: DamageProof) {
         let injection = &mut self.log[number as usize];
         injection.harmed += 1;
         if injection.harms.len() < HARMS_LISTED_MAX {
@@ -416,20 +419,20 @@ impl Injector {
     }
 
     /// Records the lasting defect that an incident causes or removes.
-    fn stands(&mut self, number: u32, what: IncidentKind, place: Option<(u32, u32)>) {
+    fn record_defect(&mut self, number: u32, what: IncidentKind, place: Option<(u32, u32)>) {
         match what {
             IncidentKind::MemberFails { .. } => {
-                self.standing.extend(place.map(|place| (number, Standing::Member(place))));
+                self.standing.extend(place.map(|place| (number, LastingDefect::Member(place))));
             }
-            IncidentKind::BatteryFails => self.standing.push((number, Standing::Battery)),
-            IncidentKind::BatteryReturns => self.put_right(|standing| standing == Standing::Battery),
+            IncidentKind::BatteryFails => self.standing.push((number, LastingDefect::Battery)),
+            IncidentKind::BatteryReturns => self.put_right(|standing| standing == LastingDefect::Battery),
             // It is still to be filled: until then its place does not hold all its data.
             IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
             IncidentKind::Scrub { .. } => {}
         }
     }
 
-    fn put_right(&mut self, is_right: impl Fn(Standing) -> bool) {
+    fn put_right(&mut self, is_right: impl Fn(LastingDefect) -> bool) {
         self.standing.retain(|(_, standing)| !is_right(*standing));
     }
 
@@ -497,7 +500,7 @@ impl Injector {
     }
 
     /// Returns the wrong data that the last request returns.
-    pub fn take_spoils(&mut self) -> Vec<Spoil> {
+    pub fn take_spoils(&mut self) -> Vec<ReadCorruption> {
         std::mem::take(&mut self.spoils)
     }
 

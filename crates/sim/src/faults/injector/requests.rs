@@ -2,13 +2,13 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::{Active, Injector, Standing, Way};
-use crate::faults::damaging::{Coming, Met};
+use super::{Active, Injector, LastingDefect, RequestEffects};
+use crate::faults::damaging::{ArrivingRequest, FaultOutcome};
 use crate::faults::effect::Effect;
 use crate::faults::filter::Filter;
-use crate::faults::trigger::Sight;
-use crate::faults::{Deed, Distribution, Meeting};
-use crate::flights::Outcome;
+use crate::faults::trigger::RequestView;
+use crate::faults::{Distribution, FaultEffect, FaultHit};
+use crate::pending_requests::Outcome;
 use crate::system::System;
 
 /// Most times that a command is sent: once, and five times again (`SD_MAX_RETRIES` of Linux's drivers/scsi/sd.h).
@@ -21,10 +21,10 @@ impl Injector {
         at_ns: u64,
         id: u32,
         request: &Request,
-        (change, sight): (Option<u64>, &Sight),
+        (change, sight): (Option<u64>, &RequestView),
         system: Option<&System>,
-    ) -> Way {
-        let mut way = Way::default();
+    ) -> RequestEffects {
+        let mut way = RequestEffects::default();
         let mut notes = self.met_of_array(request, system);
         let (mut harms, mut spent) = (Vec::new(), Vec::new());
         self.changes += u64::from(change.is_none() && Injector::is_change(request));
@@ -34,11 +34,11 @@ impl Injector {
             let deed = match effect {
                 Effect::DropOut | Effect::PowerCut(_) => {
                     way.end = Some(Outcome::Vanished);
-                    Deed::Lost
+                    FaultEffect::Lost
                 }
                 Effect::LyingCache if request.kind == Kind::Flush && choice.takes(sight) => {
                     way.end = way.end.or(Some(Outcome::Done));
-                    Deed::Answered
+                    FaultEffect::Answered
                 }
                 Effect::LinkErrors { share, time_out_ns } => {
                     if !choice.takes(sight) {
@@ -55,7 +55,7 @@ impl Injector {
                     if sent == SENDINGS_MAX {
                         way.end = way.end.or(Some(Outcome::Failed(None)));
                     }
-                    Deed::SentAgain
+                    FaultEffect::SentAgain
                 }
                 Effect::Spike { filter, share, time_ns, distribution } if filter.matches(request) => {
                     if !choice.takes(sight) || random.fraction() >= *share {
@@ -65,9 +65,9 @@ impl Injector {
                         Distribution::Fixed => *time_ns,
                         Distribution::Exponential => random.exponential(*time_ns as f64).round() as u64,
                     };
-                    Deed::Delayed
+                    FaultEffect::Delayed
                 }
-                Effect::Media { filter: Some(filter), .. } if filter.matches(request) => Deed::Accessed,
+                Effect::Media { filter: Some(filter), .. } if filter.matches(request) => FaultEffect::Accessed,
                 Effect::Hang(filter) if !choice.is_all() && filter.matches(request) => {
                     if choice.takes(sight) {
                         chosen.push(id);
@@ -80,8 +80,8 @@ impl Injector {
                 Effect::Damaging(damaging) => {
                     // A request that something else answers has done nothing that could go wrong.
                     is_wronged |= way.end.is_some();
-                    let coming = Coming { at_ns, request, sight, change, is_wronged };
-                    let Met { deed, refused, drops_unflushed, damages, spoils, harms: done } =
+                    let coming = ArrivingRequest { at_ns, request, sight, change, is_wronged };
+                    let FaultOutcome { deed, refused, drops_unflushed, damages, spoils, harms: done } =
                         damaging.meets(&coming, choice, random);
                     self.damages.extend(damages);
                     self.spoils.extend(spoils);
@@ -115,12 +115,12 @@ impl Injector {
         }
         harms.into_iter().for_each(|(number, harm)| self.harm(number, harm));
         if way.end == Some(Outcome::Vanished) {
-            return Way { wait_ns: 0, later_ns: 0, ..way };
+            return RequestEffects { wait_ns: 0, later_ns: 0, ..way };
         }
         let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
         // A fault that has met its one request is over; its effect on that request remains.
         spent.into_iter().for_each(|number| self.end_spent(at_ns, number));
-        Way { wait_ns: reaches_ns - at_ns, ..way }
+        RequestEffects { wait_ns: reaches_ns - at_ns, ..way }
     }
 
     /// Ends a fault that only one request could meet: it holds nothing and does not affect the system.
@@ -131,13 +131,13 @@ impl Injector {
     }
 
     /// Returns the defects of an array that a request meets.
-    fn met_of_array(&mut self, request: &Request, system: Option<&System>) -> Vec<(u32, Deed)> {
+    fn met_of_array(&mut self, request: &Request, system: Option<&System>) -> Vec<(u32, FaultEffect)> {
         let Some(system) = system.filter(|_| !self.standing.is_empty()) else { return Vec::new() };
         // A place that holds all its data again is no defect any more.
-        self.put_right(|standing| matches!(standing, Standing::Member(place) if system.is_whole(place)));
-        let meets = |&(number, standing): &(u32, Standing)| match standing {
-            Standing::Member(place) => system.misses(place, request).then_some((number, Deed::Degraded)),
-            Standing::Battery => (request.kind == Kind::Write).then_some((number, Deed::WrittenThrough)),
+        self.put_right(|standing| matches!(standing, LastingDefect::Member(place) if system.is_whole(place)));
+        let meets = |&(number, standing): &(u32, LastingDefect)| match standing {
+            LastingDefect::Member(place) => system.misses(place, request).then_some((number, FaultEffect::Degraded)),
+            LastingDefect::Battery => (request.kind == Kind::Write).then_some((number, FaultEffect::WrittenThrough)),
         };
         self.standing.iter().filter_map(meets).collect()
     }
@@ -149,7 +149,7 @@ impl Injector {
             is_meant && matches!(&active.effect, Effect::Hang(filter) if filter.matches(request))
         };
         let Some(number) = self.active.iter().find(hangs).map(|active| active.number) else { return false };
-        self.note(number, id, came_ns, request, Deed::Held);
+        self.note(number, id, came_ns, request, FaultEffect::Held);
         true
     }
 
@@ -166,7 +166,7 @@ impl Injector {
             }
         }
         if let Some(number) = waits {
-            self.note(number, id, came_ns, request, Deed::Waited);
+            self.note(number, id, came_ns, request, FaultEffect::Waited);
         }
         passes_ns
     }
@@ -175,11 +175,11 @@ impl Injector {
     pub fn lost(&mut self, id: u32, came_ns: u64, request: &Request) {
         let gone = self.active.iter().find(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)));
         if let Some(number) = gone.map(|active| active.number) {
-            self.note(number, id, came_ns, request, Deed::Lost);
+            self.note(number, id, came_ns, request, FaultEffect::Lost);
         }
     }
 
-    fn note(&mut self, number: u32, id: u32, arrival_ns: u64, request: &Request, deed: Deed) {
+    fn note(&mut self, number: u32, id: u32, arrival_ns: u64, request: &Request, deed: FaultEffect) {
         let met = self.watched.entry(id).or_default();
         if met.contains(&number) {
             return;
@@ -188,7 +188,7 @@ impl Injector {
         let injection = &mut self.log[number as usize];
         injection.met += 1;
         let Request { kind, offset_bytes, length_bytes, .. } = *request;
-        let meeting = Meeting { kind: kind.into(), offset_bytes, length_bytes, arrival_ns, completion_ns: None, deed };
+        let meeting = FaultHit { kind: kind.into(), offset_bytes, length_bytes, arrival_ns, completion_ns: None, deed };
         injection.first.get_or_insert(meeting);
         injection.last = Some(meeting);
     }
@@ -227,14 +227,14 @@ impl Injector {
             let was_refused = matches!(outcome, Outcome::Refused(_));
             injection.failed += u64::from(failed);
             // Requests of one kind to one place that arrive together have the same outcome.
-            let is_this = |meeting: &Meeting| {
+            let is_this = |meeting: &FaultHit| {
                 (meeting.arrival_ns, meeting.offset_bytes, meeting.kind)
                     == (came_ns, request.offset_bytes, request.kind.into())
             };
             for meeting in [&mut injection.first, &mut injection.last].into_iter().flatten() {
                 if is_this(meeting) {
                     meeting.completion_ns = Some(at_ns);
-                    meeting.deed = if failed && !was_refused { Deed::Failed } else { meeting.deed };
+                    meeting.deed = if failed && !was_refused { FaultEffect::Failed } else { meeting.deed };
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Decodes binary records of any version and byte order, and the data between them ([`Stream`]).
 
-use super::events::{Event, What, category, flags, operation};
+use super::events::{Event, EventKind, category, flags, operation};
 use super::pairing::Pairing;
 use crate::collect::Collector;
 use crate::error::{Place, TraceError};
@@ -222,7 +222,7 @@ impl Stream {
             if magic(&start[at..]).is_none_or(|found| found != (self.version, self.is_big_endian)) {
                 continue;
             }
-            let says = |layout| {
+            let fits = |layout| {
                 let raw = if self.is_big_endian {
                     Raw::read::<true>(&start[at..], layout)
                 } else {
@@ -230,8 +230,8 @@ impl Stream {
                 };
                 raw.is_some_and(|(raw, _)| raw.is_plausible())
             };
-            v7 += u32::from(says(Layout::V7));
-            hybrid += u32::from(says(Layout::Hybrid));
+            v7 += u32::from(fits(Layout::V7));
+            hybrid += u32::from(fits(Layout::Hybrid));
         }
         let is_clear = (v7 == 0) != (hybrid == 0);
         if !is_clear && !is_last && bytes.len() < UNDECIDED_BYTES {
@@ -291,16 +291,16 @@ impl Stream {
             note::<BIG>(raw, number, pdu, pairing, out);
             return Ok(());
         }
-        let Some(what) = What::from_number(number) else { return Ok(()) };
+        let Some(what) = EventKind::from_number(number) else { return Ok(()) };
         if raw.at_ns.saturating_add(DISORDER_NS_MAX) < self.last_ns {
             out.meta.note(format!(
-                "{}: time goes back by more than a second; files of several CPUs are to be given one by one",
+                "{}: time goes back by more than a second; name the files of several CPUs separately",
                 self.file
             ));
         }
         self.last_ns = raw.at_ns;
         let mut flags = flags(categories, raw.bytes);
-        if what == What::Complete && raw.has_error {
+        if what == EventKind::Complete && raw.has_error {
             flags = flags.with(Flags::ERROR);
         }
         // The kernel writes its additions in network byte order.

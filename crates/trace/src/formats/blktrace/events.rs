@@ -12,7 +12,7 @@ const SECTORS_END: u64 = BYTES_END / SECTOR_BYTES;
 
 /// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum EventKind {
     /// Q: the file system or a program submitted it.
     Queue,
     /// G: the kernel allocated a request for it.
@@ -29,32 +29,32 @@ pub(crate) enum What {
     Complete,
 }
 
-impl What {
+impl EventKind {
     /// The event with that number in a binary trace; `None` for those that are not about a stage of a request.
     #[inline]
-    pub(crate) fn from_number(number: u64) -> Option<What> {
+    pub(crate) fn from_number(number: u64) -> Option<EventKind> {
         match number {
-            1 => Some(What::Queue),
-            4 => Some(What::Get),
-            6 => Some(What::Requeue),
-            7 => Some(What::Issue),
-            8 => Some(What::Complete),
-            12 => Some(What::Insert),
-            13 => Some(What::Split),
+            1 => Some(EventKind::Queue),
+            4 => Some(EventKind::Get),
+            6 => Some(EventKind::Requeue),
+            7 => Some(EventKind::Issue),
+            8 => Some(EventKind::Complete),
+            12 => Some(EventKind::Insert),
+            13 => Some(EventKind::Split),
             _ => None,
         }
     }
 
     /// The event with that letter in blkparse's text; `None` likewise.
-    pub(crate) fn from_letter(letter: &[u8]) -> Option<What> {
+    pub(crate) fn from_letter(letter: &[u8]) -> Option<EventKind> {
         match letter {
-            b"Q" => Some(What::Queue),
-            b"G" => Some(What::Get),
-            b"I" => Some(What::Insert),
-            b"R" => Some(What::Requeue),
-            b"D" => Some(What::Issue),
-            b"C" => Some(What::Complete),
-            b"X" => Some(What::Split),
+            b"Q" => Some(EventKind::Queue),
+            b"G" => Some(EventKind::Get),
+            b"I" => Some(EventKind::Insert),
+            b"R" => Some(EventKind::Requeue),
+            b"D" => Some(EventKind::Issue),
+            b"C" => Some(EventKind::Complete),
+            b"X" => Some(EventKind::Split),
             _ => None,
         }
     }
@@ -74,7 +74,7 @@ pub(crate) struct Event {
     /// Flags of the event, with [`Flags::ERROR`] for a failed completion.
     pub(crate) flags: Flags,
     pub(crate) operation: Operation,
-    pub(crate) what: What,
+    pub(crate) what: EventKind,
 }
 
 impl Event {
@@ -90,7 +90,7 @@ impl Event {
         }
         if self.sector > SECTORS_END - (u32::MAX as u64 / SECTOR_BYTES + 1) {
             let found = self.sector.to_string();
-            return Err(refused("sector", found.as_bytes(), "below 2^54, its request's end included"));
+            return Err(refused("sector", found.as_bytes(), "below 2^54, including the end of its request"));
         }
         Ok(self)
     }
@@ -193,7 +193,7 @@ mod tests {
             pid: 0,
             flags: Flags::default(),
             operation,
-            what: What::Queue,
+            what: EventKind::Queue,
         };
         let last = (1 << 54) - (1 << 23);
         assert!(event(last, Operation::Read).checked().is_ok());

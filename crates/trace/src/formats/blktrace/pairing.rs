@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::events::{Event, SECTOR_BYTES, What};
+use super::events::{Event, EventKind, SECTOR_BYTES};
 use super::places::Places;
 use super::requests::{Requests, Waiting};
 use crate::collect::Collector;
@@ -98,7 +98,7 @@ impl Pairing {
             Some(stage) => self.decided(stage, event, out),
             None => {
                 self.undecided.push(*event);
-                if event.what == What::Queue {
+                if event.what == EventKind::Queue {
                     self.decide(Stage::Queue, out);
                 } else if self.undecided.len() == UNDECIDED_EVENTS {
                     self.decide(Stage::Issue, out);
@@ -162,17 +162,17 @@ impl Pairing {
     fn decided(&mut self, stage: Stage, event: &Event, out: &mut Collector) {
         let device = self.device(event.device, out);
         match (event.what, stage) {
-            (What::Queue, Stage::Queue) => {
+            (EventKind::Queue, Stage::Queue) => {
                 let part = self.request(event, device, out);
                 self.queued.push(self.devices[device].index, event.sector, part);
             }
-            (What::Get, Stage::Queue) => self.got(event, device),
-            (What::Insert, Stage::Queue) => self.inserted(event, device),
-            (What::Split, Stage::Queue) => self.split(event, device),
-            (What::Queue | What::Get | What::Insert | What::Split, Stage::Issue) => {}
-            (What::Issue, _) => self.issue(stage, event, device, out),
-            (What::Requeue, _) => self.requeue(stage, event, device, out),
-            (What::Complete, _) => self.complete(event, device, out),
+            (EventKind::Get, Stage::Queue) => self.got(event, device),
+            (EventKind::Insert, Stage::Queue) => self.inserted(event, device),
+            (EventKind::Split, Stage::Queue) => self.split(event, device),
+            (EventKind::Queue | EventKind::Get | EventKind::Insert | EventKind::Split, Stage::Issue) => {}
+            (EventKind::Issue, _) => self.issue(stage, event, device, out),
+            (EventKind::Requeue, _) => self.requeue(stage, event, device, out),
+            (EventKind::Complete, _) => self.complete(event, device, out),
         }
     }
 
@@ -376,7 +376,7 @@ impl Pairing {
                     if self.is_flushed_after(*part, &issue, device) {
                         self.unflushed.push((index, *part));
                     } else {
-                        self.done(*part, event, out);
+                        self.complete_part(*part, event, out);
                     }
                 }
             } else {
@@ -387,7 +387,7 @@ impl Pairing {
                 // One flush of the device serves all that were requested before it.
                 let waits = |part: &Part| part.operation == Operation::Flush && part.request < issue.next_request;
                 while let Some(part) = self.queued.take(index, event.sector, waits) {
-                    self.done(part, event, out);
+                    self.complete_part(part, event, out);
                 }
             }
             return;
@@ -403,7 +403,7 @@ impl Pairing {
             out.meta.count("completions without issue", 1);
         }
         for part in first.into_iter().chain(more) {
-            self.done(part, event, out);
+            self.complete_part(part, event, out);
         }
     }
 
@@ -426,7 +426,7 @@ impl Pairing {
         if is_end && !self.devices[device].has_flushes {
             let index = self.devices[device].index;
             if let Some(part) = self.queued.take(index, 0, |part| part.operation == Operation::Flush) {
-                self.done(part, event, out);
+                self.complete_part(part, event, out);
             }
         }
         is_end
@@ -439,7 +439,7 @@ impl Pairing {
         for mut part in issue.first.into_iter().chain(issue.more) {
             if part.bytes <= left {
                 left -= part.bytes;
-                self.done(part, event, out);
+                self.complete_part(part, event, out);
                 continue;
             }
             if left > 0 {
@@ -474,7 +474,7 @@ impl Pairing {
     }
 
     #[inline]
-    fn done(&mut self, part: Part, event: &Event, out: &mut Collector) {
+    fn complete_part(&mut self, part: Part, event: &Event, out: &mut Collector) {
         if let Some(waiting) = self.progress(part, event, out) {
             waiting.parts = waiting.parts.saturating_sub(1);
         }

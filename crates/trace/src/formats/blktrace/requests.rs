@@ -113,7 +113,7 @@ mod tests {
     use crate::record::Operation;
 
     #[test]
-    fn one_that_never_completes_holds_the_others_up_for_so_long_only() {
+    fn an_incomplete_request_delays_others_only_until_the_time_out() {
         let (mut requests, mut out) = (Requests::default(), Collector::new(false));
         for number in 0..=REQUESTS_MAX as u64 {
             requests.add(Record::new(number, Operation::Read, 0, 512));

@@ -96,14 +96,14 @@ impl CsvColumns {
     /// or a number of bytes. `key` names an object, by which its address is made; with an `offset`, that is one in the object.
     /// `at=completion` says that `time` is when a request completed. `block` is the bytes of every request. `op`, `device` (two columns with a + between), `pid`, `process` and `count`, of
     /// requests that a line stands for, are columns too. `separator` is `comma` (understood), `semicolon`, `tab`, `pipe`,
-    /// `blank` (any number of blanks and tabs) or a character; `skip` a number of lines; `base` says whether times count from
-    /// 1970 (`unix`) or from the start of the `recording`, which else is told by the first of them; `read`, `write`, `trim`,
+    /// `blank` (any number of blanks and tabs) or a character; `skip` a number of lines; `base` selects whether times count from
+    /// 1970 (`unix`) or from the start of the `recording`; by default the first time decides; `read`, `write`, `trim`,
     /// `flush` and `unknown` are words with `|` between.
     ///
     /// # Errors
     /// What is wrong, and what is allowed, on one line.
     pub fn parse(text: &str) -> Result<CsvColumns, String> {
-        CsvColumns::declared(&Values::of_text(text)?)
+        CsvColumns::declared(&Values::from_text(text)?)
     }
 
     /// Reads a declaration from a file: TOML with one key per line. A file may also have `title`, `sample`, `notes`,
@@ -113,7 +113,7 @@ impl CsvColumns {
     /// # Errors
     /// As for [`CsvColumns::parse`].
     pub fn from_toml(text: &str) -> Result<CsvColumns, String> {
-        CsvColumns::declared(&Values::of_toml(text)?)
+        CsvColumns::declared(&Values::from_toml(text)?)
     }
 
     fn declared(values: &Values) -> Result<CsvColumns, String> {
@@ -133,7 +133,7 @@ impl CsvColumns {
         }
         let is_list = values.is_file() && values.get("sector").is_some();
         if length.is_none() && block.is_none() && !is_list {
-            return Err("`length` must be declared: length=size, or block=4096 where each has as many bytes".to_owned());
+            return Err("`length` must be declared: length=size, or block=4096 if all have the same length".to_owned());
         }
         let unit_bytes = offset.as_ref().map_or(KEY_BYTES, |(_, unit_bytes)| *unit_bytes);
         let columns = CsvColumns {
@@ -170,9 +170,9 @@ impl CsvColumns {
         };
         match (&columns.time, columns.base) {
             (Some((_, TimeForm::Dates(_))), Some(Base::Recording)) => {
-                Err("base: file times and dates are dates; leave it out".to_owned())
+                Err("base: not allowed with file times and dates, which are absolute".to_owned())
             }
-            (None, Some(_)) => Err("base: without a time it says nothing; leave it out".to_owned()),
+            (None, Some(_)) => Err("base: not allowed without a time".to_owned()),
             _ if columns.is_at_completion && (columns.time.is_none() || columns.response.is_none()) => {
                 Err("at: the arrival of a request follows from its completion by time and response; declare both"
                     .to_owned())
@@ -229,7 +229,7 @@ impl CsvColumns {
                         (None, _) if column.is_optional => continue,
                         (None, _) => return Err(("header", missing(name, &header))),
                         (Some(_), Some(_)) => {
-                            return Err(("header", format!("there are two columns `{name}`; give a number")));
+                            return Err(("header", format!("there are two columns `{name}`; use the column's number")));
                         }
                     }
                 }

@@ -40,7 +40,7 @@ fn columns_are_found_by_name() {
 }
 
 #[test]
-fn columns_are_found_by_number_behind_lines_that_are_skipped() {
+fn columns_are_found_by_number_after_skipped_lines() {
     let text = "# made by hand\n# twice\n0.5\t0\t8\t1\n1.25\t16\t8\t0\n";
     let (records, meta) = all(text, "time=1:s,offset=2:512,length=3:512,op=4,read=1,separator=tab,skip=2");
     assert_eq!(records.iter().map(|record| record.operation).collect::<Vec<_>>(), [Operation::Read, Operation::Write]);
@@ -155,7 +155,7 @@ fn bad_lines_name_their_field() {
 }
 
 #[test]
-fn declarations_are_refused_with_what_is_allowed() {
+fn bad_declarations_are_refused_with_allowed_values() {
     for (text, part) in [
         ("", "`offset` must be declared"),
         ("offset=1,length=2,base=unix", "without a time"),
@@ -166,7 +166,7 @@ fn declarations_are_refused_with_what_is_allowed() {
         ("or=1", "`or` must be time, offset"),
         ("time=,offset=1,length=1", "must have a value"),
         ("time=1:us,time=2:us", "once"),
-        ("time=1,offset=2,length=3", "must say its unit"),
+        ("time=1,offset=2,length=3", "must have a unit"),
         ("time=1:h,offset=2,length=3", "not `h`"),
         ("time=1:ps,offset=2,length=3", "not `ps`"),
         ("time=0:us,offset=2,length=3", "from 1 to 1000"),
@@ -174,7 +174,7 @@ fn declarations_are_refused_with_what_is_allowed() {
         ("time=1:us,offset=2:0,length=3", "not `0`"),
         ("time=1:us,offset=2:KiB,length=3", "not `KiB`"),
         ("time=1:us,offset=2,length=3:2000000", "up to 1048576"),
-        ("time=1:us,offset=2,length=3,response=4", "must say its unit"),
+        ("time=1:us,offset=2,length=3,response=4", "must have a unit"),
         ("time=1:us,offset=2,length=3,response=4:filetime", "a duration"),
         ("time=1:filetime,offset=2,length=3,base=recording", "are dates"),
         ("time=1:us,offset=2,length=3,base=boot", "unix or recording"),

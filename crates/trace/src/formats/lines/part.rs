@@ -46,7 +46,7 @@ impl Part {
     pub(crate) fn repeat(&mut self, record: Record, count: u64, most: u64) {
         self.records.extend(std::iter::repeat_n(record, (count.min(most) - 1) as usize));
         if count > most {
-            let (what, left_out) = ("requests left out, of lines that stand for more than 100", count - most);
+            let (what, left_out) = ("requests omitted, of lines that represent more than 100", count - most);
             match self.counts.iter_mut().find(|(counted, _)| *counted == what) {
                 Some((_, number)) => *number = number.saturating_add(left_out),
                 None => self.counts.push((what, left_out)),

@@ -53,7 +53,7 @@ fn chunks_are_handed_over_in_order_with_names_as_they_appear() {
 }
 
 #[test]
-fn bad_lines_have_their_numbers_wherever_chunks_end() {
+fn bad_lines_keep_their_numbers_at_any_chunk_size() {
     let mut lines = msr_lines(20_000);
     let is_bad = |line: usize| line.is_multiple_of(137);
     for (line, text) in (1..).zip(&mut lines) {

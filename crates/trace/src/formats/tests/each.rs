@@ -3,7 +3,7 @@
 use super::*;
 
 /// The only record of a line of a format without a header.
-fn one(format: Format, line: &str) -> (Record, Meta) {
+fn parse_line(format: Format, line: &str) -> (Record, Meta) {
     let (records, meta) = read(line.as_bytes(), &of(format)).unwrap_or_else(|error| panic!("{line}: {error}"));
     assert_eq!(records.len(), 1, "{line}");
     (records[0], meta)
@@ -23,14 +23,14 @@ const HUGE: &str = "9223372036854775808";
 
 #[test]
 fn msr() {
-    let (record, meta) = one(Format::Msr, "128166385295514663,hm,0,Write,9056014336,2048,2833");
+    let (record, meta) = parse_line(Format::Msr, "128166385295514663,hm,0,Write,9056014336,2048,2833");
     assert_eq!(record.arrival_ns, 1_172_164_929_551_466_300);
     assert_eq!((record.offset_bytes, record.length_bytes, record.response_ns), (9_056_014_336, 2_048, 283_300));
     assert_eq!((record.operation, meta.devices[0].name.as_str(), meta.clock), (Operation::Write, "hm.0", Clock::Unix));
-    let (blank, meta) = one(Format::Msr, "128166385295514663,hm,0,Read,0,512,");
+    let (blank, meta) = parse_line(Format::Msr, "128166385295514663,hm,0,Read,0,512,");
     assert_eq!((blank.response_ns, meta.counts["requests without a response time"]), (NOT_RECORDED, 1));
     // Neighbours that a double cannot distinguish.
-    let (next, _) = one(Format::Msr, "128166385295514664,hm,0,Write,9056014336,2048,2833");
+    let (next, _) = parse_line(Format::Msr, "128166385295514664,hm,0,Write,9056014336,2048,2833");
     assert_eq!(next.arrival_ns - record.arrival_ns, 100);
     let refused = [
         ("128166385295514663,hm,0,write,0,512,1", "type"),
@@ -57,7 +57,7 @@ fn msr() {
     refuses(&of(Format::Msr), "", &refused);
     let bad = b"128166385295514663,h\xffm,0,Read,0,512,1";
     assert_eq!(read(bad, &of(Format::Msr)).unwrap_err().field, "host");
-    let largest = one(Format::Msr, "128166385295514663,hm,0,Read,9223372036854775296,511,1").0;
+    let largest = parse_line(Format::Msr, "128166385295514663,hm,0,Read,9223372036854775296,511,1").0;
     assert_eq!(largest.end_bytes(), (1 << 63) - 1);
 }
 
@@ -88,7 +88,7 @@ fn systor() {
 
 #[test]
 fn spc() {
-    let (record, meta) = one(Format::Spc, "2,\t20, 0, r ,0.5,extra, fields");
+    let (record, meta) = parse_line(Format::Spc, "2,\t20, 0, r ,0.5,extra, fields");
     assert_eq!((record.offset_bytes, record.length_bytes, record.arrival_ns), (10_240, 0, 500_000_000));
     assert_eq!((record.operation, meta.devices[0].name.as_str()), (Operation::Read, "2"));
     assert_eq!(meta.resolution_ns, 100_000_000);
@@ -118,7 +118,7 @@ fn spc() {
 
 #[test]
 fn alibaba() {
-    let (record, meta) = one(Format::Alibaba, "0419,W,12288,4096,1577808144360767");
+    let (record, meta) = parse_line(Format::Alibaba, "0419,W,12288,4096,1577808144360767");
     assert_eq!((record.arrival_ns, record.offset_bytes), (1_577_808_144_360_767_000, 12_288));
     assert_eq!((meta.devices[0].name.as_str(), meta.resolution_ns), ("419", 1_000));
     let refused = [
@@ -138,11 +138,11 @@ fn alibaba() {
 
 #[test]
 fn tencent() {
-    let (record, meta) = one(Format::Tencent, "1538323200,12910952,128,0,1063");
+    let (record, meta) = parse_line(Format::Tencent, "1538323200,12910952,128,0,1063");
     assert_eq!((record.operation, record.arrival_ns), (Operation::Read, 1_538_323_200_000_000_000));
     assert_eq!((record.offset_bytes, record.length_bytes), (12_910_952 * 512, 65_536));
     assert_eq!((meta.resolution_ns, meta.notes.len()), (1_000_000_000, 1));
-    assert_eq!(one(Format::Tencent, "1538323200,0,8,1,1").0.operation, Operation::Write);
+    assert_eq!(parse_line(Format::Tencent, "1538323200,0,8,1,1").0.operation, Operation::Write);
     let refused = [
         ("1538323200000,0,8,1,1", "timestamp"),
         ("1538323200.5,0,8,1,1", "timestamp"),
@@ -182,11 +182,11 @@ fn cloudphysics() {
 
 #[test]
 fn disksim() {
-    let (record, meta) = one(Format::DiskSim, "13.191135\t30  576560 5 81");
+    let (record, meta) = parse_line(Format::DiskSim, "13.191135\t30  576560 5 81");
     assert_eq!((record.arrival_ns, record.offset_bytes, record.length_bytes), (13_191_135, 576_560 * 512, 2_560));
     assert_eq!((record.operation, record.flags), (Operation::Read, Flags::SYNC));
     assert_eq!((meta.devices[0].name.as_str(), meta.resolution_ns), ("30", 1));
-    assert_eq!(one(Format::DiskSim, "1 0 0 1 100").0.flags, Flags::default());
+    assert_eq!(parse_line(Format::DiskSim, "1 0 0 1 100").0.flags, Flags::default());
     let refused = [
         ("-1.5 0 0 1 1", "time"),
         ("nan 0 0 1 1", "time"),
@@ -204,7 +204,7 @@ fn disksim() {
 
 #[test]
 fn mqsim() {
-    let (record, meta) = one(Format::MqSim, "938513000 4 264719034 16 0");
+    let (record, meta) = parse_line(Format::MqSim, "938513000 4 264719034 16 0");
     assert_eq!((record.arrival_ns, record.operation, record.length_bytes), (938_513_000, Operation::Write, 8_192));
     assert_eq!((meta.resolution_ns, meta.notes.len()), (1, 1));
     for (unit, expected_ns) in [(TimeUnit::Microseconds, 938_513_000_000), (TimeUnit::Picoseconds, 938_513)] {
@@ -240,7 +240,7 @@ fn hfplayer_in_and_out() {
     let times: Vec<(u64, u64)> = records.iter().map(|record| (record.arrival_ns, record.response_ns)).collect();
     // The second states less than the 25.5 us between its lines, the first nothing, the third was never completed.
     assert_eq!(times, [(10_000, 40_000), (20_000, 25_250), (30_000, NOT_RECORDED)]);
-    assert_eq!(meta.counts["completions without a request that waited for them"], 1);
+    assert_eq!(meta.counts["completions without a matching request"], 1);
     assert_eq!(meta.counts["requests without a completion"], 1);
 }
 
@@ -309,7 +309,7 @@ fn hfplayer() {
     assert_eq!(records.len(), 2);
     assert_eq!((records[0].arrival_ns, records[0].response_ns), (50_250, 200_000));
     assert_eq!((records[1].response_ns, records[1].length_bytes, records[1].device), (NOT_RECORDED, 4_096, 1));
-    assert_eq!(meta.counts["completions without a request that waited for them"], 1);
+    assert_eq!(meta.counts["completions without a matching request"], 1);
     assert_eq!(meta.resolution_ns, 10);
     let refused = [
         ("x,WR,6,1,2,2,200", "ELAPSED_USECS"),
@@ -405,7 +405,7 @@ fn arc() {
 fn lists_of_blocks_and_of_keys() {
     let (records, meta) = read(b"7\n7\n9\n", &of(table("blocks"))).unwrap();
     assert_eq!((records[2].offset_bytes, records[2].length_bytes, records[2].arrival_ns), (36_864, 4_096, 2));
-    assert!(meta.notes.iter().any(|note| note == "numbers are taken for blocks of 4096 bytes"), "{:?}", meta.notes);
+    assert!(meta.notes.iter().any(|note| note == "numbers are treated as blocks of 4096 bytes"), "{:?}", meta.notes);
     let sectors = ReadOptions { sector_bytes: Some(512), ..of(table("blocks")) };
     assert_eq!(read(b"7\n", &sectors).unwrap().0[0], Record::new(0, Operation::Unknown, 3_584, 512));
     let (records, _) = read("a:1\nß\na:1\n".as_bytes(), &of(table("keys"))).unwrap();
@@ -426,7 +426,7 @@ fn lists_of_blocks_and_of_keys() {
 #[test]
 fn fiu() {
     let line = "89967195974 4892 syslogd 904265560 8 W 6 0 531e779d26a45d0b3f9d2e1c8a7b6054";
-    let (record, meta) = one(table("fiu"), line);
+    let (record, meta) = parse_line(table("fiu"), line);
     assert_eq!(
         (record.arrival_ns, record.offset_bytes, record.length_bytes),
         (89_967_195_974, 904_265_560 * 512, 4_096)
@@ -464,7 +464,7 @@ fn tectonic() {
         [("7 0 512 1572566425.1 7 1 17 5", "op"), ("7 0 512 x 2 1 17 5", "time"), ("7 0 512 1572566425.1 2 1 17", "")];
     refuses(&of(table("tectonic")), "7 131072 65536 1572566425.1 2 1 17 5", &refused);
     // Releases have 8 to 10 columns, a file the same number in all lines.
-    assert_eq!(one(table("tectonic"), "7 0 512 1572566425.1 2 1 17 5 9 9").0.length_bytes, 512);
+    assert_eq!(parse_line(table("tectonic"), "7 0 512 1572566425.1 2 1 17 5 9 9").0.length_bytes, 512);
 }
 
 #[test]
@@ -489,10 +489,10 @@ fn thesios() {
 
 #[test]
 fn twitter() {
-    let (record, meta) = one(table("twitter"), "12,q:q:1:8WTfjZU14ee,17,213,4,get,0");
+    let (record, meta) = parse_line(table("twitter"), "12,q:q:1:8WTfjZU14ee,17,213,4,get,0");
     assert_eq!((record.arrival_ns, record.length_bytes, record.operation), (12_000_000_000, 213, Operation::Read));
     assert_eq!((meta.clock, meta.processes[0].pid, meta.resolution_ns), (Clock::Recording, 4, 1_000_000_000));
-    assert_eq!(one(table("twitter"), "12,x,17,213,4,delete,0").0.operation, Operation::Trim);
+    assert_eq!(parse_line(table("twitter"), "12,x,17,213,4,delete,0").0.operation, Operation::Trim);
     refuses(
         &of(table("twitter")),
         "1,x,1,2,3,set,9",
@@ -511,7 +511,7 @@ fn cachelib() {
     );
     // A line represents as many requests as it states, up to a hundred.
     assert_eq!((records.len(), records[103].arrival_ns, meta.clock), (104, 103, Clock::Order));
-    assert_eq!(meta.counts["requests left out, of lines that stand for more than 100"], 20);
+    assert_eq!(meta.counts["requests omitted, of lines that represent more than 100"], 20);
     let timed = "op_time,key,key_size,op,op_count,size\n604038471,a,48,GET_LEASE,1,87\n604038473,b,48,SET,1,87\n";
     let (records, meta) = read(timed.as_bytes(), &of(table("cachelib"))).unwrap();
     assert_eq!((records[1].arrival_ns, meta.clock), (604_038_473_000_000_000, Clock::Recording));
@@ -582,8 +582,8 @@ fn bytes_are_not_taken_for_sectors() {
         assert_eq!((sectors[1].offset_bytes, sectors[1].length_bytes), (8_192, 8_192), "{format:?}");
         let error = read(text(1, point).as_bytes(), &of(format)).unwrap_err().to_string();
         assert!(error.contains("--sector 1 if they are bytes"), "{error}");
-        for (said, expected) in [(1, 8_192), (512, 8_192 * 512)] {
-            let options = ReadOptions { sector_bytes: Some(said), ..of(format) };
+        for (options, expected) in [(1, 8_192), (512, 8_192 * 512)] {
+            let options = ReadOptions { sector_bytes: Some(options), ..of(format) };
             assert_eq!(read(text(1, point).as_bytes(), &options).unwrap().0[1].offset_bytes, expected, "{format:?}");
         }
     }
@@ -606,15 +606,15 @@ fn runs_prove_the_blocks_of_spc() {
     let (records, meta) = read(text(4_096).as_bytes(), &of(Format::Spc)).unwrap();
     assert_eq!(records[1].offset_bytes - records[0].offset_bytes, 8_192);
     assert!(meta.notes[0].contains("blocks of 4096 bytes"), "{:?}", meta.notes);
-    let said = ReadOptions { sector_bytes: Some(512), ..of(Format::Spc) };
-    assert_eq!(read(text(4_096).as_bytes(), &said).unwrap().0[1].offset_bytes, 219_728 * 512);
+    let options = ReadOptions { sector_bytes: Some(512), ..of(Format::Spc) };
+    assert_eq!(read(text(4_096).as_bytes(), &options).unwrap().0[1].offset_bytes, 219_728 * 512);
 }
 
 #[test]
 fn options_that_a_format_has_no_use_for_are_refused() {
     let options = ReadOptions { sector_bytes: Some(512), ..of(Format::Iolog) };
     let error = read(b"fio version 3 iolog\n1 a add\n", &options).unwrap_err().to_string();
-    assert!(error.contains("takes no sector size"), "{error}");
+    assert!(error.contains("has no sector size"), "{error}");
 }
 
 #[test]
@@ -626,7 +626,7 @@ fn biosnoop_without_its_header_is_read_as_with_it() {
     let (found, meta) = read(lines.as_bytes(), &ReadOptions::default()).unwrap();
     assert_eq!((found, meta.origin[0].format.as_str()), (records, "biosnoop"));
     assert!(
-        meta.notes[0].starts_with("the header is missing: columns are taken for TIME(s) COMM PID"),
+        meta.notes[0].starts_with("the header is missing: the columns are assumed to be TIME(s) COMM PID"),
         "{:?}",
         meta.notes
     );

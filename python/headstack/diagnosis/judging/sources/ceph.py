@@ -12,12 +12,12 @@ from headstack._native import InputError
 from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
 
 CAVEATS = (
-    "ceph smooths latencies: slowness that lasts for seconds is spread over time",
-    "ceph counts no requests, so that load is not known, nor whether a latency is of many or of one",
+    "ceph smooths latencies: slowness of some seconds is spread over time",
+    "ceph does not count requests: the load is unknown, and so is the number of requests behind a latency",
 )
 
 TABLE = re.compile(r"^\s*osd\s+(fs_)?commit_latency\(ms\)", re.MULTILINE)
-WHOLE_MS = "ceph's table has whole milliseconds: what is faster than one is not seen"
+WHOLE_MS = "ceph's table has whole milliseconds: latencies below 1 ms are not resolved"
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
@@ -37,7 +37,7 @@ def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None
     """Yields the latencies of OSDs, from answer to answer."""
     if TABLE.search(text):
         how.remarks[WHOLE_MS] = 1
-        begins = [found.start() for found in TABLE.finditer(text)]
+        begins = [match.start() for match in TABLE.finditer(text)]
         for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
             lines = [line.split() for line in text[begin:end].splitlines()[1:]]
             yield {words[0]: float(words[1]) * 1e-3 for words in lines if len(words) >= 3 and words[0].isdigit()}
@@ -65,10 +65,10 @@ def _documents(text: str, path: Path, how: How) -> Iterator[Any]:
 def _latencies(document: Any, path: Path) -> dict[str, float | None]:
     """Returns the latencies of OSDs in seconds, by their numbers; older releases have the OSDs at the top level."""
     stats = document.get("osdstats", document) if isinstance(document, dict) else {}
-    found = stats.get("osd_perf_infos")
-    if not isinstance(found, list):
+    osds = stats.get("osd_perf_infos")
+    if not isinstance(osds, list):
         raise InputError(f"{path}: osd_perf_infos is missing; ceph osd perf -f json writes it")
-    return {str(osd["id"]): _latency_s(osd.get("perf_stats", {})) for osd in found}
+    return {str(osd["id"]): _latency_s(osd.get("perf_stats", {})) for osd in osds}
 
 
 def _latency_s(stats: Mapping[str, float]) -> float | None:

@@ -12,8 +12,8 @@ from headstack.diagnosis.judging.sources.files import Clock, How, Row, opened, s
 from headstack.diagnosis.judging.sources.times import Times
 
 HEADER = re.compile(r"^#.*(\[DSK:[^\]]+\]Reads|\bName\s+KBytes\s+Merged\s+IOs\b)", re.MULTILINE)
-DROPPED = "the first block of collectl is dropped: nothing says when its interval began"
-NO_DATE = "no dates in it: times of the day count from 1970"
+DROPPED = "the first block of collectl is dropped: the start of its interval is unknown"
+NO_DATE = "no dates: times of day count from 1970"
 COLUMN = re.compile(r"\[DSK:([^\]]+)\](\w+)")
 TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
 DATE = re.compile(r"\d{8}")
@@ -46,21 +46,21 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
     (path,) = paths
     clock, host, times = Clock(path, how), how.host or stem(path), Times(how.zone)
     how.remarks[DROPPED] = 1
-    held: dict[str, Mapping[str, float]] = {}
-    held_s: float | None = None
+    block: dict[str, Mapping[str, float]] = {}
+    block_s: float | None = None
     with opened(path) as stream:
         for line in stream:
-            if found := re.match(r"# Host:\s+(\S+)", line):
-                host = how.host or found[1]
+            if match := re.match(r"# Host:\s+(\S+)", line):
+                host = how.host or match[1]
         stream.seek(0)
         for time_s, disk, fields in _lines(stream, path, how, times):
             # A repeated disk, or another time, begins the next block.
-            if held and (disk in held or time_s != held_s):
-                yield from _block(host, held, held_s, clock, how)
-                held = {}
-            held_s = time_s
-            held[disk] = fields
-    yield from _block(host, held, held_s, clock, how)
+            if block and (disk in block or time_s != block_s):
+                yield from _block(host, block, block_s, clock, how)
+                block = {}
+            block_s = time_s
+            block[disk] = fields
+    yield from _block(host, block, block_s, clock, how)
     times.note_zone(how.remarks)
 
 
@@ -75,11 +75,11 @@ def _block(
     start_s, length_s = interval
     for disk in judged(disks, how):
         fields = disks[disk]
-        found = {column: fields[key] * unit * length_s for key, column, unit in RATES if key in fields}
-        found |= {column: fields[key] * unit for key, column, unit in MEANS if key in fields}
-        if "busy" in found:
-            found["busy"] = min(1.0, found["busy"])
-        yield Row(host, disk, start_s, length_s, found)
+        figures = {column: fields[key] * unit * length_s for key, column, unit in RATES if key in fields}
+        figures |= {column: fields[key] * unit for key, column, unit in MEANS if key in fields}
+        if "busy" in figures:
+            figures["busy"] = min(1.0, figures["busy"])
+        yield Row(host, disk, start_s, length_s, figures)
 
 
 def _lines(
@@ -107,12 +107,12 @@ def _plotted(
     text = fields["UTC"] if "UTC" in fields else _dated(fields.get("Date", ""), fields.get("Time", ""))
     time_s = times.read(text)
     if time_s is None:
-        raise InputError(f"{path}: {text!r} is no time; allowed: Date and Time as collectl -P writes them, or UTC")
+        raise InputError(f"{path}: {text!r} is not a time; allowed: Date and Time as collectl -P writes them, or UTC")
     disks: dict[str, dict[str, float]] = {}
     for column, text in fields.items():
-        found = COLUMN.fullmatch(column)
-        if found and found[2] != "Name":
-            disks.setdefault(found[1], {})[found[2]] = _number(text, path)
+        match = COLUMN.fullmatch(column)
+        if match and match[2] != "Name":
+            disks.setdefault(match[1], {})[match[2]] = _number(text, path)
     for disk, figures in disks.items():
         yield time_s, disk, figures
 
@@ -160,4 +160,4 @@ def _number(text: str, path: Path) -> float:
     try:
         return float(text[:-1] if unit > 1 else text) * unit
     except ValueError:
-        raise InputError(f"{path}: {text!r} is no figure of collectl; allowed: a number") from None
+        raise InputError(f"{path}: {text!r} is not a figure of collectl; allowed: a number") from None

@@ -34,15 +34,15 @@ def is_disk(name: str) -> bool:
 
 NO_DEVICES = re.compile(r"(z?ram|loop|fd|sr)\d+.*")
 """Memory, files and drives with removable media."""
-STACKED = "devices that are made of others are judged: no disk by itself is in it"
+STACKED = "devices built from others are judged: the data have no physical disks"
 
 
 def judged(names: Iterable[str], how: How) -> list[str]:
     """Returns the devices to judge among those observed together: disks, or devices built from unobserved ones."""
-    seen = list(dict.fromkeys(names))
-    if disks := [name for name in seen if is_disk(name)]:
+    devices = list(dict.fromkeys(names))
+    if disks := [name for name in devices if is_disk(name)]:
         return disks
-    stacked = [name for name in seen if NO_DEVICES.fullmatch(name) is None]
+    stacked = [name for name in devices if NO_DEVICES.fullmatch(name) is None]
     if stacked:
         how.remarks[STACKED] = 1
     return stacked
@@ -60,14 +60,14 @@ class Differences:
         key = f"{host}\t{disk}"
         before = self.how.readings.get(key)
         if before is not None and time_s < before[0]:
-            self.how.remarks["readings left out: they are older than what was read before"] += 1
+            self.how.remarks["readings left out: older than earlier ones"] += 1
             return None
         self.how.readings[key] = [time_s, dict(counts)]
         if before is None or time_s - before[0] > LONGEST_S:
             return None
         length_s = time_s - before[0]
         if length_s <= 0:
-            self.how.remarks["intervals dropped: time did not go on"] += 1
+            self.how.remarks["intervals dropped: time did not advance"] += 1
             return None
         grown = {}
         for name, count in counts.items():
@@ -78,22 +78,22 @@ class Differences:
             is_wrapped = self.wraps and name in TIMES and was > WRAP_S / 2 > count
             grown[name] = count - was + (WRAP_S if is_wrapped else 0.0)
         if any(by < 0 for by in grown.values()):
-            self.how.remarks["intervals dropped: counters began anew"] += 1
+            self.how.remarks["intervals dropped: counters were reset"] += 1
             return None
         return Row(host, disk, before[0], length_s, _figures(grown, length_s))
 
 
 def _figures(grown: Mapping[str, float], length_s: float) -> dict[str, float]:
-    found = {name: grown[name] for name in COUNTS if name in grown}
+    figures = {name: grown[name] for name in COUNTS if name in grown}
     for count, spent, latency in (
         ("reads", "read_s", "read_latency_s"),
         ("writes", "write_s", "write_latency_s"),
         ("flushes", "flush_s", "flush_latency_s"),
     ):
         if grown.get(count) and spent in grown:
-            found[latency] = grown[spent] / grown[count]
+            figures[latency] = grown[spent] / grown[count]
     if "waited_s" in grown:
-        found["in_flight"] = grown["waited_s"] / length_s
+        figures["in_flight"] = grown["waited_s"] / length_s
     if "busy_s" in grown:
-        found["busy"] = min(1.0, grown["busy_s"] / length_s)
-    return found
+        figures["busy"] = min(1.0, grown["busy_s"] / length_s)
+    return figures

@@ -62,7 +62,7 @@ class How:
 
     def caveats(self) -> list[str]:
         """Returns the remarks as sentences."""
-        return [what if count == 1 else f"{what} ({count} times)" for what, count in sorted(self.remarks.items())]
+        return [remark if count == 1 else f"{remark} ({count} times)" for remark, count in sorted(self.remarks.items())]
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def blocks(paths: list[Path], how: How) -> Iterator[Block]:
     if len(paths) > 1:
         named = [(times.of_name(path), path) for path in paths]
         if all(time_s is not None for time_s, _ in named):
-            named.sort(key=lambda one: one[0] or 0.0)
+            named.sort(key=lambda timed: timed[0] or 0.0)
         for time_s, path in named:
             with opened(path) as stream:
                 yield from _timed(stream, times, time_s)
@@ -146,16 +146,16 @@ class Clock:
         if time_s is None:
             if self.how.every_s is None:
                 raise InputError(
-                    f"{self.path}: says no times; --every TIME tells what lies between (iostat -t and zpool iostat "
-                    "-T u write them, and a line with the time may stand before each block)"
+                    f"{self.path}: no times; state the interval with --every TIME (iostat -t and zpool iostat -T u "
+                    "write times; a line with the time may precede each block)"
                 )
-            self.how.remarks["no times in it: they are counted from the date that it states, or from 1970"] = 1
+            self.how.remarks["no times: they are counted from the date in the file, or from 1970"] = 1
             time_s = self._next_s = self._next_s + self.how.every_s
         before_s, self.now_s = self.now_s, time_s
         if before_s is None:
             return None
         if time_s <= before_s:
-            self.how.remarks["intervals dropped: time did not go on"] += 1
+            self.how.remarks["intervals dropped: time did not advance"] += 1
             return None
         return before_s, time_s - before_s
 
@@ -164,34 +164,34 @@ def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:
     """Yields the elements of the lists ``statistics`` of a JSON file, each with the text before its list."""
     decoder = json.JSONDecoder()
     with opened(path) as stream:
-        held, before, is_inside, at_end = "", "", False, False
+        text, before, is_inside, at_end = "", "", False, False
         while True:
             if not is_inside:
-                key = held.find('"statistics"')
-                begin = held.find("[", key) if key >= 0 else -1
+                key = text.find('"statistics"')
+                begin = text.find("[", key) if key >= 0 else -1
                 if begin >= 0:
-                    before, held, is_inside = held[:begin], held[begin + 1 :], True
+                    before, text, is_inside = text[:begin], text[begin + 1 :], True
                     continue
             else:
-                held = held.lstrip(" \t\r\n,")
-                if held.startswith("]"):
-                    held, is_inside = held[1:], False
+                text = text.lstrip(" \t\r\n,")
+                if text.startswith("]"):
+                    text, is_inside = text[1:], False
                     continue
                 try:
-                    found, end = decoder.raw_decode(held)
+                    element, end = decoder.raw_decode(text)
                 except json.JSONDecodeError as error:
-                    if at_end and held:
+                    if at_end and text:
                         # iostat completes its JSON when it ends itself, not when it is killed.
                         how.remarks["the file ends in the middle of a block, which is dropped"] += 1
                         return
-                    if len(held) > LARGEST:
+                    if len(text) > LARGEST:
                         raise InputError(f"{path}: is not JSON: {error.msg}") from None
                 else:
-                    held = held[end:]
-                    yield before, found
+                    text = text[end:]
+                    yield before, element
                     continue
             if at_end:
                 return
             # Doubling avoids parsing a long element many times.
-            piece = stream.read(max(PIECE, len(held)))
-            at_end, held = not piece, held + piece
+            piece = stream.read(max(PIECE, len(text)))
+            at_end, text = not piece, text + piece

@@ -22,7 +22,7 @@ class Kind:
 
     name: str
     title: str
-    tells: Callable[[str], object]
+    matches: Callable[[str], object]
     """Whether the beginning of a file is of this kind."""
     rows: Reader
     is_series: bool = False
@@ -49,7 +49,7 @@ KINDS = (
     ),
     Kind(
         "ceph",
-        "ceph osd perf, as JSON or as a table, again and again",
+        "periodic ceph osd perf, as JSON or as a table",
         lambda begin: '"osd_perf_infos"' in begin or ceph.TABLE.search(begin),
         ceph.rows,
         is_series=True,
@@ -86,7 +86,7 @@ def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = N
     kinds = {None if kind is None else kind.name for kind, _ in groups}
     if len(kinds) > 1:
         named = ", ".join(sorted(name or "table" for name in kinds))
-        raise InputError(f"inputs are of several kinds ({named}); allowed: one at a time, each with the --state before")
+        raise InputError(f"inputs of several kinds ({named}); allowed: one kind a run, continued with --state")
     if None in kinds:
         yield from table.parts([path for _, paths in groups for path in paths], columns, how)
         return
@@ -100,17 +100,17 @@ def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = N
 
 def in_parts(rows: Iterable[Row], source: str, how: How, caveats: tuple[str, ...] = ()) -> Iterator[Observations]:
     """Yields observations from rows in order of time, in batches that end with a period of time."""
-    held: list[dict[str, str | float | None]] = []
-    place = 0.0
+    part: list[dict[str, str | float | None]] = []
+    stretch = 0.0
     for row in rows:
         at = row.start_s // STRETCH_S
-        if len(held) >= PART_ROWS // 10 and at > place:
-            yield observed(held, source, (*caveats, *how.caveats()))
-            held = []
-        place = max(place, at)
-        held.append(row.cells())
-    if held:
-        yield observed(held, source, (*caveats, *how.caveats()))
+        if len(part) >= PART_ROWS // 10 and at > stretch:
+            yield observed(part, source, (*caveats, *how.caveats()))
+            part = []
+        stretch = max(stretch, at)
+        part.append(row.cells())
+    if part:
+        yield observed(part, source, (*caveats, *how.caveats()))
 
 
 def _groups(path: Path, is_table: bool) -> Iterator[tuple[Kind | None, list[Path]]]:
@@ -120,16 +120,21 @@ def _groups(path: Path, is_table: bool) -> Iterator[tuple[Kind | None, list[Path
         return
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files:
-        raise InputError(f"{path}: no files in it")
+        raise InputError(f"{path}: an empty folder")
     of_kind: dict[str, tuple[Kind | None, list[Path]]] = {}
     for file in files:
         kind = _kind(file, is_table)
         of_kind.setdefault("table" if kind is None else kind.name, (kind, []))[1].append(file)
-    for kind, found in of_kind.values():
+    for kind, files_of_kind in of_kind.values():
         if kind is None or kind.is_series:
-            yield kind, found
+            yield kind, files_of_kind
         else:
-            yield from ((kind, [file]) for file in found)
+            yield from ((kind, [file]) for file in files_of_kind)
+
+
+def kind_of(path: Path) -> Kind | None:
+    """Returns the kind of a file; ``None`` for a table. Raises ``InputError`` for a file of an unknown kind."""
+    return _kind(path, is_table=False)
 
 
 def _kind(path: Path, is_table: bool) -> Kind | None:
@@ -137,9 +142,9 @@ def _kind(path: Path, is_table: bool) -> Kind | None:
     if is_table or begin == "PAR1":
         return None
     for kind in KINDS:
-        if kind.tells(begin):
+        if kind.matches(begin):
             return kind
     if "," in begin.partition("\n")[0]:
         return None
-    known = "; ".join(kind.title for kind in KINDS)
-    raise InputError(f"{path}: is of no kind that is known; allowed: {known}; CSV or Parquet with --columns")
+    titles = "; ".join(kind.title for kind in KINDS)
+    raise InputError(f"{path}: unknown kind of file; allowed: {titles}; CSV or Parquet with --columns")

@@ -68,7 +68,9 @@ class Server:
         parts = urllib.parse.urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             shown = address.rpartition("@")[2]
-            raise InputError(f"--prometheus: {shown!r} is no address; allowed: http://HOST:PORT or https://HOST:PORT")
+            raise InputError(
+                f"--prometheus: {shown!r} is not an address; allowed: http://HOST:PORT or https://HOST:PORT"
+            )
         user, at, place = parts.netloc.rpartition("@")
         authorization = None
         if at:
@@ -83,13 +85,13 @@ class Server:
             try:
                 tls = ssl.create_default_context(cafile=ca_file)
             except (OSError, ssl.SSLError) as error:
-                raise InputError(f"--ca-file: {ca_file}: has no certificates that can be read: {error}") from None
+                raise InputError(f"--ca-file: {ca_file}: has no readable certificates: {error}") from None
         return Server(urllib.parse.urlunsplit(parts._replace(netloc=place)).rstrip("/"), authorization, tls)
 
-    def get(self, path: str, asked_for: Mapping[str, str], patience_s: float) -> Any:
+    def get(self, path: str, parameters: Mapping[str, str], patience_s: float) -> Any:
         """Returns its answer as JSON. Raises ``InputError``."""
         place = f"{self.url}{path}"
-        request = urllib.request.Request(f"{place}?{urllib.parse.urlencode(asked_for)}")
+        request = urllib.request.Request(f"{place}?{urllib.parse.urlencode(parameters)}")
         if self.authorization is not None:
             # Not sent to redirected addresses.
             request.add_unredirected_header("Authorization", self.authorization)
@@ -98,12 +100,12 @@ class Server:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code in (401, 403):
-                known = "USER:PASSWORD in the address, or --token-file"
+                credentials = "USER:PASSWORD in the address, or --token-file"
                 raise InputError(
-                    f"{place}: answered {error.code}: it wants to know who asks; allowed: {known}"
+                    f"{place}: answered {error.code}: it requires credentials; allowed: {credentials}"
                 ) from None
-            told = error.read().decode(errors="replace")[:300]
-            raise InputError(f"{place}: answered {error.code}: {told}") from None
+            message = error.read().decode(errors="replace")[:300]
+            raise InputError(f"{place}: answered {error.code}: {message}") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{place}: does not answer: {getattr(error, 'reason', error)}") from None
 
@@ -137,7 +139,7 @@ class Machines:
         self.models: dict[tuple[str, str], str] = {}
         self.serials: dict[tuple[str, str], str] = {}
 
-    def known(self, host: str, labels: Mapping[str, str]) -> None:
+    def add_disk(self, host: str, labels: Mapping[str, str]) -> None:
         """Adds the model and serial number of a disk."""
         key = host, labels.get("device", "")
         if labels.get("model"):
@@ -174,7 +176,7 @@ def scrapes(paths: list[Path], how: How) -> Iterator[Row]:
                     if stamp and time_s is None:
                         time_s = float(stamp) / 1000
             for of in infos:
-                machines.known(host, of)
+                machines.add_disk(host, of)
             clock.interval(time_s)
             assert clock.now_s is not None
             for device in judged(sorted(counts), how):
@@ -184,14 +186,14 @@ def scrapes(paths: list[Path], how: How) -> Iterator[Row]:
 
 def _repeated(text: str) -> list[str]:
     """Splits scrapes without times in between: a metric occurs once in each."""
-    begins = [found.start() for found in re.finditer(r"^# HELP node_disk_io_now .*$", text, re.MULTILINE)]
+    begins = [match.start() for match in re.finditer(r"^# HELP node_disk_io_now .*$", text, re.MULTILINE)]
     if len(begins) < 2:
         return [text]
     return [text[begin:end] for begin, end in zip([0, *begins[1:]], [*begins[1:], len(text)], strict=True)]
 
 
 def _labels(text: str) -> dict[str, str]:
-    return {name: re.sub(r"\\(.)", lambda found: found[1], value).strip() for name, value in LABEL.findall(text)}
+    return {name: re.sub(r"\\(.)", lambda match: match[1], value).strip() for name, value in LABEL.findall(text)}
 
 
 def ranges(paths: list[Path], how: How) -> Iterator[Row]:
@@ -200,11 +202,11 @@ def ranges(paths: list[Path], how: How) -> Iterator[Row]:
     for path in paths:
         with opened(path) as stream:
             try:
-                found = json.load(stream)
+                documents = json.load(stream)
             except json.JSONDecodeError as error:
                 raise InputError(f"{path}: is not JSON: {error}") from None
         # jq -s makes one list of documents.
-        for document in found if isinstance(found, list) else [found]:
+        for document in documents if isinstance(documents, list) else [documents]:
             series += _series(document, str(path))
     yield from _rows(series, Machines(how), str(paths[0]))
 
@@ -219,51 +221,51 @@ def rows_of_server(
     begin_s, is_first = from_s, True
     while begin_s <= to_s:
         end_s = min(to_s, begin_s + WINDOW_POINTS * step_s)
-        asked_for = {"query": query, "start": f"{begin_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
-        found = _series(server.get("/api/v1/query_range", asked_for, patience_s), server.url)
-        if found or not is_first:
-            yield from _rows(found, machines, server.url)
-        is_first = is_first and not found
+        parameters = {"query": query, "start": f"{begin_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
+        series = _series(server.get("/api/v1/query_range", parameters, patience_s), server.url)
+        if series or not is_first:
+            yield from _rows(series, machines, server.url)
+        is_first = is_first and not series
         begin_s = end_s + step_s
     if is_first:
-        raise InputError(f"{server.url}: has no node_disk_ metrics of that time that match {{{matchers}}}")
+        raise InputError(f"{server.url}: has no node_disk_ metrics in that period that match {{{matchers}}}")
 
 
 def _series(document: Any, where: str) -> list[Series]:
     if not isinstance(document, dict) or document.get("status") == "error":
-        told = document.get("error", "no reason") if isinstance(document, dict) else "not an object"
-        raise InputError(f"{where}: Prometheus refused the query: {told}")
+        reason = document.get("error", "no reason") if isinstance(document, dict) else "not an object"
+        raise InputError(f"{where}: Prometheus refused the query: {reason}")
     data = document.get("data", document)
     if data.get("resultType") != "matrix":
         raise InputError(f"{where}: resultType is {data.get('resultType')!r}; allowed: matrix, of a range query")
-    found: list[Series] = data["result"]
-    return found
+    series: list[Series] = data["result"]
+    return series
 
 
 def _rows(series: Iterable[Series], machines: Machines, where: str) -> Iterator[Row]:
     """Yields the rows of series, in order of time."""
     counts: dict[float, dict[tuple[str, str], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    seen: dict[str, set[str]] = defaultdict(set)
+    devices: dict[str, set[str]] = defaultdict(set)
     unnamed = 0
-    for one in series:
-        labels = one["metric"]
+    for counter in series:
+        labels = counter["metric"]
         # Ports are the exporter's.
         host = machines.how.host or labels.get("nodename") or labels.get("instance", "").rpartition(":")[0]
         host = host or labels.get("instance", "")
         name = labels.get("__name__")
         unnamed += name is None
         if name == INFO:
-            machines.known(host, labels)
+            machines.add_disk(host, labels)
         elif name in COUNTERS:
-            seen[host].add(labels["device"])
-            for time_s, value in one["values"]:
+            devices[host].add(labels["device"])
+            for time_s, value in counter["values"]:
                 counts[float(time_s)][host, labels["device"]][COUNTERS[name]] = float(value)
     if unnamed and not counts:
         raise InputError(
-            f"{where}: its series have no names, as those of rate() have none; allowed: the counters themselves, "
+            f"{where}: its series have no names, like those of rate(); allowed: the counters themselves, "
             'such as {__name__=~"node_disk_.*"}'
         )
-    disks = {host: set(judged(sorted(names), machines.how)) for host, names in seen.items()}
+    disks = {host: set(judged(sorted(names), machines.how)) for host, names in devices.items()}
     for time_s in sorted(counts):
         for (host, device), counted in sorted(counts[time_s].items()):
             if device in disks[host] and (row := machines.row(host, device, time_s, counted)):

@@ -14,8 +14,8 @@ from headstack.diagnosis.judging.sources.files import Clock, How, Row, elements,
 from headstack.diagnosis.judging.sources.times import Times
 
 DROPPED = "the first block of iostat is dropped: unless it was called with -y, it has means since the machine started"
-LONG = "means over {:.0f} s, in which a short slowness is lost"
-NO_SPLIT = "sadf does not tell reads from writes"
+LONG = "means over {:.0f} s, which hide short slowdowns"
+NO_SPLIT = "sadf does not separate reads from writes"
 LONG_S = 300.0
 TEXT = re.compile(r"^Device:?\s.*(await|tps)", re.MULTILINE)
 
@@ -72,10 +72,12 @@ def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
         stated = element.get("timestamp")
         time_s = None if stated is None else times.read(stated)
         if stated is not None and time_s is None:
-            raise InputError(f"{path}: timestamp: {stated!r} is not understood; S_TIME_FORMAT=ISO iostat -t writes one")
+            raise InputError(
+                f"{path}: timestamp: {stated!r} is not a known format; S_TIME_FORMAT=ISO iostat -t writes one"
+            )
         host = how.host or _header_value(header, "nodename") or stem(path)
         yield from _block(
-            host, ((one.get("disk_device", ""), one) for one in element.get("disk", [])), time_s, clock, how
+            host, ((disk.get("disk_device", ""), disk) for disk in element.get("disk", [])), time_s, clock, how
         )
     times.note_zone(how.remarks)
 
@@ -89,8 +91,8 @@ def iostat_text(paths: list[Path], how: How) -> Iterator[Row]:
     with opened(path) as stream:
         for line in stream:
             words = line.split()
-            if words and words[0] == "Linux" and (found := re.search(r"\(([^)]+)\)", line)):
-                host = how.host or found[1]
+            if words and words[0] == "Linux" and (match := re.search(r"\(([^)]+)\)", line)):
+                host = how.host or match[1]
             elif words and words[0].rstrip(":") == "Device":
                 header = words[1:]
             elif header is not None and len(words) == len(header) + 1:
@@ -116,12 +118,14 @@ def sadf(paths: list[Path], how: How) -> Iterator[Row]:
             continue
         length_s = float(stamp.get("interval") or 0)
         if length_s <= 0:
-            how.remarks["intervals dropped: of no length"] += 1
+            how.remarks["intervals dropped: zero length"] += 1
             continue
         text = f"{stamp['date']} {stamp['time']}"
         end_s = times.read(f"{text}Z" if stamp.get("utc") in (1, True) else text)
         if end_s is None:
-            raise InputError(f"{path}: timestamp: {text!r} is not understood; allowed: date and time, such as sadf -jU")
+            raise InputError(
+                f"{path}: timestamp: {text!r} is not a known format; allowed: date and time, such as sadf -jU"
+            )
         if length_s >= LONG_S:
             how.remarks[LONG.format(length_s)] = 1
         host = how.host or _header_value(header, "nodename") or stem(path)
@@ -135,34 +139,34 @@ def _block(
     host: str, disks: Iterator[tuple[str, Mapping[str, Any]]], time_s: float | None, clock: Clock, how: How
 ) -> Iterator[Row]:
     """Yields the rows of a block of iostat, whose rates are over the time since the previous one."""
-    seen = dict(disks)
-    if not seen:
+    fields_of_disks = dict(disks)
+    if not fields_of_disks:
         return
     interval = clock.interval(time_s)
     how.remarks[DROPPED] = 1
     if interval is not None:
-        yield from (_row(host, disk, *interval, seen[disk]) for disk in judged(seen, how))
+        yield from (_row(host, disk, *interval, fields_of_disks[disk]) for disk in judged(fields_of_disks, how))
 
 
 def _row(host: str, disk: str, start_s: float, length_s: float, fields: Mapping[str, Any]) -> Row:
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for key, column, unit in RATES:
         if key in fields:
-            found[column] = float(fields[key]) * unit * length_s
+            figures[column] = float(fields[key]) * unit * length_s
     for key, column, unit in MEANS:
         if key in fields:
-            found[column] = float(fields[key]) * unit
-    if "busy" in found:
-        found["busy"] = min(1.0, found["busy"])
-    if "tps" in fields and "reads" not in found and "read_bytes" in found:
+            figures[column] = float(fields[key]) * unit
+    if "busy" in figures:
+        figures["busy"] = min(1.0, figures["busy"])
+    if "tps" in fields and "reads" not in figures and "read_bytes" in figures:
         # sadf separates bytes, and so do the short forms of -d.
-        found["bytes"] = found["read_bytes"] + found.get("write_bytes", 0.0)
-    return Row(host, disk, start_s, length_s, found)
+        figures["bytes"] = figures["read_bytes"] + figures.get("write_bytes", 0.0)
+    return Row(host, disk, start_s, length_s, figures)
 
 
 def _header_value(header: str, key: str) -> str | None:
-    found = re.findall(rf'"{key}"\s*:\s*"([^"]*)"', header)
-    return found[-1] if found else None
+    values = re.findall(rf'"{key}"\s*:\s*"([^"]*)"', header)
+    return values[-1] if values else None
 
 
 def _date(header: str) -> float | None:

@@ -36,7 +36,7 @@ def declaration(text: str) -> dict[str, str]:
     if text.endswith(".toml"):
         try:
             with open(text, "rb") as file:
-                found = tomllib.load(file)
+                columns = tomllib.load(file)
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{text}: {error}") from None
         where = text
@@ -44,23 +44,23 @@ def declaration(text: str) -> dict[str, str]:
         pairs = [pair.partition("=") for pair in text.split(",")]
         if any(not equals for _, equals, _ in pairs):
             raise InputError(f"--columns: {text!r}; allowed: KEY=COLUMN:UNIT,..., or a file NAME.toml of such keys")
-        found, where = {key.strip(): value.strip() for key, _, value in pairs}, "--columns"
-    return checked(found, where)
+        columns, where = {key.strip(): value.strip() for key, _, value in pairs}, "--columns"
+    return checked(columns, where)
 
 
-def checked(found: Mapping[str, str], where: str) -> dict[str, str]:
+def checked(columns: Mapping[str, str], where: str) -> dict[str, str]:
     """Checks that a declaration has known keys, and all required ones. Raises ``InputError``."""
-    for key, value in found.items():
+    for key, value in columns.items():
         if key not in KEYS:
             raise InputError(f"{where}: {key} is unknown; allowed: {', '.join(KEYS)}")
         if not isinstance(value, str):
-            raise InputError(f"{where}: {key}: {value!r} is no text; allowed: COLUMN:UNIT")
+            raise InputError(f"{where}: {key}: {value!r} is not a text; allowed: COLUMN:UNIT")
     for key in ("disk", "time"):
-        if key not in found:
+        if key not in columns:
             raise InputError(f"{where}: {key} is missing; allowed: {', '.join(KEYS)}")
-    if "every" not in found and "length" not in found:
-        raise InputError(f"{where}: how long intervals are is missing; allowed: every=15s, or length=COLUMN:UNIT")
-    return dict(found)
+    if "every" not in columns and "length" not in columns:
+        raise InputError(f"{where}: the length of intervals is missing; allowed: every=15s, or length=COLUMN:UNIT")
+    return dict(columns)
 
 
 def is_own(columns: list[str]) -> bool:
@@ -93,13 +93,13 @@ def parts_of(frame: pl.LazyFrame, where: str, columns: Mapping[str, str] | None,
             frame = frame.with_columns(pl.lit(None, kind).alias(n) for n, kind in SCHEMA.items() if n not in names)
         else:
             raise InputError(
-                f"{where}: a table with the columns {', '.join(names)}; --columns tells which of them says what, "
-                "such as disk=dev,time=ts:s,every=15s,latency=lat:ms"
+                f"{where}: a table with the columns {', '.join(names)}; declare their meanings with --columns, such as "
+                "disk=dev,time=ts:s,every=15s,latency=lat:ms"
             )
         for begin_s, end_s in _stretches(frame):
             part = frame.filter((pl.col("start_s") >= begin_s) & (pl.col("start_s") < end_s))
-            found = completed(part).collect(engine="streaming")
-            yield Observations(found, "table", tuple(how.caveats()))
+            rows = completed(part).collect(engine="streaming")
+            yield Observations(rows, "table", tuple(how.caveats()))
     except PolarsError as error:
         raise InputError(f"{where}: {error}") from None
 
@@ -113,13 +113,13 @@ def _stretches(frame: pl.LazyFrame) -> Iterator[tuple[float, float]]:
     place = (pl.col("start_s") / STRETCH_S).floor().alias("place")
     counted = frame.group_by(place).agg(rows=pl.len()).sort("place").collect(engine="streaming")
     begin: float | None = None
-    held = 0
+    count = 0
     for at, rows in counted.drop_nulls().iter_rows():
-        if begin is not None and held + rows > PART_ROWS:
+        if begin is not None and count + rows > PART_ROWS:
             yield begin * STRETCH_S, at * STRETCH_S
-            begin, held = None, 0
+            begin, count = None, 0
         begin = at if begin is None else begin
-        held += rows
+        count += rows
     if begin is not None:
         yield begin * STRETCH_S, float("inf")
 
@@ -137,7 +137,7 @@ class _Columns:
             column, unit = self.declared[key], usual
         if column not in self.names:
             has = ", ".join(self.names)
-            raise InputError(f"--columns: {key}: no column is called {column!r}; the table has {has}")
+            raise InputError(f"--columns: {key}: no column {column!r}; the table has {has}")
         plain = unit.removesuffix("/s")
         if plain not in units or (unit != plain and key not in (*COUNTS, *SIZES)):
             allowed = ", ".join(filter(None, units)) or "none"
@@ -155,7 +155,7 @@ class _Columns:
         if column == self.declared["time"]:
             return self.figure("time", SECONDS, "s")
         if column not in self.names:
-            raise InputError(f"--columns: time: no column is called {column!r}; the table has {', '.join(self.names)}")
+            raise InputError(f"--columns: time: no column {column!r}; the table has {', '.join(self.names)}")
         times = Times(how.zone)
 
         def read(text: str) -> float | None:
@@ -175,18 +175,18 @@ def declared(frame: pl.LazyFrame, declaration: Mapping[str, str], names: list[st
         if "length" in declaration
         else pl.lit(parse_duration_ns(declaration["every"]) / 1e9)
     )
-    found = {"host": pl.lit(how.host or ""), "length_s": length_s, "start_s": columns.start_s(how)}
+    expressions = {"host": pl.lit(how.host or ""), "length_s": length_s, "start_s": columns.start_s(how)}
     for key in declaration:
         if key in WORDS:
-            found[key] = columns.of(key, plain, "")[0].cast(pl.String)
+            expressions[key] = columns.of(key, plain, "")[0].cast(pl.String)
         elif key in LATENCIES:
-            found[LATENCIES[key]] = columns.figure(key, SECONDS, "s")
+            expressions[LATENCIES[key]] = columns.figure(key, SECONDS, "s")
         elif key in COUNTS or key in SIZES:
             units, usual = (BYTES, "B") if key in SIZES else (plain, "")
             is_rate = columns.of(key, units, usual)[2]
-            found[key] = columns.figure(key, units, usual) * (length_s if is_rate else 1.0)
+            expressions[key] = columns.figure(key, units, usual) * (length_s if is_rate else 1.0)
         elif key == "in_flight":
-            found[key] = columns.figure(key, plain, "")
+            expressions[key] = columns.figure(key, plain, "")
         elif key == "busy":
-            found[key] = columns.figure(key, plain | {"%": 0.01}, "")
-    return frame.select(found.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in SCHEMA.items())
+            expressions[key] = columns.figure(key, plain | {"%": 0.01}, "")
+    return frame.select(expressions.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in SCHEMA.items())

@@ -27,7 +27,7 @@ LOCAL = (
 IN_NAMES = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:.]?(\d\d)(?:[-:.]?(\d\d))?(?!\d)")
 BEFORE = re.compile(r"^(zzz )?[\s*#=]*(timestamp|time|date|ts)?\s*[:=]?\s*", re.IGNORECASE)
 """Text before a time on a line of its own."""
-ASSUMED = "local times of an unknown zone are taken for UTC; --timezone says otherwise"
+ASSUMED = "local times without a zone are taken as UTC; to change that, use --timezone"
 FAR_S = 7200.0
 """Maximum step back of local times in seconds: an hour in autumn, two hours nowhere with data centres."""
 
@@ -56,10 +56,10 @@ class Times:
 
     def of_name(self, path: Path) -> float | None:
         """Returns the time in a file's name: seconds since 1970, or a date with hours and minutes."""
-        if found := re.search(r"(?<!\d)\d{10}(?!\d)", path.name):
-            return float(found[0])
-        if found := IN_NAMES.search(path.name):
-            year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
+        if match := re.search(r"(?<!\d)\d{10}(?!\d)", path.name):
+            return float(match[0])
+        if match := IN_NAMES.search(path.name):
+            year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
             return self._local(datetime(year, month, day, hour, minute, second))
         return None
 
@@ -67,12 +67,12 @@ class Times:
         """Parses a time in any known format."""
         if EPOCH.fullmatch(text):
             return float(text)
-        if found := ISO.fullmatch(text):
-            return self._iso(text, found[2])
-        if found := DATE.fullmatch(text):
-            hours = "%I:%M:%S %p" if found[2] else "%H:%M:%S"
-            naive = datetime.strptime(f"{found[1]} {found[2] or ''} {found[4]}".replace("  ", " "), f"%b %d {hours} %Y")
-            is_utc = found[3] in ("UTC", "GMT", "Z", "+00")
+        if match := ISO.fullmatch(text):
+            return self._iso(text, match[2])
+        if match := DATE.fullmatch(text):
+            hours = "%I:%M:%S %p" if match[2] else "%H:%M:%S"
+            naive = datetime.strptime(f"{match[1]} {match[2] or ''} {match[4]}".replace("  ", " "), f"%b %d {hours} %Y")
+            is_utc = match[3] in ("UTC", "GMT", "Z", "+00")
             return naive.replace(tzinfo=UTC).timestamp() if is_utc else self._local(naive)
         for number, form in enumerate(self._formats):
             try:
@@ -99,9 +99,9 @@ class Times:
         if self.zone is None:
             self.is_assumed = True
         zone = self.zone or UTC
-        found_s = naive.replace(tzinfo=zone).timestamp()
-        if self._last_s is not None and -FAR_S < found_s - self._last_s < 0:
+        time_s = naive.replace(tzinfo=zone).timestamp()
+        if self._last_s is not None and -FAR_S < time_s - self._last_s < 0:
             # The hour that occurs twice in autumn.
-            found_s = max(found_s, naive.replace(tzinfo=zone, fold=1).timestamp())
-        self._last_s = found_s
-        return found_s
+            time_s = max(time_s, naive.replace(tzinfo=zone, fold=1).timestamp())
+        self._last_s = time_s
+        return time_s

@@ -10,7 +10,9 @@ from headstack._native import InputError
 from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
 
 LINE = re.compile(r"^[^\t\n]+(\t(\d+|-)){6,}\s*$", re.MULTILINE)
-DROPPED = "the first block of zpool iostat is dropped: unless it was called with -y, it has means since the pool came"
+DROPPED = (
+    "the first block of zpool iostat is dropped: unless it was called with -y, it has means since the pool's import"
+)
 GROUP = re.compile(r"(mirror|raidz\d?|draid\S*|spare|replacing|indirect|root)(-\d+)?|logs?|cache|special|dedup|spares")
 LEAF = re.compile(
     r"/.*|([shv]|xv)d[a-z]+\d*|nvme\d+n\d+(p\d+)?|(ata|scsi|wwn|nvme|usb|virtio|dm-uuid)-.*|(a?da|nda|nvd|vtbd)\d+.*"
@@ -36,13 +38,13 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
 def _repeated(lines: list[str]) -> Iterator[list[str]]:
     """Yields blocks without times in between: the first pool begins each."""
     first = lines[0].split("\t")[0]
-    held: list[str] = []
+    block: list[str] = []
     for line in lines:
-        if held and line.split("\t")[0] == first:
-            yield held
-            held = []
-        held.append(line)
-    yield held
+        if block and line.split("\t")[0] == first:
+            yield block
+            block = []
+        block.append(line)
+    yield block
 
 
 def _block(host: str, start_s: float, length_s: float, lines: list[str], path: Path) -> Iterator[Row]:
@@ -53,7 +55,7 @@ def _block(host: str, start_s: float, length_s: float, lines: list[str], path: P
         fields = line.rstrip("\n").split("\t")
         name, (alloc, free) = fields[0], fields[1:3]
         if len(fields) < WITH_LATENCIES:
-            raise InputError(f"{path}: {name}: says no latencies; zpool iostat -l does")
+            raise InputError(f"{path}: {name}: no latencies; use zpool iostat -l")
         if GROUP.fullmatch(name):
             # Logs and caches are not part of a pool's capacity.
             is_beside = is_beside or name in ("logs", "log", "cache", "spares")

@@ -16,7 +16,7 @@ from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
     at_least,
-    joined,
+    join_results,
     own_file,
     part_of,
     requests,
@@ -61,11 +61,11 @@ class Crystal(Outcome):
     fields = (
         Field("test", "text", "", "the test of the profile"),
         Field("kind", "text", "", "read, write or mix"),
-        Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the best run"),
-        Field("iops", "figure", "1/s", "requests a second in the best run"),
-        Field("latency_us", "figure", "us", "shortest mean response time of a run"),
-        Field("runs", "count", "", "runs of the test"),
-        Field("worst_mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the worst run"),
+        Field("mb_per_s", "figure", "10^6 bytes/s", "throughput of the best run"),
+        Field("iops", "figure", "1/s", "IOPS of the best run"),
+        Field("latency_us", "figure", "us", "lowest mean latency of a run"),
+        Field("runs", "count", "", "number of runs"),
+        Field("worst_mb_per_s", "figure", "10^6 bytes/s", "throughput of the worst run"),
     )
 
     target: str
@@ -98,8 +98,8 @@ class Crystal(Outcome):
         """States the fastest and the slowest of its tests."""
         scores = sorted(self.scores, key=lambda score: -score.best_mb_per_s)
         ends = scores if len(scores) < 2 else (scores[0], scores[-1])
-        told = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
-        return f"{self.target}: {' down to '.join(told)}." if told else f"{self.target}: no test was carried out."
+        results = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
+        return f"{self.target}: {' down to '.join(results)}." if results else f"{self.target}: no test ran."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots the scores as bars."""
@@ -157,7 +157,7 @@ def crystal(
             if opened.ended is None:
                 made.append(opened.measure(_steps(test, kind, kinds[kind], span, runs, time_ns), progress))
                 scores.append(_score(test, kind, made[-1]))
-        return Crystal(joined(made), opened.ended, path, profile, span[1], scores, left_out)
+        return Crystal(join_results(made), opened.ended, path, profile, span[1], scores, left_out)
 
 
 def _not_writing(path: str, access: Access) -> str | None:
@@ -165,10 +165,10 @@ def _not_writing(path: str, access: Access) -> str | None:
     if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
         return None
     if is_export(path):
-        return "an export is written only with --destroy and its address"
+        return "writing an export needs --destroy with its address"
     if path.startswith("/dev/"):
-        return "a device is written only with --destroy and its name"
-    return "a file that exists is written only with --overwrite"
+        return "writing a device needs --destroy with its name"
+    return "writing an existing file needs --overwrite"
 
 
 def _first_part(opened: Opened, size: str) -> tuple[int, int]:
@@ -179,7 +179,7 @@ def _first_part(opened: Opened, size: str) -> tuple[int, int]:
     _, length = part_of(opened, None)
     used = min(length, size_bytes("size", size)) // largest * largest
     if not used:
-        raise InputError(f"{opened.paths[0]}: at least {format_bytes(largest)} are needed, of the target and of --size")
+        raise InputError(f"{opened.paths[0]}: the target and --size must have at least {format_bytes(largest)}")
     return 0, used
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypedDict
 
-from headstack.measurement.tests.classic.logged import Logged
+from headstack.measurement.tests.classic.logged import LoggedRequest
 from headstack.measurement.tests.classic.plateaus import Plateau, plateaus
 
 
@@ -72,7 +72,7 @@ class Pairs:
     """Writes of one size, each followed by a flush."""
 
     size_bytes: int
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
     """The requested sizes; without the page cache they are rounded up to whole blocks."""
     response_ns: list[int]
     """Time from the start of each write to the end of its flush, in order."""
@@ -148,7 +148,7 @@ class Lun:
     points: list[tuple[int, int]] = field(default_factory=list)
     """Times (nanoseconds of the monotonic clock) and bytes written by then; begins with the first request and 0."""
 
-    def add(self, logged: Sequence[Logged]) -> None:
+    def add(self, logged: Sequence[LoggedRequest]) -> None:
         """Adds the requests completed since the last call."""
         step = max(1, len(logged) // POINTS_AT_ONCE)
         for number, (_, _, _, length, intended_ns, response_ns, failed, _) in enumerate(logged, 1):
@@ -290,8 +290,8 @@ class Profile:
             "kind": self.kind,
             "start_bytes": self.start_bytes,
             "length_bytes": self.length_bytes,
-            "mb_per_s": _named(rates),
-            "megabits_per_s": _named([8 * rate for rate in rates]),
+            "mb_per_s": _summarize_rates(rates),
+            "megabits_per_s": _summarize_rates([8 * rate for rate in rates]),
             "access": access,
             "zones": [
                 {
@@ -304,7 +304,7 @@ class Profile:
         }
 
 
-def _named(rates: Sequence[float]) -> Rates:
+def _summarize_rates(rates: Sequence[float]) -> Rates:
     return {
         "outer": rates[0] if rates else None,
         "inner": rates[-1] if rates else None,

@@ -13,12 +13,12 @@ from headstack.io.values import duration_ns, size_bytes
 from headstack.measurement.access import Access, Progress
 from headstack.measurement.measurement import Opened, Step
 from headstack.measurement.specs import StoredKind, TargetDescription
-from headstack.measurement.tests.classic.logged import Logged
+from headstack.measurement.tests.classic.logged import LoggedRequest
 from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
     at_least,
-    joined,
+    join_results,
     own_file,
     part_of,
     requests,
@@ -77,18 +77,18 @@ class Fsync(Outcome):
 
     fields = (
         Field("size_bytes", "count", "bytes", "length of a write"),
-        Field("asked", "text", "", "how the write and its flush were asked for"),
-        Field("pairs", "count", "", "pairs of a write and a flush that completed"),
-        Field("failed", "count", "", "pairs that failed"),
-        Field("pairs_per_s", "figure", "1/s", "pairs a second, one at a time"),
-        Field("mean_ms", "figure", "ms", "mean time of a pair"),
-        Field("p50_ms", "figure", "ms", "median of the times of pairs"),
-        Field("p90_ms", "figure", "ms", "90th percentile of the times of pairs"),
-        Field("p99_ms", "figure", "ms", "99th percentile of the times of pairs"),
-        Field("p999_ms", "figure", "ms", "99.9th percentile of the times of pairs"),
-        Field("max_ms", "figure", "ms", "longest time of a pair"),
-        Field("flush_p99_ms", "figure", "ms", "99th percentile of the times of flushes alone"),
-        Field("kept", "flag", "", "whether the 99th percentile keeps the limit and nothing failed"),
+        Field("asked", "text", "", "requested sizes, before rounding to whole blocks"),
+        Field("pairs", "count", "", "completed pairs of a write and a flush"),
+        Field("failed", "count", "", "failed pairs"),
+        Field("pairs_per_s", "figure", "1/s", "pairs per second, one at a time"),
+        Field("mean_ms", "figure", "ms", "mean latency of a pair"),
+        Field("p50_ms", "figure", "ms", "median latency of pairs"),
+        Field("p90_ms", "figure", "ms", "90th percentile of the latency of pairs"),
+        Field("p99_ms", "figure", "ms", "99th percentile of the latency of pairs"),
+        Field("p999_ms", "figure", "ms", "99.9th percentile of the latency of pairs"),
+        Field("max_ms", "figure", "ms", "maximum latency of a pair"),
+        Field("flush_p99_ms", "figure", "ms", "99th percentile of the latency of flushes only"),
+        Field("kept", "flag", "", "whether the 99th percentile is within the limit and nothing failed"),
     )
 
     target: str
@@ -126,7 +126,7 @@ class Fsync(Outcome):
         return [
             {
                 "size_bytes": pairs.size_bytes,
-                "asked": " ".join(pairs.asked),
+                "asked": " ".join(pairs.requested),
                 "pairs": len(pairs.response_ns),
                 "failed": pairs.failed,
                 "pairs_per_s": len(pairs.response_ns) * 1e9 / sum(pairs.response_ns) if pairs.response_ns else None,
@@ -144,15 +144,13 @@ class Fsync(Outcome):
 
     def answer(self) -> str:
         """States the time of a write and its flush, compared with the limit."""
-        told = [
-            f"{format_bytes(pairs.size_bytes)}: half within {words.time(half)}, 99 of 100 within {words.time(most)}"
+        sizes = [
+            f"{format_bytes(pairs.size_bytes)}: median {words.time(p50_ms)}, p99 {words.time(p99_ms)}"
             for pairs in self.pairs
-            if (half := pairs.percentile_ms(50)) is not None and (most := pairs.percentile_ms(99)) is not None
+            if (p50_ms := pairs.percentile_ms(50)) is not None and (p99_ms := pairs.percentile_ms(99)) is not None
         ]
         kept = "kept" if self.kept else "not kept"
-        return (
-            f"A write with its flush on {self.target}: {'; '.join(told)}; the limit of {self.limit_ms:g} ms is {kept}."
-        )
+        return f"Write and flush on {self.target}: {'; '.join(sizes)}; the limit of {self.limit_ms:g} ms is {kept}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots the share of pairs that took longer than a time, and the limit."""
@@ -211,25 +209,27 @@ def _measured(
     limit_ms: float,
     progress: Progress | None,
 ) -> Fsync:
-    asked: dict[int, list[str]] = {}
+    names_by_size: dict[int, list[str]] = {}
     for size in sizes:
-        asked.setdefault(whole_blocks(opened, size_bytes("sizes", size)), []).append(size)
-    made, found = [], []
-    for bytes_, names in asked.items():
+        names_by_size.setdefault(whole_blocks(opened, size_bytes("sizes", size)), []).append(size)
+    made, measured = [], []
+    for bytes_, names in names_by_size.items():
         described = requests("writes with flushes", bytes_, read_percent=0, flush_every=1, warm_up=2)
         step = Step(described, part_of(opened, part), {"requests": 2 * count, "time_ns": time_ns})
         log = _native.RequestLog()
         results = opened.measure([step], progress, log=log)
-        response_ns, failed = paired(log.take())
+        response_ns, failed = pair_with_flushes(log.take())
         p99_ms = _p99_ms(results.whole(0)["kinds"]["flush"])
-        found.append(Pairs(bytes_, tuple(names), response_ns, p99_ms, failed))
+        measured.append(Pairs(bytes_, tuple(names), response_ns, p99_ms, failed))
         made.append(results)
         if opened.ended is not None:
             break
-    return Fsync(joined(made), opened.ended, path, limit_ms, found, _doubts(opened.described[0], found, rpm))
+    return Fsync(
+        join_results(made), opened.ended, path, limit_ms, measured, _doubts(opened.described[0], measured, rpm)
+    )
 
 
-def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:
+def pair_with_flushes(logged: Iterable[LoggedRequest]) -> tuple[list[int], int]:
     """Returns the times of each write with its flush, in nanoseconds, and the number of failed pairs."""
     response_ns, failed = [], 0
     begun: tuple[int, bool] | None = None
@@ -255,10 +255,10 @@ def _p99_ms(flushes: StoredKind) -> float | None:
     return None
 
 
-def _doubts(described: TargetDescription, found: list[Pairs], rpm: int | None) -> list[str]:
+def _doubts(described: TargetDescription, measured: list[Pairs], rpm: int | None) -> list[str]:
     """Returns reasons to doubt the figures."""
     doubts = []
-    medians = [median for pairs in found if (median := pairs.percentile_ms(50)) is not None]
+    medians = [median for pairs in measured if (median := pairs.percentile_ms(50)) is not None]
     # A write that follows the last one passes the head only after a whole revolution.
     turn_ms = 60e3 / (rpm or FASTEST_RPM)
     median_ms = min(medians, default=turn_ms)
@@ -266,18 +266,18 @@ def _doubts(described: TargetDescription, found: list[Pairs], rpm: int | None) -
         speed = f"at {rpm:,} rpm" if rpm is not None else f"even at {FASTEST_RPM:,} rpm"
         doubts.append(
             f"half of the writes took at most {median_ms:.3g} ms, but a turn of a rotating disk takes "
-            f"{turn_ms:.3g} ms {speed}: they were not on the platters when the flush came back, and are lost with the "
-            "power unless a cache is protected (virtual disks often only claim to rotate)"
+            f"{turn_ms:.3g} ms {speed}: they were not on the platters when the flush completed, and a power loss "
+            "destroys them unless a cache is protected (virtual disks often only claim to rotate)"
         )
     device = described["description"].get("device", {})
     if device.get("write_cache") == "write through":
         doubts.append(
-            "the device says that it has no volatile write cache, so the kernel sends it no flushes: "
-            "the figures are those of the writes alone"
+            "the device reports no volatile write cache, so the kernel sends it no flushes: "
+            "the figures cover only the writes"
         )
     file_system = described["description"].get("file_system", {}).get("type")
     if file_system in ("tmpfs", "ramfs"):
-        doubts.append(f"{file_system} is memory: nothing of it outlives the power")
+        doubts.append(f"{file_system} is memory: a power loss destroys its contents")
     if described["kind"] == "null":
         doubts.append("nothing was stored")
     return doubts

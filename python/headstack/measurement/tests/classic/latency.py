@@ -28,7 +28,7 @@ from headstack.results import words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 from headstack.measurement.tests.classic.figures import LatencyStatistics, Sample
-from headstack.measurement.tests.classic.logged import Logged
+from headstack.measurement.tests.classic.logged import LoggedRequest
 
 COUNT, INTERVAL, SIZE, SEQUENTIAL_SIZE = 20, "1s", "4KiB", "256KiB"
 
@@ -49,7 +49,7 @@ class Samples:
         self._each, self._seen, self._stride = each, 0, 1
         self._first_ns: int | None = None
 
-    def add(self, logged: Iterable[Logged]) -> None:
+    def add(self, logged: Iterable[LoggedRequest]) -> None:
         """Adds the requests completed since the last call."""
         for _, _, position_bytes, _, intended_ns, response_ns, failed, _ in logged:
             if self._first_ns is None:
@@ -81,10 +81,10 @@ class Latency(Outcome):
 
     fields = (
         Field("number", "count", "", "number of the request, from 1"),
-        Field("at_s", "figure", "s", "when it was issued, after the start"),
-        Field("position_bytes", "count", "bytes", "where it went"),
-        Field("ms", "figure", "ms", "how long it took"),
-        Field("failed", "flag", "", "whether it failed"),
+        Field("at_s", "figure", "s", "issue time, after the start"),
+        Field("position_bytes", "count", "bytes", "position of the request"),
+        Field("ms", "figure", "ms", "latency"),
+        Field("failed", "flag", "", "whether the request failed"),
     )
 
     target: str
@@ -157,13 +157,13 @@ class Latency(Outcome):
 
     def answer(self) -> str:
         """States the response time of requests."""
-        found = self.statistics()
-        told = f"{self.target}: {found['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
+        statistics = self.statistics()
+        load = f"{self.target}: {statistics['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
         # A percentile needs ten requests above it, otherwise it is nearly the maximum.
-        p99_ms = found["p99_ms"] if found["requests"] >= 1000 else None
-        named = (("half within", found["p50_ms"]), ("99 of 100 within", p99_ms), ("the longest", found["max_ms"]))
-        times = [f"{what} {words.time(ms)}" for what, ms in named if ms is not None]
-        return f"{told}, {', '.join(times)}." if times else f"{told}."
+        p99_ms = statistics["p99_ms"] if statistics["requests"] >= 1000 else None
+        labelled = (("median", statistics["p50_ms"]), ("p99", p99_ms), ("max", statistics["max_ms"]))
+        times = [f"{label} {words.time(ms)}" for label, ms in labelled if ms is not None]
+        return f"{load}, {', '.join(times)}." if times else f"{load}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots latency over time, and its distribution."""
@@ -215,7 +215,7 @@ def latency(
         if limits["time_ns"] <= 0:
             raise InputError(f"{time} is not allowed; more than 0s is", key="time")
     elif not count:
-        raise InputError("any number of requests have no end; give time as well", key="count")
+        raise InputError("a test without a number of requests needs a limit; set time", key="count")
     with own_file(path, access, FILE) as (file, allowed):
         return _measured(path, Opened([file], allowed, write), size, interval_ns, range, sequential, limits, seed, each)
 

@@ -1,6 +1,6 @@
-"""``Logged``: a completed request of the request log."""
+"""``LoggedRequest``: a completed request of the request log."""
 
 from __future__ import annotations
 
-Logged = tuple[int, str, int, int, int, int, bool, int]
+LoggedRequest = tuple[int, str, int, int, int, int, bool, int]
 """A row of ``RequestLog.take``."""

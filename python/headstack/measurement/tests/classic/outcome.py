@@ -18,7 +18,7 @@ from headstack.io.tables import Tabular
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import Opened
 from headstack.report.figures import Figure, Report, Section, Table
-from headstack.results.report import asked_for, provenance, runs_table
+from headstack.results.report import provenance, requests_of, runs_table
 from headstack.results.results import Results
 from headstack.results.words import words_of
 
@@ -86,7 +86,7 @@ def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access
             os.unlink(file)
 
 
-def joined(parts: Iterable[Results]) -> Results:
+def join_results(parts: Iterable[Results]) -> Results:
     """Concatenates the results of several measurements."""
     return reduce(Results.and_others, parts)
 
@@ -170,12 +170,20 @@ def report_of(test: Outcome) -> Report:
         Section("Runs", "", [runs_table(test.results)]),
     ]
     systems = dict.fromkeys(row["system"] for row in test.results)
-    said = [test.answer(), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
+    answers = [test.answer(), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
     remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
     title = f"{test.test.capitalize()}: {', '.join(systems)}"
-    asked = partial(asked_for, test.results)
+    queries = partial(requests_of, test.results)
     return Report(
-        title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks, asked=asked
+        title,
+        "",
+        "\n\n".join(answers),
+        sections,
+        (),
+        provenance(test.results),
+        version(),
+        remarks=remarks,
+        inputs=queries,
     )
 
 

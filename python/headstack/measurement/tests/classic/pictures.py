@@ -89,7 +89,7 @@ def latency(
     """Draws each request over time, and next to it their distribution, on the same axis."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 4.8), layout="constrained")
-        axes, beside = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
+        axes, side = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
         good = [sample for sample in samples if not sample.failed]
         label = f"{target}: {numbers['requests']:,} {kind}s of {format_bytes(size_bytes)}"
         dots = _thinned(good)
@@ -105,16 +105,16 @@ def latency(
             _log_ticks(axes.yaxis, 0.8 * min(times), 1.25 * max(times))
             low, high = axes.get_ylim()
             edges = [low * (high / low) ** (step / 48) for step in range(49)]
-            beside.hist(times, bins=edges, orientation="horizontal", color=COLOURS[0], alpha=0.75)
+            side.hist(times, bins=edges, orientation="horizontal", color=COLOURS[0], alpha=0.75)
         for name, value, colour in (("p50", numbers["p50_ms"], COLOURS[2]), ("p99", numbers["p99_ms"], COLOURS[1])):
             if value is not None:
-                for panel in (axes, beside):
+                for panel in (axes, side):
                     panel.axhline(value, color=colour, lw=1.1, ls="--", zorder=1)
                 axes.plot([], [], "--", color=colour, label=f"{name} {value:,.4g} ms")
-        beside.set_xlabel("Requests")
-        beside.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+        side.set_xlabel("Requests")
+        side.xaxis.set_major_locator(MaxNLocator(3, integer=True))
         axes.grid(axis="both")
-        beside.grid(axis="both")
+        side.grid(axis="both")
         _head(figure, "Latency of single requests", columns=3)
         _foot(figure, seed)
     return figure
@@ -217,9 +217,9 @@ def prefill(
         over_time.set_xlabel("Time (s)")
         over_time.set_xlim(left=0)
         together = "one after the other" if order == "serial" else "at the same time"
-        what = f"{len(luns)} LUNs {together}" if len(luns) > 1 else luns[0].name
+        subject = f"{len(luns)} LUNs {together}" if len(luns) > 1 else luns[0].name
         mean = "" if mb_per_s is None else f", {mb_per_s:,.1f} MB/s in all"
-        _head(figure, f"Prefill of {what}{mean}")
+        _head(figure, f"Prefill of {subject}{mean}")
         _foot(figure, seed)
     return figure
 

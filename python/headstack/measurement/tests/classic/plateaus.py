@@ -46,34 +46,35 @@ def plateaus(values: Sequence[float]) -> list[Plateau]:
     if len(values) < 2 * POINTS_MIN:
         return []
     noise = _noise(values)
-    parts = _divided(values, PENALTY * noise**2 * math.log(len(values)))
-    found = _cleared(values, [Plateau(first, end - 1, fmean(values[first:end])) for first, end in parts], noise)
-    if len(found) < 2:
+    parts = _partition(values, PENALTY * noise**2 * math.log(len(values)))
+    levels = [Plateau(first, end - 1, fmean(values[first:end])) for first, end in parts]
+    merged = _merge_similar(values, levels, noise)
+    if len(merged) < 2:
         return []
-    left = fmean((value - part.level) ** 2 for part in found for value in values[part.first : part.last + 1])
-    if left > (SCATTER * noise) ** 2:
+    residual = fmean((value - part.level) ** 2 for part in merged for value in values[part.first : part.last + 1])
+    if residual > (SCATTER * noise) ** 2:
         return []
-    within = sum(abs(_drift(values[part.first : part.last + 1])) for part in found)
-    between = sum(abs(one.level - other.level) for one, other in pairwise(found))
-    return found if within <= DRIFT_SHARE * (within + between) else []
+    within = sum(abs(_drift(values[part.first : part.last + 1])) for part in merged)
+    between = sum(abs(before.level - after.level) for before, after in pairwise(merged))
+    return merged if within <= DRIFT_SHARE * (within + between) else []
 
 
-def _cleared(values: Sequence[float], found: list[Plateau], noise: float) -> list[Plateau]:
+def _merge_similar(values: Sequence[float], levels: list[Plateau], noise: float) -> list[Plateau]:
     """Merges neighbours without a significant difference, the closest first."""
 
-    def clarity(one: Plateau, other: Plateau) -> float:
-        error = noise * math.sqrt(1 / _count(one) + 1 / _count(other))
-        least = max(CLEAR_SIGMAS * error, CLEAR_SHARE * min(abs(one.level), abs(other.level)))
-        return abs(one.level - other.level) / least if least else 0.0
+    def clarity(before: Plateau, after: Plateau) -> float:
+        error = noise * math.sqrt(1 / _count(before) + 1 / _count(after))
+        least = max(CLEAR_SIGMAS * error, CLEAR_SHARE * min(abs(before.level), abs(after.level)))
+        return abs(before.level - after.level) / least if least else 0.0
 
-    while len(found) > 1:
-        steps = [clarity(one, other) for one, other in pairwise(found)]
+    while len(levels) > 1:
+        steps = [clarity(before, after) for before, after in pairwise(levels)]
         at = min(range(len(steps)), key=steps.__getitem__)
         if steps[at] >= 1:
             break
-        first, last = found[at].first, found[at + 1].last
-        found = [*found[:at], Plateau(first, last, fmean(values[first : last + 1])), *found[at + 2 :]]
-    return found
+        first, last = levels[at].first, levels[at + 1].last
+        levels = [*levels[:at], Plateau(first, last, fmean(values[first : last + 1])), *levels[at + 2 :]]
+    return levels
 
 
 def _count(plateau: Plateau) -> int:
@@ -87,7 +88,7 @@ def _noise(values: Sequence[float]) -> float:
     return max(sigma, NOISE_SHARE * abs(fmean(values)))
 
 
-def _divided(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
+def _partition(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
     """Returns the partition into constant parts (first, end) of least squared error, each part costing ``penalty``."""
     sums = list(accumulate(values, initial=0.0))
     squares = list(accumulate((value * value for value in values), initial=0.0))

@@ -21,7 +21,7 @@ from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
     at_least,
-    joined,
+    join_results,
     part_of,
     requests,
     whole_blocks,
@@ -54,10 +54,10 @@ class Prefill(Outcome):
     """The filled LUNs, and their rates."""
 
     fields = (
-        Field("lun", "text", "", "the LUN that was filled"),
-        Field("position_bytes", "count", "bytes", "where the section begins"),
-        Field("from_s", "figure", "s", "when its first write began, after the start"),
-        Field("to_s", "figure", "s", "when its last write was complete"),
+        Field("lun", "text", "", "name of the LUN"),
+        Field("position_bytes", "count", "bytes", "start of the section"),
+        Field("from_s", "figure", "s", "start of its first write, after the start of the test"),
+        Field("to_s", "figure", "s", "completion of its last write, after the start of the test"),
         Field("mb_per_s", "figure", "10^6 bytes/s", "rate of the section"),
     )
 
@@ -171,10 +171,10 @@ def prefill(
     at_least("targets", len(paths), 1), at_least("parts", parts, 1), at_least("depth", depth, 1)
     if len(paths) > 1 and parts > 1:
         raise InputError(
-            f"{len(paths)} targets are {len(paths)} LUNs already; only a single one is divided", key="parts"
+            f"{len(paths)} targets are {len(paths)} LUNs; only a single target can be divided", key="parts"
         )
     if len({os.path.realpath(path) for path in paths}) < len(paths):
-        raise InputError("a target is named twice: it would be written twice")
+        raise InputError("a target is named twice; name each target once")
     opened = Opened(paths, access, writing=True)
     luns = [lun for number, _ in enumerate(paths) for lun in _divided(opened, number, parts, range)]
     written = size_bytes("size", size)
@@ -184,11 +184,11 @@ def prefill(
             steps = [(lun, step) for lun in group for step in steps_of(opened, lun, written, depth)]
             if steps and opened.ended is None:
                 made.append(_filled(opened, steps, progress))
-    return Prefill(joined(made), opened.ended, order, luns)
+    return Prefill(join_results(made), opened.ended, order, luns)
 
 
 def _divided(opened: Opened, target: int, parts: int, text: str | None) -> list[Lun]:
-    """Returns a target's LUNs: equal parts of whole blocks, of which the last includes the remainder."""
+    """Returns a target's LUNs: equal parts of whole blocks; the last one includes the remainder."""
     start, length = part_of(opened, text, target)
     name, block_bytes = opened.paths[target], whole_blocks(opened, 1, target)
     each = length // parts // block_bytes * block_bytes
@@ -196,7 +196,7 @@ def _divided(opened: Opened, target: int, parts: int, text: str | None) -> list[
         raise InputError(f"{_native.format_bytes(length)} cannot be divided into {parts} parts", file=name)
     lengths = [each] * (parts - 1) + [length - (parts - 1) * each]
     names = [name] if parts == 1 else [f"{name} part {number + 1}" for number in range(parts)]
-    return [Lun(one, target, start + number * each, lengths[number]) for number, one in enumerate(names)]
+    return [Lun(lun, target, start + number * each, lengths[number]) for number, lun in enumerate(names)]
 
 
 def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]:
@@ -204,7 +204,7 @@ def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     count = lun.length_bytes // bytes_ if bytes_ else 0
     if not bytes_:
-        raise InputError("0 bytes are not allowed; a block or more is", key="size")
+        raise InputError("0 bytes are not allowed; use one block or more", key="size")
     if not count:
         return []
     described = requests(f"prefill {lun.name}", bytes_, read_percent=0, depth=min(depth, count), count=count)
@@ -227,16 +227,16 @@ def _filled(opened: Opened, steps: list[tuple[Lun, Step]], progress: Progress | 
     """Fills LUNs at the same time and records the progress of each."""
     log = _native.RequestLog()
 
-    def follow() -> None:
+    def record_completions() -> None:
         logged = log.take()
         for number, (lun, _) in enumerate(steps):
-            lun.add([one for one in logged if one[0] == number])
+            lun.add([request for request in logged if request[0] == number])
 
-    def look(now: ProgressReport) -> None:
-        follow()
+    def poll(now: ProgressReport) -> None:
+        record_completions()
         if progress is not None:
             progress(now)
 
-    results = opened.measure_together([step for _, step in steps], look, log=log)
-    follow()
+    results = opened.measure_together([step for _, step in steps], poll, log=log)
+    record_completions()
     return results

@@ -38,14 +38,14 @@ def _rates(profiles: Sequence[Profile], by_share: bool) -> Lines:
     position = Axis("Position (% of each system)" if by_share else "Position (GB)", log=False)
     title = f"Transfer rate from the outer to the inner edge: {profiles[0].kind}s"
     ends = [(profile.system, profile.rates[0][1], profile.rates[-1][1]) for profile in profiles if profile.rates]
-    said = [f"{system} from {number(outer)} to {number(inner)} MB/s" for system, outer, inner in ends[:NAMED_MAX]]
-    says = f"From the outer to the inner edge: {'; '.join(said)}." if said else ""
+    ranges = [f"{system} from {number(outer)} to {number(inner)} MB/s" for system, outer, inner in ends[:NAMED_MAX]]
+    says = f"From the outer to the inner edge: {'; '.join(ranges)}." if ranges else ""
     return Lines("rates", title, position, Axis("Transfer rate (MB/s)"), series, says=says)
 
 
 def _accesses(profile: Profile) -> Series:
     times = sorted(ms for _, ms in profile.accesses)
     # A percentile needs ten accesses above it, otherwise it is nearly the maximum.
-    known = [p for p in PERCENTS if len(times) * (1 - p / 100) >= 10]
-    found = [times[max(0, math.ceil(p / 100 * len(times)) - 1)] for p in known]
-    return Series(f"{profile.system} ({profile.mode})", [*known, 100], [*found, times[-1]])
+    percents = [p for p in PERCENTS if len(times) * (1 - p / 100) >= 10]
+    percentiles = [times[max(0, math.ceil(p / 100 * len(times)) - 1)] for p in percents]
+    return Series(f"{profile.system} ({profile.mode})", [*percents, 100], [*percentiles, times[-1]])

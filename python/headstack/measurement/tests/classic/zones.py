@@ -20,7 +20,7 @@ from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
     at_least,
-    joined,
+    join_results,
     part_of,
     requests,
 )
@@ -50,11 +50,11 @@ class Zones(Outcome):
     """The profiles of one or several systems."""
 
     fields = (
-        Field("system", "text", "", "the system"),
+        Field("system", "text", "", "path or name of the system"),
         Field("mode", "text", "", "measured or simulated"),
-        Field("position_bytes", "count", "bytes", "where on the system"),
-        Field("mb_per_s", "figure", "10^6 bytes/s", "sequential rate there; empty in a row of an access"),
-        Field("access_ms", "figure", "ms", "time of one access there; empty in a row of a rate"),
+        Field("position_bytes", "count", "bytes", "position on the system"),
+        Field("mb_per_s", "figure", "10^6 bytes/s", "sequential rate at the position; empty in rows of accesses"),
+        Field("access_ms", "figure", "ms", "time of one access at the position; empty in rows of rates"),
     )
 
     profiles: list[Profile]
@@ -192,7 +192,7 @@ def zones(
         ended = next((row["ended_early"] for part in made for row in part if row["ended_early"] is not None), None)
         if ended is not None:
             break
-    return Zones(joined(results), ended, profiles)
+    return Zones(join_results(results), ended, profiles)
 
 
 def _planned(
@@ -210,8 +210,8 @@ def _planned(
     if positions < 2 or not access:
         least = _native.format_bytes(2 * LEAST_REQUESTS * size)
         raise InputError(
-            f"{_native.format_bytes(length)} are too little for requests of {_native.format_bytes(size)}; "
-            f"{least} are needed, or smaller requests (size)",
+            f"{_native.format_bytes(length)} are too small for requests of {_native.format_bytes(size)}; "
+            f"use at least {least}, or smaller requests (size)",
             key=name,
         )
     part = max(LEAST_REQUESTS * size, min(sizes["part"], length // positions) // size * size)

@@ -42,26 +42,26 @@ def identity(described: TargetDescription) -> dict[str, str | int]:
     """Returns the properties that identify a target and that stay the same when it is attached elsewhere: its serial
     number, or what the kernel has instead; for files the path."""
     description = described["description"]
-    known: dict[str, str | int] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
+    properties: dict[str, str | int] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
     if described["kind"] == "file":
         path = os.path.abspath(description.get("resolved", description["path"]))
-        known |= {"path": path, "inode": os.stat(path).st_ino}
+        properties |= {"path": path, "inode": os.stat(path).st_ino}
     elif described["kind"] in ("block device", "NVMe namespace"):
         device = description.get("device", {})
-        telling = next((key for key in ("serial", "backing_file", "name") if device.get(key)), "name")
-        known |= {key: device[key] for key in (telling, "model", "start_bytes") if device.get(key) is not None}
+        identifier = next((key for key in ("serial", "backing_file", "name") if device.get(key)), "name")
+        properties |= {key: device[key] for key in (identifier, "model", "start_bytes") if device.get(key) is not None}
     elif described["kind"] == "NBD export":
-        known |= {key: description["export"][key] for key in ("server", "name")}
-    return known
+        properties |= {key: description["export"][key] for key in ("server", "name")}
+    return properties
 
 
 def module_of(paths: list[str], described: list[TargetDescription], settings: Settings, began: str) -> ModuleRecord:
     """Returns the first line: the targets and the settings."""
-    smallest = min(one["capacity_bytes"] for one in described)
+    smallest = min(target["capacity_bytes"] for target in described)
     used = min(smallest, settings.device_bytes or smallest) // settings.block_bytes * settings.block_bytes
     targets: list[LoggedTarget] = [
-        {"path": path, "identity": identity(one), "description": one["description"], "notes": one["notes"]}
-        for path, one in zip(paths, described, strict=True)
+        {"path": path, "identity": identity(target), "description": target["description"], "notes": target["notes"]}
+        for path, target in zip(paths, described, strict=True)
     ]
     return {
         "record": "module",
@@ -80,7 +80,7 @@ def module_of(paths: list[str], described: list[TargetDescription], settings: Se
 
 
 def settings_of(module: ModuleRecord) -> Settings:
-    """Returns the settings that a log was begun with."""
+    """Returns the settings of the conditioning that began a log."""
     return Settings(
         block_bytes=module["block_bytes"],
         ahead=module["ahead"],
@@ -90,11 +90,11 @@ def settings_of(module: ModuleRecord) -> Settings:
     )
 
 
-def refuse_others(path: str, module: ModuleRecord, now: ModuleRecord) -> None:
+def check_same_targets(path: str, module: ModuleRecord, now: ModuleRecord) -> None:
     """Raises ``InputError`` unless the targets are those of the log, in the same order."""
     before, after = module["targets"], now["targets"]
     if len(before) != len(after):
-        raise InputError(f"{path}: was begun on {len(before)} targets, and {len(after)} are named")
+        raise InputError(f"{path}: began with {len(before)} targets, but {len(after)} are named")
     for number, (was, is_) in enumerate(zip(before, after, strict=True), 1):
         differing = [
             key
@@ -105,7 +105,7 @@ def refuse_others(path: str, module: ModuleRecord, now: ModuleRecord) -> None:
             key = differing[0]
             raise InputError(
                 f"{path}: target {number} was {was['path']} with {key} {was['identity'].get(key)}; "
-                f"{is_['path']} has {is_['identity'].get(key)}: the same devices in the same order are needed"
+                f"{is_['path']} has {is_['identity'].get(key)}; name the same devices in the same order"
             )
 
 
@@ -124,7 +124,7 @@ class LogFile:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except FileExistsError:
-            raise InputError(f"{path}: exists; go on with it by --resume, or name another file") from None
+            raise InputError(f"{path}: exists; continue it with --resume, or name another file") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""``Logged``, the data of a conditioning from its log: passes, figures of devices and verdicts."""
+"""``ConditioningData``, the data of a conditioning from its log: passes, figures of devices and verdicts."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from headstack.measurement.tests.conditioning.report import Pass, judgement, pas
 STORED = Stored("conditioning")
 
 FIELDS = (
-    Field("pass", "text", "", "what the pass does: write or read"),
-    Field("position_bytes", "count", "bytes", "where on the module the interval begins"),
-    Field("bytes", "count", "bytes", "what was streamed over the module in it"),
-    Field("elapsed_s", "figure", "s", "from the start of the pass to the end of the interval, interruptions apart"),
-    Field("duration_s", "figure", "s", "how long the interval lasted"),
+    Field("pass", "text", "", "kind of the pass: write or read"),
+    Field("position_bytes", "count", "bytes", "start of the interval on the module"),
+    Field("bytes", "count", "bytes", "bytes streamed over the module in the interval"),
+    Field("elapsed_s", "figure", "s", "end of the interval, after the start of the pass, without interruptions"),
+    Field("duration_s", "figure", "s", "duration of the interval"),
     Field("mbit_per_s", "figure", "10^6 bit/s", "rate of the module"),
-    Field("device", "text", "", "the device that the row is about"),
-    Field("blocks", "count", "blocks", "blocks that the device was given"),
-    Field("errors", "count", "blocks", "of these, blocks that failed"),
-    Field("mean_ms", "figure", "ms", "mean time of a block that did not fail"),
-    Field("max_ms", "figure", "ms", "longest time of a block"),
+    Field("device", "text", "", "path of the device"),
+    Field("blocks", "count", "blocks", "blocks that the device received"),
+    Field("errors", "count", "blocks", "blocks that failed"),
+    Field("mean_ms", "figure", "ms", "mean block time, without failed blocks"),
+    Field("max_ms", "figure", "ms", "maximum block time"),
     Field("busy_share", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
-    Field("held_share", "figure", "", "share of the interval in which the others waited for this device, 0 to 1"),
+    Field("held_share", "figure", "", "share of the interval in which this device delayed the others, 0 to 1"),
 )
 """Columns of the rows, before those that count the blocks in each class of times."""
 
@@ -40,7 +40,7 @@ FIGURES = (0.5, 0.99, 0.999)
 
 
 @dataclass
-class Logged(Tabular):
+class ConditioningData(Tabular):
     """The passes in the log of a conditioning, with figures and verdicts. ``Conditioning`` draws and writes them."""
 
     module: ModuleRecord
@@ -68,7 +68,7 @@ class Logged(Tabular):
     @property
     def is_whole(self) -> bool:
         """Whether all passes reached the end of the module."""
-        return [one.kind for one in self.passes if one.is_whole] == list(self.module["passes"])
+        return [pass_.kind for pass_ in self.passes if pass_.is_whole] == list(self.module["passes"])
 
     @property
     def ended_early(self) -> str | None:
@@ -83,19 +83,19 @@ class Logged(Tabular):
 
     @property
     def failures(self) -> list[str]:
-        """The first failures of each session, in words."""
+        """Descriptions of the first failures of each session."""
         return [words for line in self.lines if line["record"] == "pass" for words in line["failures"]]
 
     @property
     def is_kept(self) -> bool:
         """Whether all intervals of all passes have the required rate and no block failed."""
         limit = self.require_mbit_per_s
-        slow = limit is not None and any(one.below(limit) for one in self.passes)
-        return not slow and not any(device.errors for one in self.passes for device in one.devices)
+        slow = limit is not None and any(pass_.below(limit) for pass_ in self.passes)
+        return not slow and not any(device.errors for pass_ in self.passes for device in pass_.devices)
 
     def judgements(self) -> list[str]:
         """Returns each pass in one line."""
-        return [judgement(one, self.require_mbit_per_s) for one in self.passes]
+        return [judgement(pass_, self.require_mbit_per_s) for pass_ in self.passes]
 
     def verdict(self, lane: int) -> str:
         """Returns the faults of the device with this number, or ``ok``."""
@@ -114,12 +114,12 @@ class Logged(Tabular):
         """Returns a row for each interval and device."""
         rows: list[dict[str, object]] = []
         columns = self.column_names
-        for one in self.passes:
-            for interval in one.intervals:
-                for device, share in zip(one.devices, interval.devices, strict=True):
+        for pass_ in self.passes:
+            for interval in pass_.intervals:
+                for device, share in zip(pass_.devices, interval.devices, strict=True):
                     good = share["blocks"] - share["errors"]
                     cells = (
-                        one.kind,
+                        pass_.kind,
                         interval.position_bytes,
                         interval.bytes,
                         round(interval.elapsed_s, 6),
@@ -149,11 +149,11 @@ class Logged(Tabular):
             "is_kept": self.is_kept,
             "failures": self.failures,
             "verdicts": {target["path"]: self.verdict(number) for number, target in enumerate(self.module["targets"])},
-            "passes": [self._figures_of(one) for one in self.passes],
+            "passes": [self._figures_of(pass_) for pass_ in self.passes],
         }
 
-    def _figures_of(self, one: Pass) -> Mapping[str, object]:
-        lowest, holder = one.lowest, one.devices[one.lowest.holder]
+    def _figures_of(self, pass_: Pass) -> Mapping[str, object]:
+        lowest, holder = pass_.lowest, pass_.devices[pass_.lowest.holder]
         devices = [
             {
                 "path": device.path,
@@ -166,22 +166,22 @@ class Logged(Tabular):
                 "held_share": device.held_share,
                 "classes": device.classes,
             }
-            for device in one.devices
+            for device in pass_.devices
         ]
         return {
-            "kind": one.kind,
-            "bytes": one.bytes,
-            "duration_s": one.duration_s,
-            "flush_s": one.flush_s,
-            "mean_mbit_per_s": one.mean_mbit_per_s,
+            "kind": pass_.kind,
+            "bytes": pass_.bytes,
+            "duration_s": pass_.duration_s,
+            "flush_s": pass_.flush_s,
+            "mean_mbit_per_s": pass_.mean_mbit_per_s,
             "lowest_mbit_per_s": lowest.mbit_per_s,
             "lowest_at_bytes": lowest.position_bytes,
             "lowest_held_up_by": holder.path,
-            "judgement": judgement(one, self.require_mbit_per_s),
+            "judgement": judgement(pass_, self.require_mbit_per_s),
             "devices": devices,
             "intervals": [
                 {"position_bytes": i.position_bytes, "elapsed_s": i.elapsed_s, "mbit_per_s": i.mbit_per_s}
-                for i in one.intervals
+                for i in pass_.intervals
             ],
         }
 

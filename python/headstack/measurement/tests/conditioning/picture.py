@@ -15,7 +15,7 @@ from matplotlib.figure import Figure  # isort: skip
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from headstack.measurement.tests.conditioning.logged import Logged
+    from headstack.measurement.tests.conditioning.logged import ConditioningData
     from headstack.measurement.tests.conditioning.report import Pass
 
 COLOUR = {"read": COLOURS[0], "write": COLOURS[1]}
@@ -26,11 +26,11 @@ PATH_MAX = 24
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def overview(found: Logged) -> Figure:
+def overview(data: ConditioningData) -> Figure:
     """Draws rates over the position in the module; below, for each pass, the device that limited it at each position,
     and the block times.
     """
-    passes, count = found.passes, len(found.module["targets"])
+    passes, count = data.passes, len(data.module["targets"])
     names = [str(number) for number in range(len(passes))]
     rows: list[Any] = [["rate"] * max(len(names), 1)]
     heights = [3.3]
@@ -40,44 +40,48 @@ def overview(found: Logged) -> Figure:
     with mpl.rc_context(STYLE | {"font.size": 8.5, "axes.titlesize": 9.5, "axes.titleweight": "bold"}):
         figure = Figure(figsize=(10.4, 1.2 + sum(heights)), layout="constrained")
         axes = figure.subplot_mosaic(rows, height_ratios=heights)
-        _draw_rates(axes["rate"], found)
-        for name, one in zip(names, passes, strict=True):
+        _draw_rates(axes["rate"], data)
+        for name, pass_ in zip(names, passes, strict=True):
             first = name == "0"
-            _draw_held(axes[f"held{name}"], one, first)
-            _draw_classes(axes[f"classes{name}"], found, one, first)
-        figure.suptitle(f"{_title(found)}\n\n{chr(10) * (len(passes) - 1)}", x=0.012, ha="left", weight="bold", size=13)
-        figure.text(0.012, 1 - 0.36 / figure.get_figheight(), _summary(found), color=FAINT, size=8.5, va="top")
-        figure.supxlabel(_caption(found), x=0.012, ha="left", fontsize=7.5, color=FAINT)
+            _draw_held(axes[f"held{name}"], pass_, first)
+            _draw_classes(axes[f"classes{name}"], data, pass_, first)
+        figure.suptitle(f"{_title(data)}\n\n{chr(10) * (len(passes) - 1)}", x=0.012, ha="left", weight="bold", size=13)
+        figure.text(0.012, 1 - 0.36 / figure.get_figheight(), _summary(data), color=FAINT, size=8.5, va="top")
+        figure.supxlabel(_caption(data), x=0.012, ha="left", fontsize=7.5, color=FAINT)
     return figure
 
 
-def _title(found: Logged) -> str:
-    targets = found.module["targets"]
+def _title(data: ConditioningData) -> str:
+    targets = data.module["targets"]
     return f"Conditioning of a module of {len(targets)} device{'s' * (len(targets) > 1)}"
 
 
-def _summary(found: Logged) -> str:
-    limit = found.require_mbit_per_s
+def _summary(data: ConditioningData) -> str:
+    limit = data.require_mbit_per_s
     parts = []
-    for one in found.passes:
-        holder = one.devices[one.lowest.holder]
-        words = f"{one.kind}: lowest {one.lowest.mbit_per_s:,.0f} Mb/s, held up by device {holder.name}"
+    for pass_ in data.passes:
+        holder = pass_.devices[pass_.lowest.holder]
+        words = f"{pass_.kind}: lowest {pass_.lowest.mbit_per_s:,.0f} Mb/s, limited by device {holder.name}"
         if limit is not None:
-            below = one.below(limit)
-            words += f", below {limit:,.0f} Mb/s in {len(below)} of {len(one.judged)} intervals" if below else ", kept"
+            below = pass_.below(limit)
+            words += (
+                f", below {limit:,.0f} Mb/s in {len(below)} of {len(pass_.judged)} intervals"
+                if below
+                else ", requirement met"
+            )
         parts.append(words)
     return "\n".join(parts) or "nothing was measured"
 
 
-def _caption(found: Logged) -> str:
-    module = found.module
+def _caption(data: ConditioningData) -> str:
+    module = data.module
     interval_s = module["interval_ns"] / 1e9
     text = (
-        f"Measured by headstack {module['headstack']}, begun {module['began']}; "
+        f"Measured by headstack {module['headstack']}, started {module['began']}; "
         f"blocks of {module['block_bytes'] >> 10} KiB, {module['ahead']} ahead; intervals of {interval_s:g} s"
     )
-    if found.sessions > 1:
-        text += f"; {found.sessions} sessions"
+    if data.sessions > 1:
+        text += f"; {data.sessions} sessions"
     return text
 
 
@@ -85,34 +89,34 @@ def _unit(module_bytes: int) -> tuple[float, str]:
     return next(((size, name) for size, name in UNITS if module_bytes >= size), (1.0, "B"))
 
 
-def _edges(one: Pass, unit: float) -> list[float]:
-    ends = [interval.position_bytes + interval.bytes for interval in one.judged]
-    return [one.judged[0].position_bytes / unit, *(end / unit for end in ends)]
+def _edges(pass_: Pass, unit: float) -> list[float]:
+    ends = [interval.position_bytes + interval.bytes for interval in pass_.judged]
+    return [pass_.judged[0].position_bytes / unit, *(end / unit for end in ends)]
 
 
-def _draw_rates(axes: Axes, found: Logged) -> None:
+def _draw_rates(axes: Axes, data: ConditioningData) -> None:
     """Draws the rate of each interval as a step from its first to its last position."""
-    unit, name = _unit(found.module["module_bytes"])
-    highest = found.require_mbit_per_s or 0.0
-    for one in found.passes:
-        rates, edges = [interval.mbit_per_s for interval in one.judged], _edges(one, unit)
+    unit, name = _unit(data.module["module_bytes"])
+    highest = data.require_mbit_per_s or 0.0
+    for pass_ in data.passes:
+        rates, edges = [interval.mbit_per_s for interval in pass_.judged], _edges(pass_, unit)
         highest = max(highest, *rates)
-        colour, lowest = COLOUR[one.kind], one.lowest
-        label = f"{one.kind}: mean {one.mean_mbit_per_s:,.0f} Mb/s"
+        colour, lowest = COLOUR[pass_.kind], pass_.lowest
+        label = f"{pass_.kind}: mean {pass_.mean_mbit_per_s:,.0f} Mb/s"
         axes.stairs(rates, edges, baseline=None, color=colour, lw=1.5, label=label)
         middle = (lowest.position_bytes + lowest.bytes / 2) / unit
         axes.plot(middle, lowest.mbit_per_s, "o", ms=9, mfc="none", mec=colour, mew=1.4, clip_on=False, zorder=4)
-    if found.require_mbit_per_s is not None:
-        label = f"required: {found.require_mbit_per_s:,.0f} Mb/s"
-        axes.axhline(found.require_mbit_per_s, color=INK, lw=1.1, ls=(0, (5, 3)), label=label)
-    axes.set_xlim(0, found.module["module_bytes"] / unit)
+    if data.require_mbit_per_s is not None:
+        label = f"required: {data.require_mbit_per_s:,.0f} Mb/s"
+        axes.axhline(data.require_mbit_per_s, color=INK, lw=1.1, ls=(0, (5, 3)), label=label)
+    axes.set_xlim(0, data.module["module_bytes"] / unit)
     axes.set_ylim(0, 1.08 * highest or 1)
-    axes.set_title("Rate over the module (rings: the lowest)", loc="left")
-    axes.set_xlabel(f"Place in the module ({name})")
+    axes.set_title("Rate over the module (ring: lowest)", loc="left")
+    axes.set_xlabel(f"Position in the module ({name})")
     axes.set_ylabel("Rate (Mb/s)")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.grid(axis="both", zorder=0)
-    if found.passes:
+    if data.passes:
         axes.legend(loc="lower right", bbox_to_anchor=(1, 0.985), ncols=3, frameon=False, fontsize=8.5)
 
 
@@ -121,10 +125,10 @@ def _shades(colour: str) -> LinearSegmentedColormap:
     return LinearSegmentedColormap.from_list(colour, ["#f4f4f4", colour, DARK[colour]])
 
 
-def _name_devices(axes: Axes, one: Pass, shown: bool) -> None:
-    axes.set_yticks(range(len(one.devices)))
-    axes.set_yticklabels([_label(device.name) for device in one.devices] if shown else [])
-    axes.set_ylim(len(one.devices) - 0.5, -0.5)
+def _name_devices(axes: Axes, pass_: Pass, shown: bool) -> None:
+    axes.set_yticks(range(len(pass_.devices)))
+    axes.set_yticklabels([_label(device.name) for device in pass_.devices] if shown else [])
+    axes.set_ylim(len(pass_.devices) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
 
@@ -135,43 +139,43 @@ def _label(name: str) -> str:
     return f"{number} {path}" if len(path) <= PATH_MAX else f"{number} …{path[1 - PATH_MAX :]}"
 
 
-def _draw_held(axes: Axes, one: Pass, first: bool) -> None:
+def _draw_held(axes: Axes, pass_: Pass, first: bool) -> None:
     """Draws the share of time for which each device limited the stream, over the module."""
-    unit, name = _unit(one.module_bytes)
-    stretches = [interval for interval in one.judged if interval.bytes]
+    unit, name = _unit(pass_.module_bytes)
+    stretches = [interval for interval in pass_.judged if interval.bytes]
     edges = [stretches[0].position_bytes / unit if stretches else 0.0]
     edges += [(interval.position_bytes + interval.bytes) / unit for interval in stretches]
     if stretches:
-        shares = [[interval.held_share(device.number) for interval in stretches] for device in one.devices]
-        rows = [number - 0.5 for number in range(len(one.devices) + 1)]
-        image = axes.pcolormesh(edges, rows, shares, cmap=_shades(COLOUR[one.kind]), vmin=0, vmax=1, rasterized=True)
+        shares = [[interval.held_share(device.number) for interval in stretches] for device in pass_.devices]
+        rows = [number - 0.5 for number in range(len(pass_.devices) + 1)]
+        image = axes.pcolormesh(edges, rows, shares, cmap=_shades(COLOUR[pass_.kind]), vmin=0, vmax=1, rasterized=True)
         bar = axes.figure.colorbar(image, ax=axes, pad=0.015, aspect=12, ticks=[0, 0.5, 1])
         bar.ax.set_yticklabels(["0", "50 %", "100 %"])
         bar.outline.set_visible(False)
-    axes.set_xlim(0, one.module_bytes / unit)
-    axes.set_title(f"{one.kind}: share of time that a device held it up", loc="left")
-    axes.set_xlabel(f"Place in the module ({name})")
-    _name_devices(axes, one, first)
+    axes.set_xlim(0, pass_.module_bytes / unit)
+    axes.set_title(f"{pass_.kind}: share of time in which a device limited the stream", loc="left")
+    axes.set_xlabel(f"Position in the module ({name})")
+    _name_devices(axes, pass_, first)
 
 
-def _draw_classes(axes: Axes, found: Logged, one: Pass, first: bool) -> None:
+def _draw_classes(axes: Axes, data: ConditioningData, pass_: Pass, first: bool) -> None:
     """Draws the distribution of block times, with a row for each device."""
-    counts = [device.classes for device in one.devices]
+    counts = [device.classes for device in pass_.devices]
     most = max(map(max, counts))
     cells: list[list[Any]] = [[count or math.nan for count in row] for row in counts]
     if most:
-        axes.imshow(cells, aspect="auto", cmap=_shades(COLOUR[one.kind]), norm=LogNorm(1, 30 * max(most, 2)))
+        axes.imshow(cells, aspect="auto", cmap=_shades(COLOUR[pass_.kind]), norm=LogNorm(1, 30 * max(most, 2)))
     for row, line in enumerate(counts):
         for column, count in enumerate(line):
             if count:
                 dark = math.log(max(count, 1)) > 0.62 * math.log(30 * max(most, 2))
                 axes.text(column, row, short(count), ha="center", va="center", size=7, color="white" if dark else INK)
-    limits = [f"{limit / 1e6:g}" for limit in found.module["class_limits_ns"]]
+    limits = [f"{limit / 1e6:g}" for limit in data.module["class_limits_ns"]]
     axes.set_xticks([index + 0.5 for index in range(len(limits))], limits)
     axes.set_xlim(-0.5, len(limits) + 0.5)
-    axes.set_title(f"{one.kind}: blocks by the time they took", loc="left")
+    axes.set_title(f"{pass_.kind}: blocks by block time", loc="left")
     axes.set_xlabel("Block time (ms)")
-    _name_devices(axes, one, first)
+    _name_devices(axes, pass_, first)
 
 
 def short(count: int) -> str:

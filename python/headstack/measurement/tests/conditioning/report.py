@@ -56,9 +56,9 @@ class Interval:
         return self.held_ns[number] / (self.duration_s * 1e9)
 
 
-def _joined(first: Interval, second: Interval) -> Interval:
+def _merge_intervals(first: Interval, second: Interval) -> Interval:
     """Merges two intervals, with the sums that rates and positions need."""
-    held_ns = [one + other for one, other in zip(first.held_ns, second.held_ns, strict=True)]
+    held_ns = [first_ns + second_ns for first_ns, second_ns in zip(first.held_ns, second.held_ns, strict=True)]
     duration_s, count = first.duration_s + second.duration_s, first.bytes + second.bytes
     return Interval(first.position_bytes, count, second.elapsed_s, duration_s, held_ns, [])
 
@@ -182,12 +182,12 @@ class Pass:
     def judged(self) -> list[Interval]:
         """The intervals, with short ones merged into their neighbours."""
         joined: list[Interval] = []
-        for one in self.intervals:
+        for interval in self.intervals:
             short = JUDGED_SHARE * self.interval_s
-            if joined and (one.duration_s < short or joined[-1].duration_s < short):
-                joined[-1] = _joined(joined[-1], one)
+            if joined and (interval.duration_s < short or joined[-1].duration_s < short):
+                joined[-1] = _merge_intervals(joined[-1], interval)
             else:
-                joined.append(one)
+                joined.append(interval)
         return joined
 
     @property
@@ -234,87 +234,87 @@ def passes_of(module: ModuleRecord, lines: Sequence[Line]) -> list[Pass]:
 def verdict(lane: int, passes: Iterable[Pass], block_bytes: int, require_mbit_per_s: float | None) -> str:
     """Returns the faults of a device, or ``ok``."""
     faults = [
-        f"{one.kind}: {fault}"
-        for one in passes
+        f"{pass_.kind}: {fault}"
+        for pass_ in passes
         for fault in (
-            _failing(one, lane),
-            _holding_up(one, lane, block_bytes),
-            _slow_blocks(one, lane),
-            None if require_mbit_per_s is None else _too_slow(one, lane, require_mbit_per_s),
+            _failing(pass_, lane),
+            _holding_up(pass_, lane, block_bytes),
+            _slow_blocks(pass_, lane),
+            None if require_mbit_per_s is None else _too_slow(pass_, lane, require_mbit_per_s),
         )
         if fault is not None
     ]
     return "; ".join(faults) or "ok"
 
 
-def _failing(one: Pass, lane: int) -> str | None:
-    errors = one.devices[lane].errors
+def _failing(pass_: Pass, lane: int) -> str | None:
+    errors = pass_.devices[lane].errors
     return f"{counted(errors, 'block')} failed" if errors else None
 
 
-def _holding_up(one: Pass, lane: int, block_bytes: int) -> str | None:
+def _holding_up(pass_: Pass, lane: int, block_bytes: int) -> str | None:
     """Returns a fault if the others could be faster without this device. Their capability is at least their rate while
     busy.
     """
-    own, *others = (one.devices[number].own_mb_per_s(block_bytes) for number in _first(lane, len(one.devices)))
+    own, *others = (pass_.devices[number].own_mb_per_s(block_bytes) for number in _first(lane, len(pass_.devices)))
     next_slowest = min((rate for rate in others if rate is not None), default=None)
     if (
         own is None
         or next_slowest is None
         or next_slowest < HOLDING_UP_FACTOR * own
-        or one.devices[lane].held_share < 0.5
+        or pass_.devices[lane].held_share < 0.5
     ):
         return None
-    return f"holds the module up: {own:,.1f} MB/s by itself, all others {next_slowest:,.1f} or more"
+    return f"limits the module: {own:,.1f} MB/s while busy, all others {next_slowest:,.1f} or more"
 
 
 def _first(lane: int, count: int) -> list[int]:
     return [lane, *(number for number in range(count) if number != lane)]
 
 
-def _slow_blocks(one: Pass, lane: int) -> str | None:
+def _slow_blocks(pass_: Pass, lane: int) -> str | None:
     """Returns a fault if the device has many more slow blocks than others, above any time of a healthy drive."""
-    own, *others = (one.devices[number].slow for number in _first(lane, len(one.devices)))
+    own, *others = (pass_.devices[number].slow for number in _first(lane, len(pass_.devices)))
     if not others or own < max(SLOW_MIN, SLOW_TIMES * median(others)):
         return None
     return f"{own:,} blocks of {SLOW_NS / 1e6:g} ms or longer, others {median(others):,.0f}"
 
 
-def _too_slow(one: Pass, lane: int, require_mbit_per_s: float) -> str | None:
+def _too_slow(pass_: Pass, lane: int, require_mbit_per_s: float) -> str | None:
     """Returns a fault if this device, and not all of them in turn, keeps the module below the required rate."""
-    below = one.below(require_mbit_per_s)
+    below = pass_.below(require_mbit_per_s)
     held = sum(interval.holder == lane and interval.held_share(lane) >= 0.5 for interval in below)
     # Halfway between a fair share and all of them.
-    if len(one.devices) == 1 or held < max(2, (1 + 1 / len(one.devices)) / 2 * len(below)):
+    if len(pass_.devices) == 1 or held < max(2, (1 + 1 / len(pass_.devices)) / 2 * len(below)):
         return None
-    return f"holds it below {require_mbit_per_s:,.0f} Mb/s in {held} of {len(below)} such intervals"
+    return f"limits the module in {held} of the {len(below)} intervals below {require_mbit_per_s:,.0f} Mb/s"
 
 
-def judgement(one: Pass, require_mbit_per_s: float | None) -> str:
+def judgement(pass_: Pass, require_mbit_per_s: float | None) -> str:
     """Summarizes a pass in one line: rates, the lowest with its position and limiting device, and whether that is
     sufficient.
     """
-    lowest = one.lowest
-    at = f"{format_decimal(lowest.position_bytes)} ({100 * lowest.position_bytes / one.module_bytes:.0f} %)"
-    holder = one.devices[lowest.holder]
+    lowest = pass_.lowest
+    at = f"{format_decimal(lowest.position_bytes)} ({100 * lowest.position_bytes / pass_.module_bytes:.0f} %)"
+    holder = pass_.devices[lowest.holder]
     words = [
-        f"{one.kind}: mean {one.mean_mbit_per_s:,.0f} Mb/s, lowest {lowest.mbit_per_s:,.0f} Mb/s at {at}, "
-        f"held up by device {holder.name} for {100 * lowest.held_share(holder.number):.0f} % of the time"
+        f"{pass_.kind}: mean {pass_.mean_mbit_per_s:,.0f} Mb/s, lowest {lowest.mbit_per_s:,.0f} Mb/s at {at}, "
+        f"limited by device {holder.name} for {100 * lowest.held_share(holder.number):.0f} % of the time"
     ]
     if require_mbit_per_s is not None:
-        below = one.below(require_mbit_per_s)
+        below = pass_.below(require_mbit_per_s)
         if below:
             first = format_decimal(below[0].position_bytes)
             words.append(
-                f"below the required {require_mbit_per_s:,.0f} Mb/s in {len(below)} of {len(one.judged)} intervals, "
+                f"below the required {require_mbit_per_s:,.0f} Mb/s in {len(below)} of {len(pass_.judged)} intervals, "
                 f"first at {first}"
             )
         else:
-            words.append(f"the required {require_mbit_per_s:,.0f} Mb/s is kept throughout")
-    if not one.is_whole:
-        words.append(f"it ends at {format_decimal(one.bytes)} of {format_decimal(one.module_bytes)}")
-    if one.flush_s is not None:
-        words.append(f"caches were empty after {one.flush_s:,.2f} s more")
+            words.append(f"at least the required {require_mbit_per_s:,.0f} Mb/s throughout")
+    if not pass_.is_whole:
+        words.append(f"ended at {format_decimal(pass_.bytes)} of {format_decimal(pass_.module_bytes)}")
+    if pass_.flush_s is not None:
+        words.append(f"flushing the caches took {pass_.flush_s:,.2f} s more")
     return "; ".join(words)
 
 

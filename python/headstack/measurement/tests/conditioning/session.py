@@ -17,10 +17,10 @@ from headstack.measurement.tests.conditioning.log import (
     PASSES,
     LogFile,
     Settings,
+    check_same_targets,
     course_of,
     module_of,
     read_log,
-    refuse_others,
     settings_of,
 )
 from headstack.measurement.tests.conditioning.records import (
@@ -35,12 +35,12 @@ from headstack.measurement.tests.conditioning.report import Device, Interval, Pa
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from headstack.measurement.tests.conditioning.logged import Logged
+from headstack.measurement.tests.conditioning.logged import ConditioningData
 
 __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "condition"]
 
 
-class Conditioning(Logged):
+class Conditioning(ConditioningData):
     """A module that was streamed completely or in part, with the data of its log."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -84,12 +84,12 @@ def condition(
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
-        raise InputError("there is no log to go on with; name one", key="resume")
+        raise InputError("needs a log to continue; name one", key="resume")
     old = read_log(os.fspath(log)) if resume and log is not None else None
     if old is not None:
         stated = settings_of(old.module)
         if settings is not None and settings != stated:
-            raise InputError(f"{log}: was begun with other settings ({stated}); what is resumed goes on with the same")
+            raise InputError(f"{log}: began with other settings ({stated}); resume with the same settings")
         settings = stated
     settings, access = settings or Settings(), access or Access()
     _check(paths, settings)
@@ -102,9 +102,9 @@ def condition(
     now = datetime.now(UTC).isoformat(timespec="seconds")
     module = module_of(paths, opened.described, settings, now)
     if module["module_bytes"] == 0:
-        raise InputError(f"{settings.block_bytes} bytes have no room on the smallest target", key="block")
+        raise InputError(f"{settings.block_bytes} bytes do not fit on the smallest target", key="block")
     if old is not None:
-        refuse_others(os.fspath(log or ""), old.module, module)
+        check_same_targets(os.fspath(log or ""), old.module, module)
     file = None
     if log is not None:
         path = os.fspath(log)
@@ -142,7 +142,7 @@ def _check(paths: list[str], settings: Settings) -> None:
         status = os.stat(path)
         place = (status.st_rdev, 0) if status.st_rdev else (status.st_dev, status.st_ino)
         if place in seen:
-            raise InputError(f"{path}: is {seen[place]} once more; a module has each device once")
+            raise InputError(f"{path}: is the same device as {seen[place]}; name each device once")
         seen[place] = path
 
 
@@ -201,11 +201,11 @@ class _Session:
             last = {"record": "stretch", "pass": number, **stretch}
             self.keep(last)
 
-        def tell(position_bytes: int) -> None:
+        def report(position_bytes: int) -> None:
             if self.progress is not None:
                 self.progress(Now(kind, position_bytes, module_bytes, last))
 
-        asked: PassSpec = {
+        spec: PassSpec = {
             "write": kind == "write",
             "block_bytes": self.settings.block_bytes,
             "ahead": self.settings.ahead,
@@ -213,4 +213,4 @@ class _Session:
             "start_bytes": start_bytes,
             "interval_ns": self.settings.interval_ns,
         }
-        return self.opened.stream(asked, keep, tell)
+        return self.opened.stream(spec, keep, report)

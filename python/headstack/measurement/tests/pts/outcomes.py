@@ -28,20 +28,20 @@ FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms
 """Columns of the table of results that are kept for each measurement."""
 
 FIELDS = (
-    Field("test", "text", "", "the test of the specification"),
+    Field("test", "text", "", "name of the test in the specification"),
     Field("round", "count", "", "round of the test, from 1"),
     Field("in_window", "flag", "", "whether the round belongs to the measurement window"),
     Field("block_bytes", "count", "bytes", "length of the requests"),
     Field("read_percent", "count", "%", "share of reads"),
-    Field("random", "flag", "", "whether requests go to random places"),
-    Field("iops", "figure", "1/s", "requests completed a second"),
-    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
-    Field("mean_ms", "figure", "ms", "mean response time"),
-    Field("p50_ms", "figure", "ms", "median of the response times"),
-    Field("p99_ms", "figure", "ms", "99th percentile of the response times"),
-    Field("p999_ms", "figure", "ms", "99.9th percentile of the response times"),
-    Field("max_ms", "figure", "ms", "longest response time"),
-    Field("requests", "count", "requests", "requests that completed without error"),
+    Field("random", "flag", "", "whether requests are random"),
+    Field("iops", "figure", "1/s", "completed requests per second"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "throughput"),
+    Field("mean_ms", "figure", "ms", "mean latency"),
+    Field("p50_ms", "figure", "ms", "median latency"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the latency"),
+    Field("p999_ms", "figure", "ms", "99.9th percentile of the latency"),
+    Field("max_ms", "figure", "ms", "maximum latency"),
+    Field("requests", "count", "requests", "completed requests, without failed ones"),
     Field("errors", "count", "requests", "requests that failed"),
 )
 """The columns of the rows; those of a measurement are named as in ``FIGURES``."""
@@ -69,18 +69,18 @@ class Settings:
 
     def deviations(self) -> list[str]:
         """Returns the differences from the specification."""
-        told = []
+        deviations = []
         if self.purge == "none":
-            told.append("the device was not purged")
+            deviations.append("the device was not purged")
         if self.capacity_percent < 100:
-            told.append(f"only {self.capacity_percent:g} % of the capacity are used")
+            deviations.append(f"only {self.capacity_percent:g} % of the capacity is used")
         if self.active_range_percent not in ACTIVE_RANGES:
-            told.append(f"an active range of {self.active_range_percent:g} %, not 100 % or 75 %")
+            deviations.append(f"an active range of {self.active_range_percent:g} %, not 100 % or 75 %")
         if self.round_ns != ROUND_NS:
-            told.append(f"measurements of {self.round_ns / 1e9:g} s, not 60 s")
+            deviations.append(f"measurements of {self.round_ns / 1e9:g} s, not 60 s")
         if self.rounds_max is not None and self.rounds_max != ROUNDS:
-            told.append(f"at most {self.rounds_max} rounds")
-        return told
+            deviations.append(f"at most {self.rounds_max} rounds")
+        return deviations
 
 
 @dataclass
@@ -121,8 +121,8 @@ class Outcome:
         """Returns the average of a point's figure over these rounds."""
         index = self.plan.points.index(point)
         values = [points[index][column] for points in self.window_rounds()]
-        known = [float(value) for value in values if value is not None]
-        return sum(known) / len(known) if known else None
+        measured = [float(value) for value in values if value is not None]
+        return sum(measured) / len(measured) if measured else None
 
     def largest(self, point: Point, column: str) -> float | None:
         """Returns the largest value of a point's figure in these rounds."""

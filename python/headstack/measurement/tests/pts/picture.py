@@ -46,8 +46,8 @@ def overview(report: Outcomes) -> Figure:
                 _draw_message(axes, words)
         figure.suptitle(f"PTS: {report.target}\n\n", x=0.012, ha="left", weight="bold", size=13)
         words = "conforms to the specification" if not report.deviations else "does not conform to the specification: "
-        told = f"{format_bytes(report.capacity_bytes)}; {words}{'; '.join(report.deviations)}"
-        figure.text(0.012, 1 - 0.4 / figure.get_figheight(), _cut(told, 200), color=FAINT, size=8.5, va="top")
+        summary = f"{format_bytes(report.capacity_bytes)}; {words}{'; '.join(report.deviations)}"
+        figure.text(0.012, 1 - 0.4 / figure.get_figheight(), _cut(summary, 200), color=FAINT, size=8.5, va="top")
         caption = (
             f"Measured by headstack {version()}; measurements of {report.settings.round_ns / 1e9:g} s; "
             f"active range {report.settings.active_range_percent:g} %; purge: {report.settings.purge}"
@@ -89,13 +89,13 @@ def _rounds_axis(axes: Axes, label: str) -> None:
 
 def _log_axis(axes: Axes, values: list[float]) -> None:
     """Sets a logarithmic axis with labelled ticks, or a linear one from 0 if the values are near each other."""
-    known = [value for value in values if value > 0]
+    positive = [value for value in values if value > 0]
     axes.yaxis.set_major_formatter(FuncFormatter(_number))
-    if not known or max(known) < 4 * min(known):
-        axes.set_ylim(0, _highest(known))
+    if not positive or max(positive) < 4 * min(positive):
+        axes.set_ylim(0, _highest(positive))
         return
     axes.set_yscale("log")
-    low, high = min(known) / 1.3, max(known) * 1.3
+    low, high = min(positive) / 1.3, max(positive) * 1.3
     steps = (1, 2, 5) if high / low < 1000 else (1,)
     ticks = [step * 10.0**power for power in range(-6, 10) for step in steps]
     axes.set_yticks([tick for tick in ticks if low <= tick <= high])
@@ -155,7 +155,7 @@ def _draw_window(axes: Axes, outcome: Outcome) -> None:
     window, plan = outcome.window, outcome.plan
     if window is None or not window.is_measured:
         axes.set_title("Measurement window", loc="left")
-        rounds = f"{5 * plan.group} rounds are needed; there are {len(outcome.rounds)}"
+        rounds = f"{5 * plan.group} rounds needed; {len(outcome.rounds)} done"
         return _draw_message(axes, rounds if window is None else "no request completed in it")
     numbers = range(window.first, window.last + 1)
     half, line = RANGE_MAX / 2 * window.mean, [window.slope * number + window.intercept for number in numbers]
@@ -181,23 +181,23 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
     points = outcome.plan.points
     sizes, mixes = sorted({p.block_bytes for p in points}), sorted({p.read_percent for p in points})
     cells = [[_mean(outcome, Point(size, mix, points[0].is_random), column) for mix in mixes] for size in sizes]
-    known = [value for row in cells for value in row if value > 0]
+    positive = [value for row in cells for value in row if value > 0]
     axes.set_title(title, loc="left")
     axes.set_xticks(range(len(mixes)), [Point(512, mix, True).mix for mix in mixes])
     axes.set_yticks(range(len(sizes)), [Point(size, 0, True).block for size in sizes])
     axes.set_xlabel("Reads/writes (%)")
     axes.tick_params(length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
-    if not known:
+    if not positive:
         return _draw_message(axes, "no request completed in it")
-    low, high = min(known), max(known)
+    low, high = min(positive), max(positive)
     axes.imshow(cells, aspect="auto", cmap=SHADES, norm=LogNorm(low / 1.2, high * 1.2))
     for row, line in enumerate(cells):
         for place, value in enumerate(line):
             share = math.log(value * 1.2 / low) / math.log(1.44 * high / low) if value > 0 else 0
             colour = "white" if share > 0.3 else INK
-            told = _number(value) if value > 0 else "none"
-            axes.text(place, row, told, ha="center", va="center", size=7, color=colour)
+            label = _number(value) if value > 0 else "none"
+            axes.text(place, row, label, ha="center", va="center", size=7, color=colour)
 
 
 def _mean(outcome: Outcome, point: Point, column: str) -> float:

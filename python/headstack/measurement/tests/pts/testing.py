@@ -55,8 +55,8 @@ def pts(
     """Runs tests of the specification: purge, preconditioning, rounds until the steady state.
 
     All of them write: a device needs ``access`` with its name or serial number, a file the permission to be
-    overwritten. Ctrl-C and a device that vanishes end the test; complete rounds are kept. ``tell`` is called with a
-    message at each step.
+    overwritten. Ctrl-C and a device that vanishes end the test; complete rounds are kept. The last argument is called
+    with a message at each step.
     """
     path, settings, access = os.fspath(target), settings or Settings(), access or Access()
     _check(settings, access)
@@ -64,12 +64,12 @@ def pts(
     report = Report(path, device.described["description"], settings, device.capacity_bytes)
     report.deviations = settings.deviations()
     if device.described["kind"] != "block device":
-        told = (
+        reason = (
             "stores nothing"
             if device.described["kind"] == "null"
             else f"is not a device but a {device.described['kind']}"
         )
-        report.deviations.append(f"the target {told}")
+        report.deviations.append(f"the target {reason}")
     if access.buffered:
         report.deviations.append("requests go through the page cache")
     try:
@@ -94,7 +94,7 @@ def _check(settings: Settings, access: Access) -> None:
         raise InputError("round-time, rounds: values above 0 are allowed")
     if not 1 <= access.threads <= settings.depth:
         raise InputError(
-            f"{access.threads} threads cannot share {settings.depth} requests; one each is needed", key="threads"
+            f"{access.threads} threads cannot share {settings.depth} requests; each thread needs one", key="threads"
         )
 
 
@@ -114,10 +114,10 @@ class _Device:
         used = int(self.described["capacity_bytes"] * settings.capacity_percent / 100)
         self.capacity_bytes = used // MIB_STEP * MIB_STEP
         if self.capacity_bytes == 0:
-            raise InputError(f"{path}: {used} bytes are too few; 1 MiB at least is needed")
+            raise InputError(f"{path}: {used} bytes are too few; at least 1 MiB is needed")
         self.smallest_bytes = max(512, block_bytes)
         if settings.purge == "format" and not os.path.basename(os.path.realpath(path)).startswith("nvme"):
-            raise InputError(f"{path}: format is for NVMe devices; blkdiscard and none are allowed")
+            raise InputError(f"{path}: format needs an NVMe device; use blkdiscard or none")
 
     def _open(self) -> None:
         self.opened = Opened([self.path], self.access, writing=True)
@@ -178,9 +178,9 @@ class _Device:
             self.opened.discard()
         except (InputError, RunError) as error:
             # The starting state of this run is known: the drive is not fresh.
-            told = f"the device was not purged: {error}"
-            if told not in report.deviations:
-                report.deviations.append(told)
+            deviation = f"the device was not purged: {error}"
+            if deviation not in report.deviations:
+                report.deviations.append(deviation)
 
     def _format(self) -> None:
         """Makes an NVMe device erase all user data (Format NVM, secure erase 1), by nvme-cli."""

@@ -41,7 +41,7 @@ pub(super) struct Values {
 
 impl Values {
     /// Parses `KEY=VALUE` pairs between commas.
-    pub(super) fn of_text(text: &str) -> Result<Values, String> {
+    pub(super) fn from_text(text: &str) -> Result<Values, String> {
         let mut values = Values { values: Vec::new(), is_file: false };
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (key, value) = item
@@ -53,7 +53,7 @@ impl Values {
     }
 
     /// Parses TOML: texts, numbers, and lists of texts, which are words.
-    pub(super) fn of_toml(text: &str) -> Result<Values, String> {
+    pub(super) fn from_toml(text: &str) -> Result<Values, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -107,7 +107,7 @@ impl Values {
     /// The permitted keys.
     fn keys(&self) -> String {
         let all = if self.is_file { [&KEYS[..], &KEYS_OF_FILES].concat() } else { KEYS.to_vec() };
-        let (last, others) = all.split_last().expect("there are some");
+        let (last, others) = all.split_last().expect("a non-empty list");
         format!("{} or {last}", others.join(", "))
     }
 }
@@ -150,7 +150,7 @@ pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> 
     const UNITS: &str = "s, ms, us, ns, 100ns";
     let (text, mark) = text.strip_suffix('?').map_or((text, ""), |text| (text, "?"));
     let (name, unit) =
-        text.rsplit_once(':').ok_or_else(|| format!("{key}: must say its unit: {key}={text}:us ({UNITS})"))?;
+        text.rsplit_once(':').ok_or_else(|| format!("{key}: must have a unit: {key}={text}:us ({UNITS})"))?;
     let unit = match unit {
         "filetime" => TimeForm::Dates(Calendar::FileTime),
         "date" => TimeForm::Dates(Calendar::Text),
@@ -185,7 +185,7 @@ fn unit_bytes(text: &str) -> Option<u32> {
 pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
     let parts: Vec<&str> = text.split('+').collect();
     if parts.len() > 2 {
-        return Err(format!("device: must be one column, or two with a + between, not `{text}`"));
+        return Err(format!("device: must be one column, or two with a + between them, not `{text}`"));
     }
     parts.into_iter().map(|part| column("device", part)).collect()
 }

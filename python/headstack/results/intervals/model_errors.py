@@ -1,0 +1,197 @@
+"""`with_model_errors`: prediction intervals of runs, for the figures of a device that a model stands for."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypedDict
+
+from headstack import _native
+from headstack.catalogue.options import Spec
+from headstack.results.intervals import conformal
+from headstack.results.intervals.calibration import CLASSES, FIGURES, Learnt, Load, Refusal
+from headstack.results.intervals.described import Described
+from headstack.results.intervals.workloads import load_of
+
+COLUMNS = {"rate": "iops", "mean": "mean_ms", "p50": "p50_ms", "p99": "p99_ms"}
+"""The column of results for each figure."""
+
+Field: TypeAlias = Literal["throughput_per_s", "mean_response_ns", "p50_response_ns", "p99_response_ns"]
+FIELDS: dict[str, tuple[Field, float]] = {
+    "rate": ("throughput_per_s", 1.0),
+    "mean": ("mean_response_ns", 1e6),
+    "p50": ("p50_response_ns", 1e6),
+    "p99": ("p99_response_ns", 1e6),
+}
+"""The key of each figure in a whole result, and the number of its units in a unit of the column."""
+
+SAMPLE_REQUESTS = 10_000
+"""The most requests for which each description of a twin's sample is run: their means then vary by 0.5 %."""
+
+DESCRIBED = "described"
+"""The key of a specification's ``Described``, which `bare` removes for the compiled module."""
+
+Runs = Callable[[list[Spec]], _native.Results]
+"""A function that simulates specifications."""
+Row: TypeAlias = Mapping[str, float | None]
+"""The figures of a run, by the columns of results; other cells are not read."""
+
+
+class Range(TypedDict):
+    """The ends of a prediction interval."""
+
+    low: float
+    high: float
+
+
+class ModelError(TypedDict):
+    """The prediction intervals of a run, as stored in a whole result; ``None`` for a figure without one."""
+
+    level: float
+    """The share of devices within an interval, 0 to 1."""
+    learnt_from: str
+    """The source of the intervals, and why a figure without one has none."""
+    throughput_per_s: Range | None
+    """Throughput in IOPS."""
+    mean_response_ns: Range | None
+    p50_response_ns: Range | None
+    p99_response_ns: Range | None
+
+
+def bare(spec: Spec) -> Spec:
+    """Returns a specification as the compiled module takes it."""
+    return {key: value for key, value in spec.items() if key != DESCRIBED}
+
+
+def with_model_errors(results: _native.Results, specs: Sequence[Spec], run: Runs) -> _native.Results:
+    """Returns the results with prediction intervals, for runs whose specifications describe the system. ``run`` also
+    simulates members of a twin's sample, if the intervals depend on their spread."""
+    if not any(DESCRIBED in spec for spec in specs):
+        return results
+    errors = model_errors(specs, [results[index] for index in range(len(results))], run)
+    return results.with_model_errors(errors)
+
+
+def model_errors(specs: Sequence[Spec], rows: Sequence[Row], run: Runs) -> list[ModelError | None]:
+    """Returns the prediction intervals of each run, from its specification and the row of its result; ``None`` if the
+    specification does not describe the system."""
+    intervals = [_learned_intervals(spec, row) for spec, row in zip(specs, rows, strict=True)]
+    members = [
+        spec[DESCRIBED].sample
+        if by_figure and any(isinstance(interval, Learnt) for interval in by_figure.values())
+        else ()
+        for spec, by_figure in zip(specs, intervals, strict=True)
+    ]
+    sampled = [
+        shortened(bare(spec) | {"system": system}) for spec, own in zip(specs, members, strict=True) for system in own
+    ]
+    ran = run(sampled) if sampled else None
+    at = 0
+    errors: list[ModelError | None] = []
+    for spec, row, by_figure, own in zip(specs, rows, intervals, members, strict=True):
+        spread = spread_of([ran[number] for number in range(at, at + len(own))] if ran is not None else [])
+        at += len(own)
+        errors.append(None if by_figure is None else _model_error(spec[DESCRIBED], row, by_figure, spread))
+    return errors
+
+
+def columns_of(error: ModelError) -> dict[str, float | str | None]:
+    """Returns the columns of results that contain prediction intervals and their source."""
+    return {"model_error": error["learnt_from"], **ends_of(error)}
+
+
+def ends_of(error: ModelError) -> dict[str, float | None]:
+    """Returns the ends of prediction intervals by the columns of results."""
+    columns: dict[str, float | None] = {}
+    for figure, (field, units) in FIELDS.items():
+        name, _, unit = COLUMNS[figure].partition("_")
+        ends = error[field]
+        for end, value in (("low", ends and ends["low"] / units), ("high", ends and ends["high"] / units)):
+            columns["_".join(filter(None, (name, "model", end, unit)))] = value
+    return columns
+
+
+def _learned_intervals(spec: Spec, row: Row) -> dict[str, Learnt | Refusal] | None:
+    """Returns the interval of each figure of a run; ``None`` if the specification does not describe the system."""
+    described: Described | None = spec.get(DESCRIBED)
+    if described is None:
+        return None
+    load = load_of(spec, row, described.mostly)
+    return {figure: learnt(described, load, figure) for figure in FIGURES}
+
+
+def shortened(spec: Spec) -> Spec:
+    """Returns a run that is long enough to compare descriptions, and no longer."""
+    short = copy.deepcopy(spec) | {"interval_ns": None}
+    if "workload" in short:
+        requests = short["workload"].get("run_length", {}).get("requests", SAMPLE_REQUESTS)
+        short["workload"]["run_length"] = {"requests": min(requests, SAMPLE_REQUESTS)}
+    if "replay" in short:
+        short["replay"]["requests_max"] = min(short["replay"]["requests_max"] or SAMPLE_REQUESTS, SAMPLE_REQUESTS)
+        short["record"] = None
+    return short
+
+
+def spread_of(rows: Sequence[Row]) -> dict[str, float]:
+    """Returns the standard deviation of each figure's logarithm over the descriptions of a sample; 0 for fewer than
+    two.
+
+    >>> from headstack.results.intervals.model_errors import spread_of
+    >>> spread_of([])["mean"]
+    0.0
+    """
+    deviations = {}
+    for figure, column in COLUMNS.items():
+        logarithms = [math.log(value) for row in rows if (value := row[column])]
+        mean = sum(logarithms) / max(1, len(logarithms))
+        squares = sum((logarithm - mean) ** 2 for logarithm in logarithms)
+        deviations[figure] = math.sqrt(squares / max(1, len(logarithms)))
+    return deviations
+
+
+def _model_error(
+    described: Described, row: Row, intervals: dict[str, Learnt | Refusal], spread: dict[str, float]
+) -> ModelError:
+    """Returns the prediction intervals of a run, as stored in its whole result."""
+    error: ModelError = {
+        "level": conformal.LEVEL,
+        "learnt_from": in_words(described, intervals),
+        "throughput_per_s": None,
+        "mean_response_ns": None,
+        "p50_response_ns": None,
+        "p99_response_ns": None,
+    }
+    for figure, (field, units) in FIELDS.items():
+        value, of_figure = row[COLUMNS[figure]], intervals[figure]
+        if not isinstance(of_figure, Refusal) and value:
+            apart = math.exp(of_figure.half_width(spread[figure]))
+            error[field] = {"low": value / apart * units, "high": value * apart * units}
+    return error
+
+
+def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | Refusal:
+    """Returns the interval learned for a figure at a load, or the reason why there is none."""
+    if isinstance(load, Refusal):
+        return load
+    if described.is_twin and len(described.sample) < 2:
+        return Refusal("the calibrated model has no sample of equally good descriptions")
+    share = None if described.is_twin else described.stated_share
+    return described.scores.learnt(load, figure, share)
+
+
+def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> str:
+    """States the devices from which the intervals are learned, and why figures have none."""
+    learned = [interval for interval in intervals.values() if isinstance(interval, Learnt)]
+    refused = {figure: interval.why for figure, interval in intervals.items() if isinstance(interval, Refusal)}
+    if not learned:
+        return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}"
+    fewest = min(learned, key=lambda interval: interval.devices)
+    when = "" if fewest.years is None else f" of {fewest.years[0]} to {fewest.years[1]}"
+    devices = CLASSES[described.of_class][fewest.devices != 1]
+    how = " and their calibrated models" if described.is_twin else ""
+    sentence = f"90 % prediction intervals, learned from {fewest.devices} {devices}{when}{how}"
+    reasons: dict[str, list[str]] = {}
+    for figure, why in refused.items():
+        reasons.setdefault(why, []).append(figure)
+    return "; ".join([sentence, *(f"no interval of {', '.join(figures)}: {why}" for why, figures in reasons.items())])
