@@ -147,9 +147,10 @@ fn a_drawn_state_continues_as_one_that_was_written() {
             ratio(0),
             ratio(1)
         );
-        // The amplification of a part varies by 0.3 to 1 % from seed to seed, most in the small first part. Wherever a
-        // block counts too few or too many units, the next capacity would show it.
-        assert!((ratio(0) - 1.0).abs() < 0.03 && (ratio(1) - 1.0).abs() < 0.01);
+        // Free space at the start is right to a block a die, on which the first part depends. Wherever blocks held too
+        // few or too many units, the next capacity would show it: from seed to seed it varies by 0.3 %.
+        let spare_blocks = f64::from(blocks - kept) - f64::from(blocks) * exported;
+        assert!((ratio(0) - 1.0).abs() < 1.0 / spare_blocks && (ratio(1) - 1.0).abs() < 0.01);
         assert!(distance < 0.06, "{distance}");
     }
 }
