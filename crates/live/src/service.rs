@@ -8,7 +8,7 @@ use headstack_catalogue::load_faults;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::Listener;
-use headstack_sim::{Model, Progress, SystemDescription};
+use headstack_sim::{Model, SystemDescription};
 use headstack_workload::Span;
 use serde::Deserialize;
 
@@ -156,9 +156,8 @@ struct Mounted {
 }
 
 impl Service {
-    /// Starts the export: measures the overhead of the path, preconditions SSDs if the model requires it, starts the
-    /// clock, then admits clients. `listener` is called for each request. `progress` receives the completed share of
-    /// the preconditioning, and cancels the start by returning false.
+    /// Starts the export: measures the overhead of the path, starts the clock, then admits clients. `listener` is called
+    /// for each request.
     ///
     /// # Errors
     /// Returns an error if the model or the options are invalid, or the operating system refuses a resource.
@@ -167,7 +166,6 @@ impl Service {
         model: &Model,
         options: &ServiceOptions,
         listener: Option<Listener>,
-        progress: &Progress,
     ) -> Result<Service, LiveError> {
         let mut exports = exports_of(name, model);
         let capacity_bytes = exports.iter().map(|e| e.span.start_bytes + e.span.length_bytes).max().unwrap_or(0);
@@ -199,7 +197,7 @@ impl Service {
         let journal = journal.transpose()?;
         let parts: Vec<Span> = exports.iter().map(|export| export.span).collect();
         let session = SessionOptions { speed, seed, realtime, schedule: schedule.clone(), budget, journal };
-        let session = Session::start_prepared(model, session, listener, progress)?;
+        let session = Session::start(model, session, listener)?;
         let notes = notes_of(&schedule, model, &parts, session.may_lose_data());
         let device = Device::of(&session, exports, contents);
         let by = |floor_ns| {

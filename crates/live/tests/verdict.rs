@@ -32,7 +32,7 @@ fn constant(latency_ms: u64) -> Model {
 
 fn served(model: &Model, place: &Path, listener: Option<Listener>) -> Service {
     let options = ServiceOptions { unix: vec![place.to_owned()], ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
-    Service::start("test", model, &options, listener, &|_| true).expect("the service starts")
+    Service::start("test", model, &options, listener).expect("the service starts")
 }
 
 /// A process that is killed on drop.

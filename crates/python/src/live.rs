@@ -62,10 +62,9 @@ pub struct LiveService {
 
 #[pymethods]
 impl LiveService {
-    /// Starts an export. `progress` receives the completed share (0 to 1) while SSDs are preconditioned.
+    /// Starts an export.
     #[new]
-    #[pyo3(signature = (asked, progress=None))]
-    fn new(py: Python<'_>, asked: Plain<ExportRequest>, progress: Option<Py<PyAny>>) -> PyResult<LiveService> {
+    fn new(py: Python<'_>, asked: Plain<ExportRequest>) -> PyResult<LiveService> {
         let Plain(asked) = asked;
         let model = match (&asked.system, asked.constant) {
             (Some(system), None) => Model::System(system.clone()),
@@ -83,7 +82,7 @@ impl LiveService {
             (Some(_), None) => return Err(input_error("record: a device of constant latency has no events to record")),
             (None, _) => (None, None),
         };
-        let service = started(py, &asked, &model, listener, progress.as_ref())?;
+        let service = started(py, &asked, &model, listener)?;
         // The recording of a service that did not start is dropped, and leaves no file.
         let recording = recording.map(|(recording, requests)| record(recording, requests));
         let text = |path: &PathBuf| path.display().to_string();
@@ -143,13 +142,9 @@ fn started(
     asked: &ExportRequest,
     model: &Model,
     listener: Option<Listener>,
-    progress: Option<&Py<PyAny>>,
 ) -> PyResult<Service> {
-    let done = Share::default();
-    let start = |goes_on: &AtomicBool| {
-        Service::start(&asked.name, model, &asked.options, listener, &|share| done.note(share, goes_on))
-    };
-    let (service, heard) = py.detach(|| attended(|py| done.report(py, progress), start));
+    let start = |_: &AtomicBool| Service::start(&asked.name, model, &asked.options, listener);
+    let (service, heard) = py.detach(|| attended(|_| Ok(()), start));
     match (service, heard) {
         (service, Ok(())) => service.map_err(live_error),
         // The signal arrived when the start could no longer be cancelled.

@@ -63,18 +63,11 @@ pub struct SimulatedBench(Mutex<Bench>);
 
 #[pymethods]
 impl SimulatedBench {
-    /// Creates an idle system with this description, and a seed for its random processes. A signal cancels the
-    /// preconditioning of SSDs.
+    /// Creates an idle system with this description, and a seed for its random processes.
     #[new]
-    fn new(py: Python<'_>, system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
+    fn new(system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
         let Plain(system) = system;
-        let bench = if system.begins_steady() {
-            let prepare = |goes_on: &AtomicBool| Bench::prepared(&system, seed, &|_| goes_on.load(Ordering::Relaxed));
-            py.detach(|| interruptibly(|_| Ok(()), prepare))?
-        } else {
-            Bench::new(&system, seed)
-        };
-        Ok(SimulatedBench(Mutex::new(bench.map_err(sim_error)?)))
+        Ok(SimulatedBench(Mutex::new(Bench::new(&system, seed).map_err(sim_error)?)))
     }
 
     /// Exported capacity in bytes.

@@ -28,18 +28,9 @@ impl Bench {
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<Bench, SimError> {
-        Bench::prepared(description, seed, &|_| true)
-    }
-
-    /// Like [`Bench::new`], but SSDs may begin in the steady state, which takes minutes to prepare: `progress` is
-    /// called meanwhile with the share done.
-    ///
-    /// # Errors
-    /// As for [`System::prepared`].
-    pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<Bench, SimError> {
         description.check()?;
         let (capacity_bytes, block_bytes) = (description.capacity_bytes(), description.block_bytes());
-        let system = System::prepared(description, seed, progress)?;
+        let system = System::new(description, seed)?;
         Ok(Bench { system, capacity_bytes, block_bytes, now_ns: 0, done: Vec::new(), failed: Vec::new() })
     }
 

@@ -65,26 +65,17 @@ pub enum Device {
 }
 
 impl Device {
-    /// Creates an idle device; an SSD is empty until [`Self::prepare`]. `seed` drives only its optional random
-    /// processes.
+    /// Creates an idle device in the initial state of its description. `seed` drives only its optional random processes
+    /// and the state of a worn-in SSD.
     ///
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, InvalidDescription> {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
-            DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::empty(ssd, seed)?)),
+            DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
             DeviceDescription::Volume(volume) => Device::Volume(Box::new(Volume::new(volume, seed)?)),
         })
-    }
-
-    /// Brings it into the initial state of its description. Returns false if `goes_on`, which is called with the share
-    /// done, stopped it.
-    pub(crate) fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
-        match self {
-            Device::Ssd(ssd) => ssd.prepare(goes_on),
-            Device::Disk(_) | Device::Volume(_) => true,
-        }
     }
 
     /// Creates another idle device of the same description: disks share the compiled data.
@@ -92,12 +83,22 @@ impl Device {
         match self {
             Device::Disk(disk) => Device::Disk(Box::new(disk.another(seed))),
             Device::Ssd(ssd) => {
-                Device::Ssd(Box::new(Ssd::empty(ssd.description(), seed).expect("one of its kind was possible")))
+                Device::Ssd(Box::new(Ssd::new(ssd.description(), seed).expect("one of its kind was possible")))
             }
             Device::Volume(volume) => {
                 let another = Volume::new(volume.description(), seed).expect("one of its kind was possible");
                 Device::Volume(Box::new(another))
             }
+        }
+    }
+
+    /// Creates an idle device of the same description without data: a replacement.
+    pub(crate) fn replacement(&self, seed: u64) -> Device {
+        match self {
+            Device::Ssd(ssd) => {
+                Device::Ssd(Box::new(Ssd::empty(ssd.description(), seed).expect("one of its kind was possible")))
+            }
+            Device::Disk(_) | Device::Volume(_) => self.another(seed),
         }
     }
 

@@ -28,23 +28,6 @@ thread_local! {
     static RECORDS: RefCell<DerivedCache<SystemDescription, SystemRecord>> = RefCell::default();
 }
 
-/// Share of the progress of a run for bringing SSDs into their steady state. That takes minutes; a run takes seconds.
-const PREPARING: f64 = 0.9;
-
-/// Returns the system of a run, ready to begin.
-///
-/// # Errors
-/// As for [`System::prepared`].
-pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
-    System::prepared(description, seed, &|share| progress(PREPARING * share))
-}
-
-/// Returns the remaining progress of a run once its system is [`prepared`].
-pub fn once_prepared<'p>(description: &SystemDescription, progress: &'p Progress) -> impl Fn(f64) -> bool + Sync + 'p {
-    let before = if description.begins_steady() { PREPARING } else { 0.0 };
-    move |share| progress(before + (1.0 - before) * share)
-}
-
 /// Completions between two progress reports.
 const PROGRESS_EVERY: u64 = 1 << 13;
 

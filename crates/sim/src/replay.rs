@@ -10,11 +10,12 @@ use crate::description::system::SystemDescription;
 use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faults::Schedule;
-use crate::load_loop::{LoadLoop, Machine, once_prepared, prepared};
+use crate::load_loop::{LoadLoop, Machine};
 use crate::notes::{note_of_shingled_rebuild, note_of_tail};
 use crate::pending_requests::PendingRequest;
 use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
+use crate::system::System;
 
 /// Parameters of a replay.
 #[derive(Clone, Debug)]
@@ -49,14 +50,14 @@ pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
     sink: Option<&'a mut Sink<'a>>,
 ) -> Result<RunResult, E> {
     spec.replay.check()?;
-    let system = prepared(&spec.system, spec.seed, progress)?;
+    let system = System::new(&spec.system, spec.seed)?;
     let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
     let load_loop = LoadLoop::new(machine, spec.interval_ns, sink);
     let (capacity_bytes, block_bytes) = (spec.system.capacity_bytes(), spec.system.block_bytes());
     let player = Player::new(&spec.replay, capacity_bytes, block_bytes, source)?;
     let is_timed = matches!(spec.replay.mode, ReplayMode::Timed { .. });
     let mut stage = Stage { load_loop, player, is_timed, under_way: Vec::new(), late_arrivals: 0, piled_up: false };
-    stage.play(spec, &once_prepared(&spec.system, progress))?;
+    stage.play(spec, progress)?;
     Ok(stage.finish(spec))
 }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::drive::Completion;
 use crate::error::SimError;
 use crate::in_service;
-use crate::load_loop::{LoadLoop, Machine, once_prepared, prepared, waiting_max};
+use crate::load_loop::{LoadLoop, Machine, waiting_max};
 use crate::notes::{note_of_alignment, note_of_shingled_rebuild, note_of_tail};
 use crate::pending_requests::{PendingRequest, PendingRequests};
 use crate::progress::Progress;
@@ -41,7 +41,7 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
         Demand::Scenario(scenario) => return scenario::run(spec, scenario, progress, sink),
     };
     let mut runner = Runner::new(spec, workload, progress, sink)?;
-    runner.go(&once_prepared(&spec.system, progress))?;
+    runner.go(progress)?;
     Ok(runner.finish(spec, workload))
 }
 
@@ -103,8 +103,7 @@ impl<'a> Runner<'a> {
         }
         workload.validate()?;
         let generator = Generator::new(workload, span, spec.system.block_bytes(), spec.seed)?;
-        let mut system = prepared(&spec.system, spec.seed, progress)?;
-        let progress = once_prepared(&spec.system, progress);
+        let mut system = System::new(&spec.system, spec.seed)?;
         let goes_on = |_: f64| progress(0.0);
         if spec.preload > 0 {
             let mut past = Generator::new(workload, span, spec.system.block_bytes(), !spec.seed)?;

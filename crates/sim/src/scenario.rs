@@ -8,11 +8,12 @@ use headstack_workload::{Request, WarmUp};
 use crate::drive::Completion;
 use crate::error::SimError;
 use crate::in_service;
-use crate::load_loop::{LoadLoop, Machine, finished, once_prepared, prepared, waiting_max};
+use crate::load_loop::{LoadLoop, Machine, finished, waiting_max};
 use crate::pending_requests::{Outcome, PendingRequest};
 use crate::progress::Progress;
 use crate::recorder::Sink;
 use crate::run_spec::RunSpec;
+use crate::system::System;
 
 struct Runner<'r> {
     load_loop: LoadLoop<'r>,
@@ -35,8 +36,7 @@ pub fn run<'a>(
     };
     let block_bytes = spec.system.block_bytes();
     let clients = Clients::new(scenario, &luns, block_bytes, spec.seed)?;
-    let mut system = prepared(&spec.system, spec.seed, progress)?;
-    let progress = once_prepared(&spec.system, progress);
+    let mut system = System::new(&spec.system, spec.seed)?;
     let goes_on = |_: f64| progress(0.0);
     if spec.preload > 0 {
         let mut past = PastRequests::new(ScenarioRun::new(scenario, &luns, block_bytes, !spec.seed)?);
@@ -56,7 +56,7 @@ pub fn run<'a>(
     let load_loop = LoadLoop::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
     let mut runner = Runner { load_loop, clients };
     runner.load_loop.preloaded = spec.preload;
-    runner.go(&progress)?;
+    runner.go(progress)?;
     Ok(runner.finish(spec, scenario))
 }
 

@@ -19,7 +19,6 @@ use crate::link::Upstream;
 use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
 use crate::pending_requests::Failed;
-use crate::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 
@@ -51,30 +50,10 @@ impl System {
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<System, SimError> {
-        System::prepared(description, seed, &|_| true)
-    }
-
-    /// Creates an idle system, which takes minutes where SSDs begin in the steady state: `progress` is called meanwhile
-    /// with the share done.
-    ///
-    /// # Errors
-    /// The first impossible value in the description, and [`SimError::Stopped`].
-    pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
-        let mut system = match description {
+        Ok(match description {
             SystemDescription::Drive(device) => System::Drive(Single::new(device, seed)?),
             SystemDescription::Array(array) => System::Array(Box::new(Array::new(array, seed)?)),
-        };
-        let devices = match &mut system {
-            System::Drive(single) => std::slice::from_mut(&mut single.device),
-            System::Array(array) => array.members_mut(),
-        };
-        let count = devices.len() as f64;
-        for (number, device) in devices.iter_mut().enumerate() {
-            if !device.prepare(&mut |share| progress((number as f64 + share) / count)) {
-                return Err(SimError::Stopped);
-            }
-        }
-        Ok(system)
+        })
     }
 
     /// Takes a request at `now_ns`; returns false if it waits in the host for a tag. The caller has processed every

@@ -273,23 +273,38 @@ fn random_overwrites_amplify_as_greedy_collection_must() {
 }
 
 #[test]
-fn preconditioning_ends_in_the_state_that_writing_ends_in() {
+fn preconditioning_gives_the_state_that_writing_ends_in() {
     let mut description = small_ssd();
-    let mut drive = Bench::new(&description);
-    let windows = drive.drive.precondition();
-    assert!((5..=25).contains(&windows.len()), "{windows:?}");
-    let counters = drive.counters();
-    assert_eq!((counters.page_programs, counters.moved_units, counters.erases), (0, 0, 0), "no time, no traces");
-    assert!(counters.erases_max > 0, "but wear");
     let capacity = description.capacity.logical_bytes;
-    let (found, responses) = drive.overwrite(capacity, 1);
-    assert_close(found, *windows.last().expect("five or more"), 3.0, "goes on as it was");
-    let mut worn = Bench::filled(&description);
-    worn.overwrite(capacity, 3);
-    assert_close(found, worn.overwrite(capacity, 1).0, 3.0, "the hard way");
-    // The flag does the same.
+    let mut written = Bench::filled(&description);
+    written.overwrite(capacity, 3);
     description.preconditioned = true;
-    assert_eq!(Bench::new(&description).overwrite(capacity, 1).1, responses);
+    let mut drawn = Bench::new(&description);
+    let counters = drawn.counters();
+    assert_eq!((counters.page_programs, counters.moved_units, counters.erases, counters.erases_max), (0, 0, 0, 0));
+    let (by_writing, mut slow) = written.overwrite(capacity, 1);
+    let (by_drawing, mut quick) = drawn.overwrite(capacity, 1);
+    assert_close(by_drawing, by_writing, 1.0, "write amplification");
+    for responses in [&mut slow, &mut quick] {
+        responses.sort_unstable();
+    }
+    for percent in [50, 90, 99] {
+        let at = |responses: &[u64]| responses[responses.len() * percent / 100] as f64;
+        assert_close(at(&quick), at(&slow), 3.0, &format!("p{percent} of writes"));
+    }
+    // Reads are spread over the dies as evenly, whether their data were placed or not.
+    let reads = |drive: &mut Bench| {
+        let mut dice = Dice(5);
+        let mut responses = drive.run(8, 20_000, || read(dice.below(capacity / UNIT) * UNIT, UNIT));
+        responses.sort_unstable();
+        responses
+    };
+    let mut untouched = Bench::new(&description);
+    let (placed, unplaced) = (reads(&mut drawn), reads(&mut untouched));
+    for percent in [50, 90, 99] {
+        let at = |responses: &[u64]| responses[responses.len() * percent / 100] as f64;
+        assert_close(at(&unplaced), at(&placed), 3.0, &format!("p{percent} of reads"));
+    }
 }
 
 #[test]

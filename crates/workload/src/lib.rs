@@ -37,7 +37,7 @@ pub use document::{Document, InputError};
 pub use error::WorkloadError;
 pub use generator::Generator;
 pub use quantity::{Bytes, DurationNs, QuantityError, Rate, Rpm};
-pub use random::{GENERATOR_NAME, Purpose, Random};
+pub use random::{GENERATOR_NAME, Permutation, Purpose, Random};
 pub use request::{Kind, Recorded, Request};
 pub use scenario::{Scenario, ScenarioRun, Step};
 pub use span::Span;

@@ -95,7 +95,7 @@ impl Random {
     }
 
     /// Returns a standard normal number, by Marsaglia's polar method.
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
             let y = 2.0 * self.unit() - 1.0;
@@ -152,7 +152,8 @@ impl AliasTable {
 
 /// A keyed permutation of `0..n`: a Feistel network over the bits of n - 1, repeated until the value is below n (Black
 /// & Rogaway 2002). Unlike a hash modulo n, it reaches every value exactly once.
-pub(crate) struct Permutation {
+#[derive(Clone, Debug)]
+pub struct Permutation {
     n: u64,
     low_bits: u32,
     low_mask: u64,
@@ -162,7 +163,7 @@ pub(crate) struct Permutation {
 
 impl Permutation {
     /// Creates a permutation. `n` must be 1 to 2^62, so that each half has at most 31 bits.
-    pub(crate) fn new(n: u64, random: &mut Random) -> Permutation {
+    pub fn new(n: u64, random: &mut Random) -> Permutation {
         debug_assert!((1..=1 << 62).contains(&n));
         let bits = u64::BITS - (n - 1).leading_zeros();
         let low_bits = bits.div_ceil(2);
@@ -178,7 +179,7 @@ impl Permutation {
     /// Returns the image of `value`, which must be below n. The network's domain is below 2n, so this takes fewer than
     /// two steps on average.
     #[inline]
-    pub(crate) fn apply(&self, value: u64) -> u64 {
+    pub fn apply(&self, value: u64) -> u64 {
         let mut value = value;
         loop {
             value = self.network(value);

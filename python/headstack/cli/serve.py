@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +19,7 @@ from headstack.cli.completing import FOLDER, SOCKET, SYSTEM
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, KeptFile
 from headstack.cli.formats import output_options
 from headstack.cli.loading import with_subcommands
-from headstack.cli.output import Outputs, progress
+from headstack.cli.output import Outputs
 from headstack.cli.simulate.runs import Command
 from headstack.cli.simulate.varying import option_of
 from headstack.io import signals
@@ -180,8 +179,7 @@ def serve(
         varied = {o.name: options.pop(o.name) for o in SYSTEM_OPTIONS}
         changed = {name: text for name, text in varied.items() if text is not None}
         serving = Serving(**places._asdict(), **options, options=changed)
-        with show_preconditioning(quiet) as show:
-            live = start_export(system, serving, show)
+        live = start_export(system, serving)
         # A client on standard output would read messages as protocol.
         out = sys.stderr if places.stdio or outputs.has_stdout else sys.stdout
         code = 0
@@ -204,21 +202,6 @@ def serve(
             print(f"headstack: --require {require}: {fidelity['verdict']}", file=sys.stderr)
             code = code or 1
     return code
-
-
-@contextmanager
-def show_preconditioning(quiet: bool) -> Iterator[Callable[[float], object] | None]:
-    """Shows the progress of preconditioning SSDs on stderr."""
-    with ExitStack() as stack:
-        shown: list[Callable[[float], object] | None] = []
-
-        def show(share: float) -> None:
-            if share > 0 and not shown:
-                shown.append(stack.enter_context(progress("preconditioning", quiet=False)))
-            if shown and shown[0] is not None:
-                shown[0](share)
-
-        yield None if quiet else show
 
 
 def write_fidelity_json(fidelity: Fidelity, path: Path | None = None) -> str:

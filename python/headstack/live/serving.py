@@ -8,7 +8,7 @@ print(live.fidelity["verdict"])
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -168,14 +168,12 @@ class Live:
 def serve(
     system: str | os.PathLike[str],
     serving: Serving | None = None,
-    progress: Callable[[float], object] | None = None,
     **settings: Any,
 ) -> Live:
     """Exports a system by name, file or part (``NAME@RANGE``), or ``constant:TIME``.
 
-    ``settings`` are the fields of :class:`Serving`. ``progress`` is called with the share done (0 to 1) while SSDs are
-    preconditioned, which takes about two minutes per TB. Raises ``InputError`` for invalid settings, and ``RunError``
-    if the machine cannot provide the export.
+    ``settings`` are the fields of :class:`Serving`. Raises ``InputError`` for invalid settings, and ``RunError`` if the
+    machine cannot provide the export.
 
     >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
     ...     live.exports[0][1]
@@ -187,7 +185,7 @@ def serve(
         constant_service(name, serving) if name.startswith(CONSTANT) else (simulated_service(name, serving), [])
     )
     with nullcontext() if serving.record is None else opened_pipe(serving.record) as place:
-        service = _native.LiveService({**description, "record": place}, progress)
+        service = _native.LiveService({**description, "record": place})
         return Live(description["name"], service, serving.record, notes)
 
 

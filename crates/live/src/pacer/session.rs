@@ -8,7 +8,7 @@ use std::time::Duration;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::{Listener, Timeline};
-use headstack_sim::{Model, Progress, SystemDescription};
+use headstack_sim::{Model, SystemDescription};
 
 use super::clock::Clock;
 use super::{Commander, Shared, Submitter};
@@ -67,24 +67,10 @@ impl Session {
     /// Returns an error if the model is impossible, a fault of the schedule cannot affect this model, or no thread can
     /// be started.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
-        Session::start_prepared(model, options, listener, &|_| true)
-    }
-
-    /// Like [`Self::start`], for models whose SSDs may begin in the steady state. Preconditioning takes minutes, and
-    /// the clock starts afterwards; `progress` receives the completed share.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
-    pub fn start_prepared(
-        model: &Model,
-        options: SessionOptions,
-        listener: Option<Listener>,
-        progress: &Progress,
-    ) -> Result<Session, LiveError> {
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0)
             && options.schedule.faults.is_empty()
             && options.journal.is_none();
-        let mut timeline = Timeline::prepared(model, options.seed, listener, progress)?;
+        let mut timeline = Timeline::new(model, options.seed, listener)?;
         let wall = Wall::starting_now(options.speed);
         timeline.limit_exposure(options.budget.exposed_bytes_max());
         timeline.follow(&options.schedule)?;

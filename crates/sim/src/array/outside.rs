@@ -21,11 +21,6 @@ impl Array {
         self.members.len()
     }
 
-    /// Returns all members.
-    pub(crate) fn members_mut(&mut self) -> &mut [Device] {
-        &mut self.members
-    }
-
     /// Returns a member.
     pub(crate) fn member_mut(&mut self, member: u32) -> &mut Device {
         &mut self.members[member as usize]

@@ -264,7 +264,7 @@ impl Array {
         let number = self.members.len();
         let Member { device, ref ways, .. } = self.description.members[model];
         let member = Member { name: format!("d{number}"), device, ways: ways.clone() };
-        let mut drive = self.members[model].another(self.seed.wrapping_add(number as u64));
+        let mut drive = self.members[model].replacement(self.seed.wrapping_add(number as u64));
         let mut variations = self.description.spindles.variations(self.seed);
         drive.vary_spindle(variations.nth(number).expect("the sequence of variations is endless"));
         self.members.push(drive);

@@ -51,15 +51,6 @@ impl SystemDescription {
         }
     }
 
-    /// Whether SSDs in the system start in the steady state, whose preparation takes time.
-    pub fn begins_steady(&self) -> bool {
-        let devices = match self {
-            SystemDescription::Drive(device) => std::slice::from_ref(device),
-            SystemDescription::Array(array) => &array.devices[..],
-        };
-        devices.iter().any(|device| matches!(device, DeviceDescription::Ssd(ssd) if ssd.preconditioned))
-    }
-
     /// Returns the number of drives; for an array, the number of drives of its first kind.
     pub fn drives(&self) -> usize {
         match self {

@@ -1,6 +1,6 @@
 //! [`check`]: the requirements on a description before it is compiled.
 
-use super::ftl::FlashLayout;
+use super::layout::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;
 use crate::description::ssd::SsdDescription;
 use crate::error::{InvalidDescription, require};
@@ -55,11 +55,11 @@ fn check_units(description: &SsdDescription) -> Result<(), InvalidDescription> {
     require(bytes > 0 && bytes.is_multiple_of(u64::from(unit)), "capacity.logical_bytes", || {
         format!("{bytes} bytes; a multiple of the mapping unit ({unit} bytes) above 0 is allowed")
     })?;
-    // Map entries have 32 bits: a place in the flash, a place in the write buffer, or neither.
+    // Map entries have 32 bits: a place in the flash, a place in the write buffer, nowhere, or not decided yet.
     let entries =
         (description.raw_bytes() / u64::from(unit)).saturating_add(description.buffer.bytes / u64::from(unit));
-    require(entries < u64::from(u32::MAX), "capacity.mapping_unit_bytes", || {
-        format!("{unit} bytes make {entries} units of flash and buffer; at most 4,294,967,294 are allowed")
+    require(entries < u64::from(u32::MAX) - 1, "capacity.mapping_unit_bytes", || {
+        format!("{unit} bytes make {entries} units of flash and buffer; at most 4,294,967,293 are allowed")
     })
 }
 

@@ -15,7 +15,8 @@ use crate::link::{Direction, Upstream};
 #[derive(Clone, Copy, Debug)]
 struct RowRead {
     die: u32,
-    row: u32,
+    /// `None` for a unit that shares its row with no other of the command.
+    row: Option<u32>,
     last_page: u32,
     pages: u32,
     bytes: u32,
@@ -122,10 +123,11 @@ impl Ssd {
         let mut gathered: Option<RowRead> = None;
         let units_per_page = self.ftl.layout.units_per_page;
         for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
-            let (die, place) = match self.ftl.place(unit) {
+            let at = self.ftl.place(unit);
+            let (die, place) = match at {
                 FlashPlace::Nowhere if self.description.filled => {
                     self.counters.unwritten_reads += 1;
-                    (self.ftl.die_of_filled(unit), unit)
+                    (self.ftl.die_of_filled(unit), Some(unit))
                 }
                 FlashPlace::Nowhere => {
                     self.counters.unwritten_reads += 1;
@@ -137,12 +139,14 @@ impl Ssd {
                     bytes_at_hand += bytes;
                     continue;
                 }
-                FlashPlace::Flash(place) => (self.ftl.die_of(place), place),
+                FlashPlace::Flash(place) => (self.ftl.die_of(place), Some(place)),
+                FlashPlace::OnDie(die) => (die, None),
             };
-            let sense_ns = self.sense_ns(unit, place);
+            let sense_ns = self.sense_ns(at);
             let delay_ns = if self.media_defects.is_clean() { 0 } else { self.meet_read(slot, unit) };
-            let (row, page) = (place / self.ftl.layout.units_per_row, place / units_per_page);
-            if let Some(read) = gathered.as_mut().filter(|read| (read.die, read.row) == (die, row)) {
+            let row = place.map(|place| place / self.ftl.layout.units_per_row);
+            let page = place.map_or(0, |place| place / units_per_page);
+            if let Some(read) = gathered.as_mut().filter(|read| row.is_some() && (read.die, read.row) == (die, row)) {
                 read.bytes += bytes;
                 read.sense_ns = read.sense_ns.max(sense_ns) + delay_ns;
                 read.pages += u32::from(read.last_page != page);
@@ -173,11 +177,11 @@ impl Ssd {
         self.flash.read(now_ns, read.die, page_read, read.pages, &mut self.ftl);
     }
 
-    /// Returns the sensing time of a unit at `place`, or at its place in a drive filled in order.
+    /// Returns the sensing time of a unit.
     #[inline]
-    fn sense_ns(&self, unit: u32, place: u32) -> u64 {
-        match self.description.slc_cache {
-            Some(slc) if self.ftl.place(unit) != FlashPlace::Nowhere && self.ftl.is_slc(place) => slc.read_ns,
+    fn sense_ns(&self, place: FlashPlace) -> u64 {
+        match (self.description.slc_cache, place) {
+            (Some(slc), FlashPlace::Flash(place)) if self.ftl.is_slc(place) => slc.read_ns,
             _ => self.description.timing.read_ns,
         }
     }
@@ -271,22 +275,22 @@ impl Ssd {
     #[inline]
     fn write_unit(&mut self, now_ns: u64, unit: u32, bytes: u32) {
         self.counters.written_units += 1;
-        match self.ftl.place(unit) {
+        let at = self.ftl.place(unit);
+        match at {
             FlashPlace::Buffer(slot) if self.buffer.is_replaceable(slot) => {
                 self.counters.write_hits += 1;
                 self.buffer.give_back();
                 return;
             }
-            FlashPlace::Flash(place) => {
-                self.read_rest(now_ns, self.ftl.die_of(place), bytes, self.sense_ns(unit, place))
-            }
+            FlashPlace::Flash(place) => self.read_rest(now_ns, self.ftl.die_of(place), bytes, self.sense_ns(at)),
+            FlashPlace::OnDie(die) => self.read_rest(now_ns, die, bytes, self.sense_ns(at)),
             FlashPlace::Nowhere if self.description.filled => {
                 self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes, self.description.timing.read_ns)
             }
             FlashPlace::Buffer(_) | FlashPlace::Nowhere => {}
         }
         let slot = self.buffer.take(unit);
-        self.ftl.set_place(unit, FlashPlace::Buffer(slot));
+        self.ftl.buffer(unit, slot);
     }
 
     /// Reads the rest of a partially written unit; the program does not wait for it, because reads are served first
@@ -346,7 +350,7 @@ impl Ssd {
         let request = self.commands[slot as usize].request;
         for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
             if bytes == self.ftl.layout.unit_bytes {
-                self.ftl.set_place(unit, FlashPlace::Nowhere);
+                self.ftl.unmap(unit);
             }
         }
         self.complete(now_ns, slot);

@@ -1,6 +1,6 @@
 //! [`SsdCounters`]: counters of an SSD.
 
-/// Counters of an SSD in virtual time: of preconditioning they include only the wear.
+/// Counters of an SSD since the start of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SsdCounters {
     /// Reads of the host that began.
@@ -41,8 +41,8 @@ pub struct SsdCounters {
     pub channels_busy_ns: u64,
     /// Time that the interface carried data, summed over its directions.
     pub interface_ns: u64,
-    /// Most erases of a block since manufacture, preconditioning included.
+    /// Maximum erases of a block since the start of the simulation.
     pub erases_max: u32,
-    /// Mean erases of a block since manufacture.
+    /// Mean erases per block since then.
     pub erases_mean: f64,
 }

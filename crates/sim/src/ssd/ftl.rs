@@ -1,75 +1,18 @@
 //! [`Ftl`]: the flash translation layer: the place of each mapping unit, and the work of each die to keep blocks free.
 //!
-//! It has no time. The dies request their next [`Task`] and do it in virtual time; preconditioning does the same tasks
-//! in none.
+//! It has no time. The dies request their next [`Task`] and do it in virtual time.
 //!
 //! Blocks here are a block of each plane of a die, rows a page of each: planes read, program and erase together, so
 //! they act as one plane with pages that are as many times larger. Units are numbered over dies, then blocks, rows and
 //! places in a row.
 
-use std::collections::VecDeque;
+use headstack_workload::{Purpose, Random};
 
+use super::die_space::{DieSpace, MovedRow};
+use super::layout::FlashLayout;
 use super::unit_map::UnitMap;
+use super::worn_in::WornIn;
 use crate::description::ssd::SsdDescription;
-
-/// Sizes in units and rows.
-#[derive(Clone, Copy, Debug)]
-pub struct FlashLayout {
-    pub dies: u32,
-    pub unit_bytes: u32,
-    pub units_per_page: u32,
-    pub units_per_row: u32,
-    pub units_per_block: u32,
-    pub blocks_per_die: u32,
-    pub units_per_die: u32,
-    free_blocks_min: u32,
-    /// Units in a block with one bit a cell; 0 if there are none.
-    units_per_slc_block: u32,
-    /// Blocks of a die that are reserved for one bit a cell, and the most in addition to them.
-    pub slc_static_blocks: u32,
-    slc_dynamic_blocks: u32,
-    /// Whether unwritten units take room as well.
-    filled: bool,
-}
-
-impl FlashLayout {
-    /// Returns the sizes of a checked description.
-    pub fn new(description: &SsdDescription) -> Self {
-        let flash = &description.flash;
-        let unit_bytes = description.capacity.mapping_unit_bytes;
-        let units_per_row = description.row_bytes() / unit_bytes;
-        // A unit of several pages takes them from several planes.
-        let units_per_page = (flash.page_bytes / unit_bytes).max(1);
-        let units_per_block = units_per_row * flash.pages_per_block;
-        let slc = description.slc_cache;
-        let units_per_slc_block = slc.map_or(0, |slc| flash.pages_per_block / slc.bits_per_cell * units_per_row);
-        let slc_blocks = |bytes: u64| {
-            let of_all = u64::from(description.dies()) * u64::from(units_per_slc_block) * u64::from(unit_bytes);
-            if of_all == 0 { 0 } else { u32::try_from(bytes.div_ceil(of_all)).unwrap_or(u32::MAX) }
-        };
-        FlashLayout {
-            units_per_slc_block,
-            slc_static_blocks: slc.map_or(0, |slc| slc_blocks(slc.static_bytes)),
-            slc_dynamic_blocks: slc.map_or(0, |slc| slc_blocks(slc.dynamic_bytes)),
-            filled: description.filled,
-            dies: description.dies(),
-            unit_bytes,
-            units_per_page,
-            units_per_row,
-            units_per_block,
-            blocks_per_die: flash.blocks_per_plane,
-            units_per_die: units_per_block * flash.blocks_per_plane,
-            free_blocks_min: description.collection.free_blocks_min,
-        }
-    }
-
-    /// Returns the units of a die that may hold data while collection still finds a block with stale data: two blocks
-    /// are open and the others are kept free or reserved.
-    pub fn usable_units(&self) -> u32 {
-        let open = 2 + u32::from(self.slc_dynamic_blocks > 0);
-        self.units_per_block * self.blocks_per_die.saturating_sub(open + self.free_blocks_min + self.slc_static_blocks)
-    }
-}
 
 /// Place of a unit of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,19 +23,12 @@ pub enum FlashPlace {
     Buffer(u32),
     /// In the flash.
     Flash(u32),
+    /// Somewhere on a die of a worn-in drive, not written since the start.
+    OnDie(u32),
 }
 
-impl FlashPlace {
-    /// Returns its map entry; 0 is nowhere.
-    #[inline]
-    fn code(self) -> u32 {
-        match self {
-            FlashPlace::Nowhere => 0,
-            FlashPlace::Buffer(slot) => u32::MAX - slot,
-            FlashPlace::Flash(place) => place + 1,
-        }
-    }
-}
+/// Map entry of a unit that a worn-in drive holds since the start.
+const UNPLACED: u32 = u32::MAX;
 
 /// Next task of a die for its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,126 +43,23 @@ pub enum Task {
     Erase,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Block {
-    valid: u32,
-    erases: u32,
-    /// Whether it is full and not yet erased.
-    closed: bool,
-    /// Whether it holds one bit a cell.
-    slc: bool,
-}
-
-/// A block that is being collected.
-#[derive(Clone, Copy, Debug)]
-struct Victim {
-    block: u32,
-    next_row: u32,
-    /// Valid units when it was chosen.
-    valid: u32,
-    moved: u32,
-    /// Units of the host that the die has accepted since.
-    accepted: u32,
-}
-
-/// A block that the host's rows are written to.
-#[derive(Clone, Copy, Debug, Default)]
-struct OpenBlock {
-    /// The next row's place, as a unit of the die.
-    next: u32,
-    /// Units left in the block; 0 if no block is open.
-    left: u32,
-}
-
-/// The blocks of one die.
-#[derive(Clone, Debug)]
-struct Die {
-    /// Blocks that were ever used.
-    blocks: Vec<Block>,
-    /// The host's unit in each place of these, plus 1; 0 if the place holds nothing valid.
-    owners: Vec<u32>,
-    /// Erased blocks, oldest first, which spreads wear.
-    erased: VecDeque<u32>,
-    /// Place of the host's next row: in a one-bit block if one is available.
-    host: OpenBlock,
-    host_slc: OpenBlock,
-    /// Whether the row that is being programmed goes to one-bit cells.
-    programs_slc: Option<bool>,
-    /// Number of blocks with one bit a cell, the open one included.
-    slc_blocks: u32,
-    /// Block that receives moved units, places left in it, and units in its unfinished row.
-    moved_block: u32,
-    moved_left: u32,
-    moved_in_row: u32,
-    /// Rows of moved units that are not yet programmed.
-    moved_rows: u32,
-    victim: Option<Victim>,
-    valid: u32,
-    /// Units of rows that wait for this die.
-    promised: u32,
-}
-
-impl Die {
-    fn free_blocks(&self, layout: &FlashLayout) -> u32 {
-        self.erased.len() as u32 + layout.blocks_per_die - self.blocks.len() as u32
-    }
-
-    fn take_free_block(&mut self, layout: &FlashLayout) -> u32 {
-        self.erased.pop_front().unwrap_or_else(|| {
-            self.blocks.push(Block::default());
-            self.owners.resize(self.blocks.len() * layout.units_per_block as usize, 0);
-            self.blocks.len() as u32 - 1
-        })
-    }
-
-    /// Returns the number of free blocks kept for collection, including unused ones reserved for one bit a cell.
-    fn free_blocks_kept(&self, layout: &FlashLayout) -> u32 {
-        layout.free_blocks_min + layout.slc_static_blocks.saturating_sub(self.slc_blocks)
-    }
-
-    /// Whether another block shall hold one bit a cell. In addition to the reserved ones, only blocks that nothing else
-    /// needs do. `share` is the die's part of a full drive, in units.
-    fn takes_slc(&self, layout: &FlashLayout, share: u32) -> bool {
-        let free = self.free_blocks(layout);
-        if self.slc_blocks < layout.slc_static_blocks {
-            return free >= 2;
-        }
-        let unwritten =
-            if layout.filled { share.saturating_sub(self.valid).div_ceil(layout.units_per_block) } else { 0 };
-        self.slc_blocks < layout.slc_static_blocks.saturating_add(layout.slc_dynamic_blocks)
-            && free > layout.free_blocks_min + 1 + unwritten
-    }
-
-    /// Opens a block for the host's next row if needed; returns whether it holds one bit a cell.
-    fn open_host_block(&mut self, layout: &FlashLayout, share: u32) -> bool {
-        let has_slc = layout.units_per_slc_block > 0;
-        let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout, share));
-        let left = if slc { self.host_slc.left } else { self.host.left };
-        if left == 0 {
-            let block = self.take_free_block(layout);
-            self.blocks[block as usize].slc = slc;
-            self.slc_blocks += u32::from(slc);
-            let left = if slc { layout.units_per_slc_block } else { layout.units_per_block };
-            let open = if slc { &mut self.host_slc } else { &mut self.host };
-            *open = OpenBlock { next: block * layout.units_per_block, left };
-        }
-        slc
-    }
-}
-
-/// Map, reverse map and blocks.
+/// Map and blocks of a drive.
 #[derive(Clone, Debug)]
 pub struct Ftl {
     pub layout: FlashLayout,
     /// Place of each unit of the host.
     map: UnitMap,
-    dies: Vec<Die>,
+    dies: Vec<DieSpace>,
     /// The die whose turn it is.
     turn: u32,
     /// Units of a full drive on each die.
     share: u32,
     /// Units that a die may hold before it loses its turn, so that every die keeps half of its share of the spare.
     fair_units: u32,
+    /// The initial state of a worn-in drive; `None` if it starts empty.
+    worn_in: Option<Box<WornIn>>,
+    /// Draws of what the initial state leaves open.
+    random: Random,
     /// Units moved by collection so far.
     pub moved_units: u64,
     /// Blocks erased so far (one per plane counts as one).
@@ -235,36 +68,36 @@ pub struct Ftl {
 
 impl Ftl {
     /// Creates an empty drive.
-    pub fn new(description: &SsdDescription) -> Self {
+    pub fn new(description: &SsdDescription, seed: u64) -> Self {
         let layout = FlashLayout::new(description);
         let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
         let share = logical_units.div_ceil(u64::from(layout.dies)) as u32;
-        let die = Die {
-            blocks: Vec::new(),
-            owners: Vec::new(),
-            erased: VecDeque::new(),
-            host: OpenBlock::default(),
-            host_slc: OpenBlock::default(),
-            programs_slc: None,
-            slc_blocks: 0,
-            moved_block: 0,
-            moved_left: 0,
-            moved_in_row: 0,
-            moved_rows: 0,
-            victim: None,
-            valid: 0,
-            promised: 0,
-        };
         Ftl {
-            map: UnitMap::new(logical_units as u32),
-            dies: vec![die; layout.dies as usize],
+            map: UnitMap::new(logical_units as u32, 0),
+            dies: vec![DieSpace::default(); layout.dies as usize],
             turn: 0,
             share,
             fair_units: share + layout.usable_units().saturating_sub(share) / 2,
+            worn_in: None,
+            random: Random::new(seed, Purpose::Preconditioning),
             moved_units: 0,
             erases: 0,
             layout,
         }
+    }
+
+    /// Creates a drive in the steady state of random overwrites of all of it.
+    pub fn worn_in(description: &SsdDescription, seed: u64) -> Self {
+        let mut ftl = Ftl::new(description, seed);
+        let units = ftl.logical_units();
+        ftl.map = UnitMap::new(units, UNPLACED);
+        let worn_in = WornIn::new(units, &ftl.layout, &mut ftl.random);
+        for (number, die) in (0u32..).zip(&mut ftl.dies) {
+            let units = worn_in.units_of(number);
+            (die.undrawn, die.valid, die.unplaced) = (true, units, units);
+        }
+        ftl.worn_in = Some(Box::new(worn_in));
+        ftl
     }
 
     /// Returns the number of units that the drive exports.
@@ -280,8 +113,10 @@ impl Ftl {
             FlashPlace::Nowhere
         } else if code <= self.layout.dies * self.layout.units_per_die {
             FlashPlace::Flash(code - 1)
+        } else if code == UNPLACED {
+            FlashPlace::OnDie(self.worn_in.as_ref().expect("only worn-in drives have such units").die_of(unit))
         } else {
-            FlashPlace::Buffer(u32::MAX - code)
+            FlashPlace::Buffer(UNPLACED - 1 - code)
         }
     }
 
@@ -297,18 +132,43 @@ impl Ftl {
         unit / self.layout.units_per_row % self.layout.dies
     }
 
-    /// Sets the place of a unit; its data in flash become stale.
+    /// Records that a unit is in a slot of the write buffer; its data in flash become stale.
     #[inline]
-    pub fn set_place(&mut self, unit: u32, place: FlashPlace) {
-        if let FlashPlace::Flash(old) = self.place(unit) {
-            let die = self.die_of(old);
-            let of_die = old - die * self.layout.units_per_die;
-            let die = &mut self.dies[die as usize];
-            die.owners[of_die as usize] = 0;
-            die.blocks[(of_die / self.layout.units_per_block) as usize].valid -= 1;
-            die.valid -= 1;
+    pub fn buffer(&mut self, unit: u32, slot: u32) {
+        self.release(unit);
+        self.map.set(unit, UNPLACED - 1 - slot);
+    }
+
+    /// Unmaps a unit; its data in flash become stale.
+    pub fn unmap(&mut self, unit: u32) {
+        self.release(unit);
+        self.map.set(unit, 0);
+    }
+
+    /// Makes a unit's data in the flash stale.
+    #[inline]
+    fn release(&mut self, unit: u32) {
+        match self.place(unit) {
+            FlashPlace::Flash(place) => {
+                let die = self.die_of(place);
+                self.dies[die as usize].release(place - die * self.layout.units_per_die, &self.layout);
+            }
+            FlashPlace::OnDie(die) => {
+                self.draw(die);
+                self.dies[die as usize].release_unplaced(&self.layout, &mut self.random);
+            }
+            FlashPlace::Nowhere | FlashPlace::Buffer(_) => {}
         }
-        self.map.set(unit, place.code());
+    }
+
+    /// Draws the blocks of a die of a worn-in drive when they first matter.
+    #[inline]
+    pub fn draw(&mut self, die: u32) {
+        let space = &mut self.dies[die as usize];
+        if space.undrawn {
+            let worn_in = self.worn_in.as_ref().expect("only worn-in drives are drawn");
+            worn_in.draw(space, die, &self.layout, &mut self.random);
+        }
     }
 
     /// Chooses the die for the next row of `units`: each in turn, except those that hold far more than their share,
@@ -329,117 +189,60 @@ impl Ftl {
     }
 
     /// Returns the next task of a die, which has host rows to program if `host_waits`.
+    ///
+    /// Collection keeps pace with the host: by the time the host has used what the victim frees, it is freed. A die
+    /// does not collect ahead of the host, except blocks that are folded and those that only need to be erased.
     pub fn next_task(&mut self, die: u32, host_waits: bool) -> Option<Task> {
         let layout = self.layout;
+        if self.dies[die as usize].undrawn {
+            if !host_waits {
+                return None;
+            }
+            self.draw(die);
+        }
         let space = &mut self.dies[die as usize];
         if space.moved_rows > 0 {
             space.moved_rows -= 1;
             return Some(Task::ProgramMoved);
         }
-        let free = space.free_blocks(&layout);
-        if space.victim.is_none() && free < space.free_blocks_kept(&layout) {
-            space.victim = choose_victim(space, &layout);
-        }
+        space.choose_victim(&layout);
         // The last free block is reserved for collection: without it nothing could ever be reclaimed.
-        let has_room = space.host.left > 0 || space.host_slc.left > 0 || free >= 2;
-        let Some(victim) = space.victim else {
+        let has_room = space.host.left > 0 || space.host_slc.left > 0 || space.free_blocks(&layout) >= 2;
+        let Some(victim) = &space.victim else {
             return (host_waits && has_room).then_some(Task::ProgramHost);
         };
-        // Collection keeps pace with the host: by the time the host has used what the victim frees, it is freed.
-        let gains = u64::from(layout.units_per_block - victim.valid);
-        let is_behind = u64::from(victim.moved) * gains < u64::from(victim.accepted) * u64::from(victim.valid);
+        let is_behind = victim.is_behind(layout.units_per_block);
         if host_waits && has_room && !is_behind {
             return Some(Task::ProgramHost);
         }
-        Some(self.collect(die, victim))
+        let is_empty = space.blocks[victim.block as usize].valid == 0;
+        (host_waits || is_behind || is_empty || victim.folds).then(|| self.collect(die))
     }
 
     /// Moves the victim's next row with valid data, or erases the victim.
-    fn collect(&mut self, die: u32, mut victim: Victim) -> Task {
+    fn collect(&mut self, die: u32) -> Task {
         let layout = self.layout;
-        let block_start = die * layout.units_per_die + victim.block * layout.units_per_block;
-        let rows = layout.units_per_block / layout.units_per_row;
-        while victim.next_row < rows && self.dies[die as usize].blocks[victim.block as usize].valid > 0 {
-            let start = block_start + victim.next_row * layout.units_per_row;
-            victim.next_row += 1;
-            let (units, pages) = self.move_row(die, start);
-            if units > 0 {
-                victim.moved += units;
-                let space = &mut self.dies[die as usize];
-                space.victim = Some(victim);
-                return Task::Move { units, pages, slc: space.blocks[victim.block as usize].slc };
+        let Ftl { map, dies, random, moved_units, .. } = self;
+        let space = &mut dies[die as usize];
+        let mut victim = space.victim.take().expect("a die that collects has a victim");
+        let base = die * layout.units_per_die + 1;
+        let mut row = MovedRow::default();
+        while row.units == 0 && space.blocks[victim.block as usize].valid > 0 {
+            row = space.move_row(&mut victim, &layout, random, |unit, slot| map.set(unit, base + slot));
+        }
+        space.victim = Some(victim);
+        *moved_units += u64::from(row.units);
+        match row {
+            MovedRow { units: 0, .. } => Task::Erase,
+            MovedRow { units, pages } => {
+                Task::Move { units, pages, slc: space.blocks[victim.block as usize].slc }
             }
         }
-        // Marked as read to its end, so that a second call gives the same answer.
-        victim.next_row = rows;
-        self.dies[die as usize].victim = Some(victim);
-        Task::Erase
-    }
-
-    /// Gives each valid unit of a row a new place at once; that it is programmed there later only matters to a read in
-    /// between, which finds the same die busy with it.
-    fn move_row(&mut self, die: u32, start: u32) -> (u32, u32) {
-        let (mut units, mut pages, mut last_page) = (0, 0, u32::MAX);
-        let base = die * self.layout.units_per_die;
-        for from in start..start + self.layout.units_per_row {
-            let owner = std::mem::take(&mut self.dies[die as usize].owners[(from - base) as usize]);
-            if owner == 0 {
-                continue;
-            }
-            units += 1;
-            let page = (from - start) / self.layout.units_per_page;
-            pages += u32::from(page != last_page);
-            last_page = page;
-            let to = self.place_for_moved(die);
-            self.map.set(owner - 1, FlashPlace::Flash(to).code());
-            self.dies[die as usize].owners[(to - base) as usize] = owner;
-        }
-        let block = (start - base) / self.layout.units_per_block;
-        self.dies[die as usize].blocks[block as usize].valid -= units;
-        self.moved_units += u64::from(units);
-        (units, pages)
-    }
-
-    /// Returns the next place for a moved unit, which is counted there.
-    #[inline]
-    fn place_for_moved(&mut self, die: u32) -> u32 {
-        let layout = &self.layout;
-        let space = &mut self.dies[die as usize];
-        if space.moved_left == 0 {
-            space.moved_block = space.take_free_block(layout);
-            space.moved_left = layout.units_per_block;
-        }
-        space.moved_left -= 1;
-        space.moved_in_row += 1;
-        if space.moved_in_row == layout.units_per_row {
-            space.moved_in_row = 0;
-            space.moved_rows += 1;
-        }
-        let block = &mut space.blocks[space.moved_block as usize];
-        block.valid += 1;
-        block.closed = space.moved_left == 0;
-        die * layout.units_per_die + (space.moved_block + 1) * layout.units_per_block - space.moved_left - 1
-    }
-
-    /// Records that a place holds a unit.
-    #[inline]
-    fn hold(&mut self, die: u32, place: u32, unit: u32) {
-        let of_die = place - die * self.layout.units_per_die;
-        let space = &mut self.dies[die as usize];
-        space.owners[of_die as usize] = unit + 1;
-        space.blocks[(of_die / self.layout.units_per_block) as usize].valid += 1;
-        space.valid += 1;
     }
 
     /// Frees the victim, which is erased.
     pub fn finish_erase(&mut self, die: u32) {
-        let space = &mut self.dies[die as usize];
-        let victim = space.victim.take().expect("a die erases its victim");
-        let block = &mut space.blocks[victim.block as usize];
-        debug_assert_eq!(block.valid, 0);
-        space.slc_blocks -= u32::from(block.slc);
-        (block.closed, block.slc, block.erases) = (false, false, block.erases + 1);
-        space.erased.push_back(victim.block);
+        self.dies[die as usize].finish_erase();
         self.erases += 1;
     }
 
@@ -474,8 +277,7 @@ impl Ftl {
 
     /// Makes folding such a block the next task of a die.
     pub fn fold(&mut self, die: u32) {
-        let space = &mut self.dies[die as usize];
-        space.victim = least_valid(space, |block| block.slc);
+        self.dies[die as usize].fold(&self.layout);
     }
 
     /// Completes the program of a host row, for which the die was chosen with `units`; returns its first place. Missing
@@ -501,15 +303,20 @@ impl Ftl {
     /// Records that a unit was programmed into `place` of a row just finished.
     #[inline]
     pub fn settle(&mut self, unit: u32, place: u32) {
-        self.set_place(unit, FlashPlace::Flash(place));
-        self.hold(self.die_of(place), place, unit);
+        self.release(unit);
+        self.map.set(unit, place + 1);
+        let die = self.die_of(place);
+        self.dies[die as usize].hold(place - die * self.layout.units_per_die, unit, &self.layout);
     }
 
     /// Returns the units that can be written before any die has to collect. The figure is one block less for each die,
     /// since a die that collects has one from time to time.
     pub fn free_units(&self) -> u64 {
         let layout = &self.layout;
-        let free = |die: &Die| {
+        let free = |die: &DieSpace| {
+            if die.undrawn {
+                return 0;
+            }
             let blocks = die.free_blocks(layout).saturating_sub(die.free_blocks_kept(layout) + 1);
             // A one-bit block holds less, and takes as much flash.
             let slc = u64::from(die.host_slc.left) * u64::from(layout.units_per_block)
@@ -528,42 +335,30 @@ impl Ftl {
         (most, total as f64 / (f64::from(self.layout.dies) * f64::from(self.layout.blocks_per_die)))
     }
 
+    /// Returns the numbers of valid units of full blocks, for tests.
+    #[cfg(test)]
+    pub fn closed_blocks(&self) -> Vec<u32> {
+        let blocks = self.dies.iter().flat_map(|die| &die.blocks);
+        blocks.filter(|block| block.closed).map(|block| block.valid).collect()
+    }
+
     /// Recomputes every count from the maps, for tests.
     #[cfg(test)]
     pub fn check_consistency(&self) {
         let layout = &self.layout;
-        for (number, die) in self.dies.iter().enumerate() {
-            let mut die_valid = 0;
-            for (index, block) in die.blocks.iter().enumerate() {
-                let first = index as u32 * layout.units_per_block;
-                let held = (first..first + layout.units_per_block).filter(|&of_die| die.owners[of_die as usize] != 0);
-                let held = held.inspect(|&of_die| {
-                    assert_eq!(
-                        self.place(die.owners[of_die as usize] - 1),
-                        FlashPlace::Flash(number as u32 * layout.units_per_die + of_die),
-                        "maps are inverse"
-                    );
-                });
-                assert_eq!(held.count() as u32, block.valid);
-                die_valid += block.valid;
-            }
-            assert_eq!(die_valid, die.valid);
+        for (die, space) in (0u32..).zip(&self.dies).filter(|(_, space)| !space.undrawn) {
+            space.check_consistency(layout, |unit, slot| {
+                assert_eq!(self.place(unit), FlashPlace::Flash(die * layout.units_per_die + slot), "maps are inverse");
+            });
         }
-        let mapped = (0..self.logical_units()).filter(|&unit| matches!(self.place(unit), FlashPlace::Flash(_))).count();
+        let holds = |unit| matches!(self.place(unit), FlashPlace::Flash(_) | FlashPlace::OnDie(_));
+        let mapped = (0..self.logical_units()).filter(|&unit| holds(unit)).count();
         assert_eq!(mapped as u32, self.dies.iter().map(|die| die.valid).sum::<u32>());
+        let unplaced = |die: u32| {
+            (0..self.logical_units()).filter(|&unit| self.place(unit) == FlashPlace::OnDie(die)).count() as u32
+        };
+        for (die, space) in (0u32..).zip(&self.dies) {
+            assert_eq!(unplaced(die), space.unplaced, "die {die}");
+        }
     }
-}
-
-/// Returns the next block to collect; none while every block is full of valid units. Blocks reserved for one bit a cell
-/// free nothing, since they are used for that again.
-fn choose_victim(space: &Die, layout: &FlashLayout) -> Option<Victim> {
-    let folds = space.slc_blocks > layout.slc_static_blocks;
-    least_valid(space, |block| folds || !block.slc).filter(|victim| victim.valid < layout.units_per_block)
-}
-
-/// Returns the allowed closed block with the fewest valid units, the least worn of several.
-fn least_valid(space: &Die, mut allowed: impl FnMut(&Block) -> bool) -> Option<Victim> {
-    let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed && allowed(block));
-    let (index, block) = closed.min_by_key(|(_, block)| (block.valid, block.erases))?;
-    Some(Victim { block: index, next_row: 0, valid: block.valid, moved: 0, accepted: 0 })
 }

@@ -16,13 +16,15 @@ mod buffer;
 mod check;
 mod commands;
 mod counters;
+mod die_space;
 mod flash;
 mod ftl;
 mod host_port;
+mod layout;
 mod map_cache;
 mod outside;
-mod precondition;
 mod unit_map;
+mod worn_in;
 
 pub use crate::description::ssd as description;
 pub use check::check;
@@ -80,7 +82,6 @@ struct Barrier {
 #[derive(Clone, Debug)]
 pub struct Ssd {
     description: SsdDescription,
-    seed: u64,
     unit_shift: u32,
     ftl: Ftl,
     buffer: Buffer,
@@ -111,29 +112,34 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// Creates an idle drive: empty, or in the steady state if its description requires it. `seed` drives only the
-    /// overwrites of preconditioning.
+    /// Creates an idle drive: empty, or in the steady state of random overwrites if its description says so. `seed`
+    /// drives the draws of that state.
     ///
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
-        let mut ssd = Ssd::empty(description, seed)?;
-        ssd.prepare(&mut |_| true);
-        Ok(ssd)
+        let ftl = if description.preconditioned { Ftl::worn_in } else { Ftl::new };
+        Ssd::with_ftl(description, |description| ftl(description, seed))
     }
 
-    /// Creates an idle, empty drive: [`Self::prepare`] brings it into the initial state of its description.
+    /// Creates an idle drive without data: a replacement.
     ///
     /// # Errors
     /// The first impossible value in the description.
     pub fn empty(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
+        Ssd::with_ftl(description, |description| Ftl::new(description, seed))
+    }
+
+    fn with_ftl(
+        description: &SsdDescription,
+        ftl: impl FnOnce(&SsdDescription) -> Ftl,
+    ) -> Result<Ssd, InvalidDescription> {
         check(description)?;
         let unit_bytes = description.capacity.mapping_unit_bytes;
         let depth = description.interface.queue_depth as usize;
         Ok(Ssd {
-            seed,
             unit_shift: unit_bytes.trailing_zeros(),
-            ftl: Ftl::new(description),
+            ftl: ftl(description),
             buffer: Buffer::new((description.buffer.bytes / u64::from(unit_bytes)) as u32),
             flash: Flash::new(description),
             port: HostPort::new(description.interface, &description.controller),
@@ -152,30 +158,6 @@ impl Ssd {
             failures: Failures::default(),
             description: description.clone(),
         })
-    }
-
-    /// Preconditions an empty drive if its description requires it. Returns false if `goes_on`, which is called with the
-    /// share done, stopped it.
-    pub fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
-        !self.description.preconditioned || self.precondition_while(goes_on).is_some()
-    }
-
-    /// Brings an unused drive into the steady state of random overwrites, in no virtual time: every mapping unit is
-    /// written in order, then random ones in windows of 25 % of the capacity until the write amplification of the last
-    /// five is steady by the SNIA's rule (within 20 % of their mean, with a slope of at most 10 % of it), in at most 25
-    /// windows. Returns the write amplification of each window.
-    ///
-    /// # Panics
-    /// If anything is in flight.
-    pub fn precondition(&mut self) -> Vec<f64> {
-        self.precondition_while(&mut |_| true).expect("nothing stops it")
-    }
-
-    fn precondition_while(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> Option<Vec<f64>> {
-        assert!(self.is_idle() && self.buffer.waiting == 0, "only a drive without work is preconditioned");
-        let amplifications = precondition::precondition(&mut self.ftl, self.seed, goes_on);
-        (self.ftl.moved_units, self.ftl.erases) = (0, 0);
-        amplifications
     }
 
     /// Returns the bytes that it exports.

@@ -8,10 +8,12 @@ use rustc_hash::FxBuildHasher;
 /// a page of memory for each unit that is written at random, gigabytes for a few seconds of an array of drives.
 const SPARSE_RATIO: usize = 32;
 
-/// A code for each unit, 0 for nowhere.
+/// A code for each unit.
 #[derive(Clone, Debug)]
 pub struct UnitMap {
     units: u32,
+    /// The code of units that were never set, which takes no memory.
+    initial: u32,
     codes: Codes,
 }
 
@@ -22,9 +24,9 @@ enum Codes {
 }
 
 impl UnitMap {
-    /// Creates a map of `units` units without places.
-    pub fn new(units: u32) -> Self {
-        UnitMap { units, codes: Codes::Few(HashMap::default()) }
+    /// Creates a map of `units` units that have the code `initial`.
+    pub fn new(units: u32, initial: u32) -> Self {
+        UnitMap { units, initial, codes: Codes::Few(HashMap::default()) }
     }
 
     /// Returns the number of units.
@@ -37,7 +39,7 @@ impl UnitMap {
     pub fn get(&self, unit: u32) -> u32 {
         debug_assert!(unit < self.units, "unit {unit} of {}", self.units);
         match &self.codes {
-            Codes::Few(few) => few.get(&unit).copied().unwrap_or(0),
+            Codes::Few(few) => few.get(&unit).copied().unwrap_or(self.initial),
             Codes::All(all) => all[unit as usize],
         }
     }
@@ -49,7 +51,7 @@ impl UnitMap {
         match &mut self.codes {
             Codes::All(all) => all[unit as usize] = code,
             Codes::Few(few) => {
-                if code == 0 {
+                if code == self.initial {
                     few.remove(&unit);
                 } else {
                     few.insert(unit, code);
@@ -64,7 +66,7 @@ impl UnitMap {
     #[cold]
     fn hold_all(&mut self) {
         let Codes::Few(few) = &self.codes else { return };
-        let mut all = vec![0; self.units as usize];
+        let mut all = vec![self.initial; self.units as usize];
         few.iter().for_each(|(&unit, &code)| all[unit as usize] = code);
         self.codes = Codes::All(all);
     }
@@ -78,16 +80,18 @@ mod tests {
 
     #[test]
     fn few_and_all_are_the_same_map() {
-        let (mut map, mut plain) = (UnitMap::new(3200), vec![0; 3200]);
-        let mut random = Random::new(1, Purpose::Preconditioning);
-        for code in 1..400 {
-            let unit = random.below(3200) as u32;
-            let code = if code % 3 == 0 { 0 } else { code };
-            map.set(unit, code);
-            plain[unit as usize] = code;
-            assert!((0..3200).all(|unit| map.get(unit) == plain[unit as usize]));
+        for initial in [0, u32::MAX] {
+            let (mut map, mut plain) = (UnitMap::new(3200, initial), vec![initial; 3200]);
+            let mut random = Random::new(1, Purpose::Preconditioning);
+            for code in 1..400 {
+                let unit = random.below(3200) as u32;
+                let code = [0, code, initial][code as usize % 3];
+                map.set(unit, code);
+                plain[unit as usize] = code;
+                assert!((0..3200).all(|unit| map.get(unit) == plain[unit as usize]));
+            }
+            assert!(matches!(map.codes, Codes::All(_)), "more than a hundred are mapped");
+            assert_eq!(map.units(), 3200);
         }
-        assert!(matches!(map.codes, Codes::All(_)), "more than a hundred are mapped");
-        assert_eq!(map.units(), 3200);
     }
 }

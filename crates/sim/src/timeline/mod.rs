@@ -19,7 +19,6 @@ use crate::faults::contents::ReadCorruption;
 use crate::faults::injector::Injector;
 use crate::pending_requests::{Failed, Outcome, PendingRequest as Issued};
 use crate::power_cut::{Changed, Exposure};
-use crate::progress::Progress;
 use crate::recorder::{Observed, Recorder};
 use crate::system::System;
 use agenda::Agenda;
@@ -137,22 +136,8 @@ impl<T> Timeline<T> {
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, SimError> {
-        Timeline::prepared(model, seed, listener, &|_| true)
-    }
-
-    /// Like [`Timeline::new`], but SSDs may begin in the steady state, which takes minutes to prepare: `progress` is
-    /// called meanwhile with the share done.
-    ///
-    /// # Errors
-    /// As for [`System::prepared`].
-    pub fn prepared(
-        model: &Model,
-        seed: u64,
-        listener: Option<Listener>,
-        progress: &Progress,
-    ) -> Result<Timeline<T>, SimError> {
         let machine = match model {
-            Model::System(description) => Machine::System(System::prepared(description, seed, progress)?),
+            Model::System(description) => Machine::System(System::new(description, seed)?),
             Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
         };
         Ok(Timeline { recorder: listener.map(Recorder::new), ..Timeline::with(model.clone(), machine) })
