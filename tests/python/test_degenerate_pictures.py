@@ -223,7 +223,7 @@ def test_comparisons_of_any_values_are_drawn_and_written(name: str) -> None:
 
 def test_a_comparison_of_nothing_says_so() -> None:
     for empty in (compared([], []), compared([None], [None])):
-        assert empty.report().summary == "No figure is on both sides."
+        assert empty.report().summary == "The sides have no figure in common."
     assert "nothing to compare" in drawn(overlaid(compared([], [])))
 
 

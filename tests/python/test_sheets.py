@@ -447,7 +447,7 @@ def test_a_terminal_is_asked() -> None:
     assert "'plenty' is not understood; enter a number with its unit, or nothing" in err
     read = tomllib.loads(out)
     assert (read["name"], read["capacity"]["size"], read["seek"]["read_average"]) == ("Ours", "4TB", "8.5ms")
-    assert read["sources"]["default"] == "A data sheet, as its owner says"
+    assert read["sources"]["default"] == "A data sheet, as entered by the user"
 
 
 def test_without_a_terminal_nobody_is_asked(headstack: Headstack) -> None:
