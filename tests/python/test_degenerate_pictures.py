@@ -174,11 +174,11 @@ def test_a_log_of_figures_that_nothing_measures_is_refused(tmp_path: Path) -> No
     for name, value in IMPOSSIBLE:
         found = conditioning(tmp_path, **{name: value})
         log.write_text("".join(json.dumps(record) + "\n" for record in (found.module, *found.lines)))
-        with pytest.raises(InputError, match="line 2: is not a line of a conditioning log"):
+        with pytest.raises(InputError, match="line 2: not a line of a conditioning log"):
             Conditioning.read(log)
     for name, value in IMPOSSIBLE_MODULES:
         log.write_text(json.dumps({**conditioning(tmp_path).module, name: value}) + "\n")
-        with pytest.raises(InputError, match="line 1: is not a line of a conditioning log"):
+        with pytest.raises(InputError, match="line 1: not a line of a conditioning log"):
             Conditioning.read(log)
 
 

@@ -379,7 +379,7 @@ def test_sheets_that_make_no_drive(headstack: Headstack, tmp_path: Path, sheet: 
         (("(ms): 4.16", "(ms): 2.0"), "spindle.speed: half a revolution at 7200rpm takes 4.17 ms, not 2 ms"),
         (
             ("heads = 18", "heads = 20"),
-            "geometry.heads: 20 heads on 9 platters; allowed: two per platter, or up to two fewer",
+            "geometry.heads: 20 heads on 9 platters; must be two per platter, or up to two fewer",
         ),
         (("270MB/s", "700MB/s"), "media.sustained_outer_rate: 700MB/s exceeds the interface rate, 600MB/s"),
         (("Limited", "Capacity: 16TB\nLimited"), "capacity.size: line 19: Capacity: 16TB differs from line 5"),

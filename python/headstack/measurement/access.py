@@ -74,7 +74,7 @@ class Access:
 
     def _connections(self) -> int:
         if not 1 <= self.connections <= CONNECTIONS_MAX:
-            raise InputError(f"{self.connections} is not allowed; 1 to {CONNECTIONS_MAX} is", key="connections")
+            raise InputError(f"{self.connections} is out of range; must be 1 to {CONNECTIONS_MAX}", key="connections")
         return self.connections
 
     def zones(self) -> ZoneSpec | None:
@@ -84,10 +84,10 @@ class Access:
         {'size_bytes': 67108864, 'open_max': 8}
         """
         if not 0 <= self.open_zones < 1 << 32:
-            raise InputError(f"{self.open_zones} is not allowed; 0 to 4294967295 is", key="open_zones")
+            raise InputError(f"{self.open_zones} is out of range; must be 0 to 4294967295", key="open_zones")
         if self.zoned is None:
             if self.open_zones:
-                raise InputError("applies only to zoned writes; set zoned, or leave it out", key="open_zones")
+                raise InputError("applies only to zoned writes; set zoned, or remove it", key="open_zones")
             return None
         size = None if self.zoned == "device" else size_bytes("zoned", self.zoned)
         return {"size_bytes": size, "open_max": self.open_zones}
@@ -104,7 +104,7 @@ class Access:
         _, _, service = path.partition(":")
         service_ns = duration_ns("null", service) if service else 0
         if service_ns < 0:
-            raise InputError(f"{path}: a service time of {service} is negative; 0s or longer is allowed")
+            raise InputError(f"{path}: a service time of {service} is negative; must be 0s or longer")
         return {"null": {"service_ns": service_ns}}
 
 

@@ -192,7 +192,7 @@ def measure_target(
             raise InputError(f"{scenario.name} is a scenario; name a workload", key="verify")
         return scenario_measured(path, scenario, luns, access, options, progress)
     if luns:
-        raise InputError("only scenarios name LUNs; leave the option out", key="lun")
+        raise InputError("only scenarios name LUNs; remove the option", key="lun")
     opened, steps = prepared(path, workload, access, options, verifying)
     return opened.measure(steps, progress, swept(options))
 
@@ -248,7 +248,7 @@ def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | 
     for demand in several(workload):
         load = load_demand(demand) if isinstance(demand, str | os.PathLike) else demand
         if isinstance(load, Scenario):
-            raise InputError(f"{load.name}: this is a scenario; name a workload")
+            raise InputError(f"{load.name} is a scenario; name a workload")
         workloads.append(load)
     return workloads
 
@@ -259,7 +259,7 @@ def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None
     measured = {option.name for option in MEASURED_OPTIONS}
     for name in values:
         if name not in measured:
-            raise InputError("does not apply to real targets; leave the option out", key=name)
+            raise InputError("does not apply to real targets; remove the option", key=name)
 
 
 def one_size_of(values: Mapping[str, list[str]]) -> Workload:
@@ -406,7 +406,7 @@ class Opened:
         self._verifying = replace(self._verifying, resume=ledger is not None)
         failed = results.failed_checks()
         if failed:
-            raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+            raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
         self.ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), self.ended)
         return results
 

@@ -64,11 +64,11 @@ def prepare(
     """
     for name in options:
         if name != "interval":
-            raise InputError("does not apply to real targets; leave the option out", key=name)
+            raise InputError("does not apply to real targets; remove the option", key=name)
     choice("writes", playback.writes, WRITES)
     access = playback.access
     if access.threads != 1:
-        raise InputError(f"{access.threads} is not allowed; a replay uses one thread", key="threads")
+        raise InputError(f"{access.threads} is out of range; a replay uses 1 thread", key="threads")
     counted, highest_end_byte = _extent_of(trace, playback.writes, replays[0]["requests_max"])
     writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
     permitted = access.destroy or access.overwrite or access.create is not None

@@ -153,7 +153,7 @@ def replay_all(
     ]
     playback = request.playback
     if not paths and playback.realtime:
-        raise InputError("applies only to real targets; leave the option out", key="realtime")
+        raise InputError("applies only to real targets; remove the option", key="realtime")
     if simulated and playback.writes != "as-recorded":
         raise InputError(
             f"{playback.writes} does not apply to simulated systems; use --step kind=read,flush to leave writes out "

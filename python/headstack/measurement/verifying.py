@@ -34,7 +34,7 @@ class Verifying:
         choice("verify", self.kind, KINDS)
         if self.kind == "no":
             if self.ledger is not None or self.resume:
-                raise InputError("nothing is verified; --verify, --verify-after or --check is needed", key="ledger")
+                raise InputError("nothing is verified; add --verify, --verify-after or --check", key="ledger")
             return self
         if self.resume and self.ledger is None:
             raise InputError("needs the ledger of an earlier run; name it with --ledger", key="resume")
@@ -48,7 +48,7 @@ class Verifying:
         if self.ledger is not None and not self.resume and os.path.lexists(self.ledger):
             raise InputError(
                 f"{self.ledger}: an earlier run left this ledger; use --resume to continue it if its data are still "
-                "there, else remove it or name another with --ledger"
+                "there; otherwise remove it, or name another one with --ledger"
             )
         return self
 

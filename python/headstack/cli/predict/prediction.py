@@ -1,4 +1,4 @@
-"""``headstack characterize`` and ``headstack predict``."""
+"""``headstack lab characterize`` and ``headstack lab predict``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headstack replay``."""
+"""``headstack trace replay``."""
 
 from __future__ import annotations
 

@@ -85,5 +85,5 @@ def shingled(inspection: Inspection) -> str | None:
         return f"the catalogue describes it as shingled ({entry.id})"
     zoned = inspection.capabilities.get("zoned")
     if zoned is not None and not inspection.is_solid_state and re.search(r"(?i)device.managed|host", str(zoned.value)):
-        return f"it states its zones: {zoned.value}"
+        return f"it reports its zones: {zoned.value}"
     return None

@@ -90,9 +90,9 @@ def _saved(target: str, files: list[str]) -> list[Inspection]:
         if not parts:
             unknown.append(os.path.basename(file))
     if not inspections and unknown:
-        problem = "no saved outputs in it" if os.path.isdir(target) else "not a saved output"
+        problem = "contains no saved outputs" if os.path.isdir(target) else "not a saved output"
         raise InputError(f"{target}: {problem}; allowed: {ALLOWED}; for a device, name its node in /dev")
-    note = f"{target}: not saved outputs, left out: {', '.join(unknown)}"
+    note = f"{target}: skipped files that are not saved outputs: {', '.join(unknown)}"
     return [replace(part, notes=(*part.notes, note)) for part in inspections] if unknown else inspections
 
 
@@ -103,7 +103,7 @@ def _read(file: str) -> str:
     except OSError as error:
         raise InputError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     if len(data) > LARGEST_OUTPUT_BYTES:
-        raise InputError(f"{file}: more than {LARGEST_OUTPUT_BYTES >> 20} MiB; allowed: {ALLOWED}")
+        raise InputError(f"{file}: larger than {LARGEST_OUTPUT_BYTES >> 20} MiB; allowed: {ALLOWED}")
     return decoded(data)
 
 
@@ -175,7 +175,7 @@ def _read_device(name: str, target: str, save: str | None, device_type: str | No
     parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]
     notes: list[str] = []
     if os.path.realpath(target) != f"/dev/{name}":
-        notes.append(f"{target}: on /dev/{name}, which was inspected instead")
+        notes.append(f"{target}: a file on /dev/{name}, which was inspected instead")
     outputs = {"sysfs.json": json.dumps(raw, indent=1) + "\n"}
     missing: set[str] = set()
     for file, command in _commands(name, parts[0].identity.protocol or "", device_type).items():
@@ -193,7 +193,7 @@ def _read_device(name: str, target: str, save: str | None, device_type: str | No
         _save(save, name, outputs)
     whole = joined(parts)
     if device_type is None and sysfs.is_behind_usb(name) and not (whole.attributes or whole.nvme):
-        notes.append(f"{name}: behind a USB bridge, whose drive did not answer; try --smartctl-type: {BRIDGE_TYPES}")
+        notes.append(f"{name}: the drive behind this USB bridge did not answer; try --smartctl-type: {BRIDGE_TYPES}")
     return replace(whole, name=f"/dev/{name}", taken_unix_s=raw["taken_unix_s"], notes=(*notes, *whole.notes))
 
 

@@ -196,7 +196,9 @@ class Difference:
         caveats: list[str] = []
         for side, devices in (("good", self.good), ("bad", self.bad)):
             if len(devices) == 1 and (self.good and self.bad):
-                caveats.append(f"one {side} device: any property unique to {devices[0].label} divides too")
+                caveats.append(
+                    f"one {side} device: every property unique to {devices[0].label} also separates the sides"
+                )
             elif len(devices) > 1 and len({device.identity.model for device in devices}) == 1:
                 caveats.append(
                     f"all {side} devices are the same model: they count as one observation, not {len(devices)}"
@@ -208,10 +210,10 @@ class Difference:
                 )
             unnamed = [c.name for key, c in device.capabilities.items() if key.startswith("unknown_")]
             if unnamed:
-                caveats.append(f"{device.label}: its hdparm has no name for {', '.join(unnamed)} (word[bit])")
+                caveats.append(f"{device.label}: its hdparm version has no name for {', '.join(unnamed)} (word[bit])")
         if self.good and self.bad:
             caveats.append(
-                "a dividing feature correlates with the difference; only a test can show that it is the cause"
+                "a separating feature correlates with the difference; only a test can show that it is the cause"
             )
         return caveats
 

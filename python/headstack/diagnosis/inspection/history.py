@@ -73,11 +73,11 @@ def record(path: Path, inspections: list[Inspection]) -> int:
     for inspection in inspections:
         if inspection.identity.serial and not names_a_device(inspection.identity.serial):
             raise InputError(
-                f"{inspection.name}: the serial number {inspection.identity.serial!r} identifies no device; snapshots "
-                "need one; nothing is recorded"
+                f"{inspection.name}: the serial number {inspection.identity.serial!r} does not identify a "
+                "device, which snapshots require; nothing is recorded"
             )
         if not inspection.identity.serial:
-            raise InputError(f"{inspection.name}: no serial number; snapshots need one; nothing is recorded")
+            raise InputError(f"{inspection.name}: no serial number, which snapshots require; nothing is recorded")
         if inspection.taken_unix_s is None or inspection.taken_unix_s >= 2**63:
             raise InputError(
                 f"{inspection.name}: taken_unix_s: {inspection.taken_unix_s} is not the time of a snapshot"

@@ -145,11 +145,11 @@ def _joining_notes(device: list[Inspection], devices: list[list[Inspection]]) ->
         {part.identity.serial for part in device if part.identity.serial} if not names_a_device(serial) else set()
     )
     for placeholder in sorted(placeholders):
-        yield f"serial number {placeholder!r} identifies no device and joins nothing"
+        yield f"serial number {placeholder!r} does not identify a device, so its outputs are not joined"
     if names_a_device(serial):
         for other in devices:
             if other is not device and same_text(serial, other[0].identity.serial):
-                yield f"{_described(other[0].identity)} has serial number {serial} too: two devices, not joined"
+                yield f"{_described(other[0].identity)} also has serial number {serial}; they are not joined"
 
 
 def _described(identity: Identity) -> str:

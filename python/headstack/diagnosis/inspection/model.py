@@ -269,13 +269,13 @@ def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> I
             continue
         # The kernel calls every drive behind a bridge or a host adapter SCSI.
         if key != "protocol" or "sysfs" not in programs:
-            notes.append(f"{key}: stated as {ours} and as {theirs} ({', '.join(dict.fromkeys(programs))})")
+            notes.append(f"{key}: reported as {ours} and as {theirs} ({', '.join(dict.fromkeys(programs))})")
     return _filled(first.identity, second.identity)
 
 
 def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> bool | None:
     if first is not None and second is not None and first is not second:
-        notes.append("the drive's own health self-assessment: stated as passed and as FAILED")
+        notes.append("the drive's health self-assessment: reported as passed and as FAILED")
     return False if False in (first, second) else first if second is None else second
 
 

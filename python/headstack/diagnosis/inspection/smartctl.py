@@ -85,7 +85,7 @@ def read_smartctl(data: Fields) -> Inspection:
     """
     messages = _messages(data)
     if not _model(data) and not data.text("serial_number") and "ata_smart_attributes" not in data:
-        reason = "; ".join(messages) or "its output names no device"
+        reason = "; ".join(messages) or "the output names no device"
         raise InputError(f"{data.file}: smartctl read nothing: {reason}{bridge_hint(reason)}")
     attributes = _attributes(data)
     notes = [f"smartctl: {message}{bridge_hint(message)}" for message in messages]
@@ -262,11 +262,11 @@ def _grown_defects(data: Fields, notes: list[str]) -> int | None:
         return grown
     if grown % DEFECT_BYTES:
         notes.append(
-            f"smartctl 7.0 states the bytes of the grown defect list: {grown:,} bytes are no whole number of blocks"
+            f"smartctl 7.0 reports the grown defect list in bytes: {grown:,} bytes are not a whole number of blocks"
         )
         return None
     blocks = grown // DEFECT_BYTES
-    notes.append(f"smartctl 7.0 states the bytes of the grown defect list: {grown:,} bytes are {blocks:,} blocks")
+    notes.append(f"smartctl 7.0 reports the grown defect list in bytes: {grown:,} bytes are {blocks:,} blocks")
     return blocks
 
 

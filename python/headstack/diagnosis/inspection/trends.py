@@ -153,7 +153,7 @@ def _forecast(trend: Trend, last: Figure, slope: float | None, error: float | No
         return dataclasses.replace(trend, says="at its threshold", hours_to_threshold=0.0)
     if slope is None or error is None:
         return dataclasses.replace(
-            trend, says=f"no forecast from {trend.points} points, {POINTS_FOR_A_FORECAST} are needed"
+            trend, says=f"no forecast from {trend.points} points; {POINTS_FOR_A_FORECAST} are needed"
         )
     speed = -slope if last.falls else slope
     if speed <= 0:

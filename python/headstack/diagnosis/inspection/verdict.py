@@ -26,7 +26,7 @@ UNKNOWN: Literal["unknown"] = "unknown"
 
 BACKBLAZE = "76.7 % of failed and 4.2 % of working drives have one of 5, 187, 188, 197, 198 above 0 (Backblaze)"
 SILENT_FAILURES = (
-    "drives fail without signs, too: 56 % of failed drives showed none of the four strong signs, 36 % none at all "
+    "drives also fail without signs: 56 % of failed drives showed none of the four strong signs, 36 % none at all "
     "(Google, FAST'07)"
 )
 
@@ -49,11 +49,15 @@ def _names(pattern: str) -> re.Pattern[str]:
 
 
 SIGNS = {
-    5: Sign("reallocated", _names("realloc|retired|remap|bad_bl"), "odds of failure within 60 days 14 times (FAST'07)"),
+    5: Sign(
+        "reallocated", _names("realloc|retired|remap|bad_bl"), "14 times the odds of failure within 60 days (FAST'07)"
+    ),
     187: Sign("uncorrectable", _names("uncorr|unc_"), BACKBLAZE),
-    188: Sign("timeouts", _names("timeout"), f"cables and power count too; {BACKBLAZE}"),
-    197: Sign("unreadable", _names("pend|unstable"), "odds of failure within 60 days 16 times (FAST'07)"),
-    198: Sign("unreadable", _names("uncorr|offline"), "odds of failure within 60 days 39 times (scan errors, FAST'07)"),
+    188: Sign("timeouts", _names("timeout"), f"may also be caused by cables and power; {BACKBLAZE}"),
+    197: Sign("unreadable", _names("pend|unstable"), "16 times the odds of failure within 60 days (FAST'07)"),
+    198: Sign(
+        "unreadable", _names("uncorr|offline"), "39 times the odds of failure within 60 days (scan errors, FAST'07)"
+    ),
 }
 
 DAMAGES = {"reallocated", "uncorrectable", "unreadable"}
@@ -160,7 +164,7 @@ def _has_health(inspection: Inspection) -> bool:
 
 def _reasons(inspection: Inspection) -> Iterator[Reason]:
     if inspection.passed is False:
-        yield Reason(REPLACE, "the drive's own health self-assessment: FAILED")
+        yield Reason(REPLACE, "the drive's health self-assessment: FAILED")
     for attribute in inspection.attributes:
         yield from _threshold(attribute, inspection)
         yield from _sign(attribute, inspection)
@@ -176,7 +180,7 @@ def _reasons(inspection: Inspection) -> Iterator[Reason]:
     identity = inspection.identity
     if identity.interface_max_gbps and identity.interface_now_gbps and not _full_speed(inspection):
         slower = f"{identity.interface_now_gbps:g} of {identity.interface_max_gbps:g} Gb/s"
-        yield Reason(PASS, f"the link runs at {slower}: port, cable or a fallback after errors")
+        yield Reason(PASS, f"the link runs at {slower}: check port and cable")
 
 
 def _full_speed(inspection: Inspection) -> bool:
@@ -215,7 +219,8 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
         count = decode(attribute, inspection.identity).count
         if count:
             yield Reason(
-                PASS, f"attribute 199 {attribute.name}: {count:,}: transfers damaged on the cable, not the medium"
+                PASS,
+                f"attribute 199 {attribute.name}: {count:,}: transfers were damaged on the cable, not on the medium",
             )
     sign = SIGNS.get(attribute.id)
     if sign is None:

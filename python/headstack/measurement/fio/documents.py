@@ -17,7 +17,7 @@ NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b", re.IGNORECASE)
 OPENING = re.compile(r"^[ \t]*(\{)", re.MULTILINE)
 CLIENT = ("hostname", "port")
 """Fields that distinguish clients."""
-HOW = "fio --output-format=json writes one"
+HOW = "create it with fio --output-format=json"
 STEP_S = 1.5
 """Tolerance in seconds, since fio reports its run time in whole seconds."""
 
@@ -51,7 +51,7 @@ def documents(text: str) -> list[Fields]:
             runs.pop()
         runs.append(document)
     if not runs:
-        raise InputError(f"contains no JSON of fio; {HOW}")
+        raise InputError(f"contains no fio JSON; {HOW}")
     return runs
 
 

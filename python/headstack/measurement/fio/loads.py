@@ -56,7 +56,7 @@ FIELDS = (
     Field("min_ms", "figure", "ms", "minimum latency"),
     Field("max_ms", "figure", "ms", "maximum latency"),
     Field("p50_ms", "figure", "ms", "median latency (lat if fio reports its percentiles, else clat)"),
-    Field("p95_ms", "figure", "ms", "95th percentile of the same latency"),
+    Field("p95_ms", "figure", "ms", "95th percentile of the latency in p50_ms"),
     Field("p99_ms", "figure", "ms", "99th percentile of the same latency"),
     Field("p999_ms", "figure", "ms", "99.9th percentile of the same latency"),
     Field("slat_ms", "figure", "ms", "mean submission latency"),
@@ -135,7 +135,7 @@ def loads_in(parsed: Sequence[Fields], name: str, folder: str) -> list[Load]:
     try:
         return [load for run, document in enumerate(parsed, 1) for load in _loads(document, name, folder, run)]
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"a field is not as fio writes it: {error}", file=name) from None
+        raise InputError(f"a field differs from fio's format: {error}", file=name) from None
 
 
 def folder_of(path: str | os.PathLike[str]) -> tuple[list[Load], list[str]]:

@@ -48,7 +48,7 @@ def report_of(collection: Collection) -> Report:
         Section("Results", "", [_table(collection.loads)] if collection.loads else []),
     ]
     shown = [section for section in sections if section.figures]
-    bad = "".join(f"Could not be read, and left out: {file}.\n\n" for file in collection.bad)
+    bad = "".join(f"Could not be read and is left out: {file}.\n\n" for file in collection.bad)
     versions = sorted({load.row["version"] for load in collection.loads if load.row["version"]})
     origin = f", of {', '.join(versions)}" if versions else ""
     remarks = f"{bad}Figures are fio's own{origin}." if collection.loads else bad
@@ -143,7 +143,7 @@ def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
         ]
         quantity = "IOPS" if figure == "iops" else "Mean latency"
         rest = f" {len(common) - len(shown)} more loads are in the table." if len(common) > len(shown) else ""
-        note = f"Error bars: one standard deviation, between runs if there are several, else of fio's samples.{rest}"
+        note = f"Error bars: one standard deviation, between runs if there are several, or of fio's samples.{rest}"
         yield Bars(f"beside-{figure.replace('_', '-')}", f"{quantity} of each folder", axis, shown, series, note=note)
 
 

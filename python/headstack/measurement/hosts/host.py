@@ -46,7 +46,7 @@ def host_of(text: str) -> Host:
     # ssh would take a name that begins with a dash as an option.
     is_wrong = not name or place.startswith("-") or any(letter.isspace() for letter in place)
     if is_wrong or (port and not (port.isdigit() and 0 < int(port) < 65536)) or (has_file and not job_file):
-        raise InputError(f"--hosts: {text!r} is not a host; write HOST, USER@HOST:PORT or HOST=FILE.fio")
+        raise InputError(f"--hosts: {text!r} is not a host; use HOST, USER@HOST:PORT or HOST=FILE.fio")
     return Host(name, f"{user}{at}{name}", int(port) if port else None, job_file or None)
 
 
@@ -92,9 +92,9 @@ def with_targets(hosts: Sequence[Host], texts: Iterable[str]) -> list[Host]:
     for text in texts:
         name, _, path = text.partition("=")
         if not name or not path:
-            raise InputError(f"--target: {text!r} names no host; write HOST=PATH, such as a=/dev/sdb")
+            raise InputError(f"--target: {text!r} names no host; use HOST=PATH, for example a=/dev/sdb")
         if name not in {host.name for host in hosts}:
-            raise InputError(f"--target: there is no host {name!r}; allowed: {', '.join(host.name for host in hosts)}")
+            raise InputError(f"--target: host {name!r} is unknown; allowed: {', '.join(host.name for host in hosts)}")
         own.setdefault(name, []).append(path)
     return [replace(host, targets=tuple(own.get(host.name, host.targets))) for host in hosts]
 
@@ -134,7 +134,7 @@ def _clients(text: str) -> list[Host]:
     if os.path.isfile(text):
         return hosts_of(f"@{text}")
     if text.startswith("sock:"):
-        raise InputError(f"--client: {text}: hosts are reached by ssh; name one")
+        raise InputError(f"--client: {text}: not a host; headstack connects by ssh, so name a host")
     for kind in ("ip:", "ip4:", "ip6:"):
         text = text.removeprefix(kind)
     # The port is that of fio's own server.

@@ -245,7 +245,7 @@ class HostResults(Results):
         ['reads', 'reads', 'All clients']
         """
         if not self.files:
-            raise InputError("fio's JSON needs job files, but these hosts ran none")
+            raise InputError("fio's JSON needs fio job files, but these hosts ran none")
         clients = [
             Client(
                 host.host,

@@ -158,18 +158,18 @@ def _named(hosts: str | Iterable[str]) -> Sequence[Host] | str:
 
 def _check(hosts: Sequence[Host] | str, files: Mapping[str, Job], has_both: bool) -> None:
     if has_both:
-        raise InputError("a job file states its own workload; leave the workload out", key="file")
+        raise InputError("a job file has its own workload; remove the workload", key="file")
     if isinstance(hosts, str):
         return
     names = [host.name for host in hosts]
     for host in hosts:
         if host.job_file is not None:
-            raise InputError(f"{host.name}={host.job_file}: name a host's own job file with file=", key="hosts")
+            raise InputError(f"{host.name}={host.job_file}: pass the job file of a host with file=", key="hosts")
         if files and host.name not in files:
-            raise InputError(f"{host.name} has no job file; name one", key="file")
+            raise InputError(f"{host.name} has no job file; name a job file for it", key="file")
     for name in files:
         if name not in names:
-            raise InputError(f"there is no host {name!r}; allowed: {', '.join(names)}", key="file")
+            raise InputError(f"host {name!r} is unknown; allowed: {', '.join(names)}", key="file")
 
 
 def _read(job: Job) -> JobFile:

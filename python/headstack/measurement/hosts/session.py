@@ -181,7 +181,7 @@ class Session:
         refused = [why for is_refused, why in lost if is_refused]
         if refused:
             raise InputError(refused[0])
-        raise RunError(lost[0][1] if lost else "no host measured anything")
+        raise RunError(lost[0][1] if lost else "no host completed a measurement")
 
     # Messages, losses and interruptions.
 

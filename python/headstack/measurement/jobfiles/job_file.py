@@ -88,9 +88,7 @@ class JobFile:
         readers = {".fio": cls.fio, ".icf": cls.icf, ".vdbench": cls.vdbench}
         ending = os.path.splitext(os.fspath(path))[1].lower()
         if ending not in readers:
-            raise InputError(
-                f"{os.fspath(path)}: the suffix does not show the program; use JobFile.fio, .icf or .vdbench"
-            )
+            raise InputError(f"{os.fspath(path)}: unknown file format; use JobFile.fio, .icf or .vdbench")
         return readers[ending](path)
 
     def refuse_writes(self) -> None:
@@ -98,14 +96,16 @@ class JobFile:
 
         >>> hs.JobFile.fio_arguments(["--name=a", "--rw=write", "--size=1M"]).refuse_writes()
         Traceback (most recent call last):
-        headstack.InputError: ...: readonly: job a writes or trims; reads are allowed
+        headstack.InputError: ...: readonly: job a writes or trims; only reads are allowed
         """
         for phase in self.phases:
             for job in phase["jobs"]:
                 if writes(job):
-                    raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
+                    raise InputError(
+                        f"{self.source}: readonly: job {job['name']} writes or trims; only reads are allowed"
+                    )
         for tree in self.tree_phases:
-            raise InputError(f"{self.source}: readonly: {tree['name']} creates and marks a tree of files")
+            raise InputError(f"{self.source}: readonly: {tree['name']} creates a tree of files; only reads are allowed")
 
     def going_on(self) -> JobFile:
         """Returns the file with all jobs set to continue after errors.
@@ -123,7 +123,7 @@ class JobFile:
         remarks = tuple(remark_line(source, remark) for remark in read["remarks"])
         trees = tuple(read.get("tree_phases", ()))
         if not read["phases"] and not trees:
-            raise InputError(f"{source}: contains no job")
+            raise InputError(f"{source}: contains no jobs")
         return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]), trees)
 
 

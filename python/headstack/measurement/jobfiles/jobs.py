@@ -96,7 +96,7 @@ def measure_jobs(
     """
     jobs = file if isinstance(file, JobFile) else JobFile.load(file)
     if jobs.tree_phases:
-        raise InputError(f"{jobs.source}: its loads are on files in folders; use measure_files")
+        raise InputError(f"{jobs.source}: its loads use files in folders; use measure_files")
     access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
     paths = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
     options = {"seed": str(seed)} | ({} if interval is None else {"interval": interval})
@@ -116,7 +116,7 @@ def measure_file(
     phase as soon as it ends."""
     for option in OPTIONS:
         if option.name in options and option.name not in ("seed", "interval"):
-            raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
+            raise InputError(f"{option.name}: already set by {file.source}; remove the option")
     varied = applied({"seed": 1, "interval_ns": None}, options)
     files = TargetFiles(replace_targets(file, targets), access)
     opened = _native.Targets(files.specs)
@@ -180,7 +180,7 @@ def measure_file(
     results.disks = disks.since(results.outcomes[-1].elapsed_s)
     failed = results.failed_checks()
     if failed:
-        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
     return results
 
 
@@ -237,7 +237,7 @@ class Course:
     def results(self) -> JobResults:
         """Returns the results of the phases that were run."""
         if self.native is None:
-            raise InputError(f"{self.file.source}: contains nothing that can run")
+            raise InputError(f"{self.file.source}: contains nothing to run")
         results = JobResults(self.native, (), self.file, self.outcomes)
         results.stopped = self.stopped
         return results
@@ -298,7 +298,7 @@ def run_file(
         raise InputError("no system is named")
     failed = joined.failed_checks()
     if failed:
-        raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a run failed an internal check, so its figures are not reliable: {failed[0]}")
     return joined
 
 
@@ -337,6 +337,6 @@ def refuse(values: dict[str, list[str]], file: JobFile) -> None:
     groups = {option.name: option.group for option in OPTIONS}
     for name, values_of in values.items():
         if groups[name] in SIMULATED and name not in ("seed", "interval", "range", "lun"):
-            raise InputError(f"{file.source} states its own; leave the option out", key=name)
+            raise InputError(f"already set by {file.source}; remove the option", key=name)
         if len(values_of) > 1:
-            raise InputError(f"{len(values_of)} values; a simulation of a job file takes one", key=name)
+            raise InputError(f"{len(values_of)} values; a simulation of a job file takes only one", key=name)

@@ -23,7 +23,7 @@ def replace_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
     if not targets:
         nameless = [job["name"] for phase in file.phases for job in phase["jobs"] if not job["targets"]]
         if nameless:
-            raise InputError(f"{file.source}: {nameless[0]} names no target; name a TARGET")
+            raise InputError(f"{file.source}: {nameless[0]} has no target; name a TARGET")
         foreign = [name for name in names_of(file.phases) if file.program == "icf" and "/" not in name]
         if foreign and not any(os.path.exists(name) for name in foreign):
             raise InputError(f"{file.source}: {foreign[0]} is a target of another machine; name a TARGET")
@@ -111,7 +111,7 @@ class TargetFiles:
         ]
         twice = next((path for path in written if written.count(path) > 1), None)
         if twice is not None:
-            raise InputError(f"{twice}: jobs write it with different direct or sync; use one setting for all of them")
+            raise InputError(f"{twice}: jobs write it with different direct or sync settings; use the same settings")
 
     def numbers_of(self, phase: JobPhase) -> list[list[int]]:
         """Returns the numbers of each job's targets."""

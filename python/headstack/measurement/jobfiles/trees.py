@@ -46,15 +46,15 @@ def measure_files(
     """
     read = file if isinstance(file, JobFile) else JobFile.vdbench(file)
     if not read.tree_phases:
-        raise InputError(f"{read.source}: it has no loads on files in folders (fsd, fwd); use measure_jobs")
+        raise InputError(f"{read.source}: contains no loads on files in folders (fsd, fwd); use measure_jobs")
     if ledger is not None and not any(phase["verify"] for phase in read.tree_phases):
-        raise InputError(f"{read.source} verifies nothing; set validate=yes in it", key="ledger")
+        raise InputError(f"{read.source} verifies nothing; add validate=yes to this file", key="ledger")
     phases = _placed(read, [os.fspath(anchor) for anchor in anchors])
     native = _native.measure_trees(phases, seed, ledger, progress)
     results = TreeResults(native, read)
     failed = results.failed_checks()
     if failed:
-        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
     return results
 
 

@@ -99,7 +99,7 @@ class Crystal(Outcome):
         scores = sorted(self.scores, key=lambda score: -score.best_mb_per_s)
         ends = scores if len(scores) < 2 else (scores[0], scores[-1])
         results = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
-        return f"{self.target}: {' down to '.join(results)}." if results else f"{self.target}: no test ran."
+        return f"{self.target}: {' down to '.join(results)}." if results else f"{self.target}: no test was run."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots the scores as bars."""
@@ -137,7 +137,7 @@ def crystal(
     at_least("runs", runs, 1)
     time_ns, pause_ns = duration_ns("time", time), duration_ns("pause", pause)
     if time_ns <= 0 or pause_ns < 0:
-        raise InputError(f"time, pause: {time} and {pause} are not allowed; more than 0s, and 0s or more are")
+        raise InputError(f"time, pause: {time} and {pause} are out of range; time must be above 0s, pause 0s or longer")
     with own_file(path, access, size) as (file, allowed):
         left_out = _not_writing(file, allowed)
         if mix is not None and left_out is not None:

@@ -188,7 +188,7 @@ def fsync(
     limit_ms = duration_ns("limit", limit) / 1e6
     time_ns = duration_ns("time", time)
     if time_ns <= 0:
-        raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+        raise InputError(f"{time} is out of range; must be above 0s", key="time")
     at_least("count", count, 1)
     at_least("rpm", FASTEST_RPM if rpm is None else rpm, 1)
     at_least("sizes", len(sizes), 1)
@@ -265,19 +265,19 @@ def _doubts(described: TargetDescription, measured: list[Pairs], rpm: int | None
     if (described["rotational"] or rpm is not None) and median_ms < (1 - SPEED_TOLERANCE) * turn_ms:
         speed = f"at {rpm:,} rpm" if rpm is not None else f"even at {FASTEST_RPM:,} rpm"
         doubts.append(
-            f"half of the writes took at most {median_ms:.3g} ms, but a turn of a rotating disk takes "
+            f"half of the writes took at most {median_ms:.3g} ms, but one revolution of a disk takes "
             f"{turn_ms:.3g} ms {speed}: they were not on the platters when the flush completed, and a power loss "
             "destroys them unless a cache is protected (virtual disks often only claim to rotate)"
         )
     device = described["description"].get("device", {})
     if device.get("write_cache") == "write through":
         doubts.append(
-            "the device reports no volatile write cache, so the kernel sends it no flushes: "
+            "the device reports no volatile write cache, so the kernel sends no flushes: "
             "the figures cover only the writes"
         )
     file_system = described["description"].get("file_system", {}).get("type")
     if file_system in ("tmpfs", "ramfs"):
-        doubts.append(f"{file_system} is memory: a power loss destroys its contents")
+        doubts.append(f"{file_system} is in memory: a power loss destroys its contents")
     if described["kind"] == "null":
         doubts.append("nothing was stored")
     return doubts

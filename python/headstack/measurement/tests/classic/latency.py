@@ -208,14 +208,14 @@ def latency(
     path = os.fspath(target)
     interval_ns = duration_ns("interval", interval)
     if interval_ns < 0:
-        raise InputError(f"{interval} is negative; 0s or longer is allowed", key="interval")
+        raise InputError(f"{interval} is negative; must be 0s or longer", key="interval")
     limits = {"requests": at_least("count", count, 0) or NO_END}
     if time is not None:
         limits["time_ns"] = duration_ns("time", time)
         if limits["time_ns"] <= 0:
-            raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+            raise InputError(f"{time} is out of range; must be above 0s", key="time")
     elif not count:
-        raise InputError("a test without a number of requests needs a limit; set time", key="count")
+        raise InputError("a test without a number of requests needs a time limit; set time", key="count")
     with own_file(path, access, FILE) as (file, allowed):
         return _measured(path, Opened([file], allowed, write), size, interval_ns, range, sequential, limits, seed, each)
 

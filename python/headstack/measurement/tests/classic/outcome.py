@@ -94,7 +94,7 @@ def join_results(parts: Iterable[Results]) -> Results:
 def at_least(name: str, value: int, least: int) -> int:
     """Checks that a number is not below its minimum."""
     if value < least:
-        raise InputError(f"{value} is not allowed; {least} or more is", key=name)
+        raise InputError(f"{value} is out of range; must be {least} or more", key=name)
     return value
 
 

@@ -133,7 +133,7 @@ class Prefill(Outcome):
         written = format_bytes(sum(lun.written_bytes for lun in self.luns))
         rate = "" if self.mb_per_s is None else f", {words.number(self.mb_per_s)} MB/s"
         took = words.time(1000 * self.duration_s)
-        return f"{written} written in {took}{rate}{'' if self.complete else ', not all of it'}."
+        return f"{written} written in {took}{rate}{'' if self.complete else ' (incomplete)'}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots rates over position and over time."""
@@ -171,7 +171,7 @@ def prefill(
     at_least("targets", len(paths), 1), at_least("parts", parts, 1), at_least("depth", depth, 1)
     if len(paths) > 1 and parts > 1:
         raise InputError(
-            f"{len(paths)} targets are {len(paths)} LUNs; only a single target can be divided", key="parts"
+            f"{len(paths)} targets are {len(paths)} LUNs already; only a single target can be divided", key="parts"
         )
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise InputError("a target is named twice; name each target once")
@@ -204,7 +204,7 @@ def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     count = lun.length_bytes // bytes_ if bytes_ else 0
     if not bytes_:
-        raise InputError("0 bytes are not allowed; use one block or more", key="size")
+        raise InputError("0 bytes is out of range; must be one block or more", key="size")
     if not count:
         return []
     described = requests(f"prefill {lun.name}", bytes_, read_percent=0, depth=min(depth, count), count=count)

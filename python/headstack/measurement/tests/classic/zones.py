@@ -175,7 +175,7 @@ def zones(
     sizes["access"] = size_bytes("access_size", access_size)
     limit_ns = duration_ns("time", time)
     if limit_ns <= 0:
-        raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+        raise InputError(f"{time} is out of range; must be above 0s", key="time")
     results: list[Results] = []
     profiles: list[Profile] = []
     ended: str | None = None
@@ -210,7 +210,7 @@ def _planned(
     if positions < 2 or not access:
         least = _native.format_bytes(2 * LEAST_REQUESTS * size)
         raise InputError(
-            f"{_native.format_bytes(length)} are too small for requests of {_native.format_bytes(size)}; "
+            f"{_native.format_bytes(length)} is too small for requests of {_native.format_bytes(size)}; "
             f"use at least {least}, or smaller requests (size)",
             key=name,
         )

@@ -94,7 +94,7 @@ def check_same_targets(path: str, module: ModuleRecord, now: ModuleRecord) -> No
     """Raises ``InputError`` unless the targets are those of the log, in the same order."""
     before, after = module["targets"], now["targets"]
     if len(before) != len(after):
-        raise InputError(f"{path}: began with {len(before)} targets, but {len(after)} are named")
+        raise InputError(f"{path}: was started with {len(before)} targets, but {len(after)} are named")
     for number, (was, is_) in enumerate(zip(before, after, strict=True), 1):
         differing = [
             key
@@ -124,7 +124,7 @@ class LogFile:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except FileExistsError:
-            raise InputError(f"{path}: exists; continue it with --resume, or name another file") from None
+            raise InputError(f"{path}: already exists; resume it with --resume, or name another file") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
@@ -203,10 +203,10 @@ def read_log(path: str) -> LogContents:
             # A crash may leave blocks of the file that were never written.
             if number == len(lines) and number > 1:
                 break
-            raise InputError(f"{path}: line {number}: is not a line of a conditioning log") from None
+            raise InputError(f"{path}: line {number}: not a line of a conditioning log") from None
         whole_bytes += len(line) + 1
     if module is None:
-        raise InputError(f"{path}: is empty; a conditioning log begins with the description of its module")
+        raise InputError(f"{path}: empty; not a conditioning log")
     return LogContents(module, records, whole_bytes)
 
 

@@ -265,7 +265,7 @@ def _holding_up(pass_: Pass, lane: int, block_bytes: int) -> str | None:
         or pass_.devices[lane].held_share < 0.5
     ):
         return None
-    return f"limits the module: {own:,.1f} MB/s while busy, all others {next_slowest:,.1f} or more"
+    return f"limits the module: {own:,.1f} MB/s while busy; all other devices reach {next_slowest:,.1f} or more"
 
 
 def _first(lane: int, count: int) -> list[int]:
@@ -314,7 +314,7 @@ def judgement(pass_: Pass, require_mbit_per_s: float | None) -> str:
     if not pass_.is_whole:
         words.append(f"ended at {format_decimal(pass_.bytes)} of {format_decimal(pass_.module_bytes)}")
     if pass_.flush_s is not None:
-        words.append(f"flushing the caches took {pass_.flush_s:,.2f} s more")
+        words.append(f"flushing the caches took another {pass_.flush_s:,.2f} s")
     return "; ".join(words)
 
 

@@ -84,12 +84,12 @@ def condition(
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
-        raise InputError("needs a log to continue; name one", key="resume")
+        raise InputError("needs a log to resume; name a log", key="resume")
     old = read_log(os.fspath(log)) if resume and log is not None else None
     if old is not None:
         stated = settings_of(old.module)
         if settings is not None and settings != stated:
-            raise InputError(f"{log}: began with other settings ({stated}); resume with the same settings")
+            raise InputError(f"{log}: was started with other settings ({stated}); resume with these settings")
         settings = stated
     settings, access = settings or Settings(), access or Access()
     _check(paths, settings)
@@ -134,7 +134,7 @@ def _check(paths: list[str], settings: Settings) -> None:
     if not settings.passes or not set(settings.passes) <= set(PASSES):
         raise InputError(f"{','.join(settings.passes)!r} is unknown; allowed: {', '.join(PASSES)}", key="pass")
     if settings.block_bytes <= 0 or settings.interval_ns <= 0:
-        raise InputError("block, interval: values above 0 are allowed")
+        raise InputError("block, interval: must be above 0")
     seen: dict[tuple[int, int], str] = {}
     for path in paths:
         if is_null(path) or not os.path.exists(path):
@@ -142,7 +142,7 @@ def _check(paths: list[str], settings: Settings) -> None:
         status = os.stat(path)
         place = (status.st_rdev, 0) if status.st_rdev else (status.st_dev, status.st_ino)
         if place in seen:
-            raise InputError(f"{path}: is the same device as {seen[place]}; name each device once")
+            raise InputError(f"{path}: same device as {seen[place]}; name each device once")
         seen[place] = path
 
 

@@ -65,9 +65,7 @@ def pts(
     report.deviations = settings.deviations()
     if device.described["kind"] != "block device":
         reason = (
-            "stores nothing"
-            if device.described["kind"] == "null"
-            else f"is not a device but a {device.described['kind']}"
+            "stores nothing" if device.described["kind"] == "null" else f"is a {device.described['kind']}, not a device"
         )
         report.deviations.append(f"the target {reason}")
     if access.buffered:
@@ -89,12 +87,12 @@ def _check(settings: Settings, access: Access) -> None:
     choice("purge", settings.purge, PURGES)
     for name, percent in (("active-range", settings.active_range_percent), ("capacity", settings.capacity_percent)):
         if not 0 < percent <= 100:
-            raise InputError(f"{percent:g} % is not allowed; more than 0 and at most 100 are", key=name)
+            raise InputError(f"{percent:g} % is out of range; must be above 0 and at most 100", key=name)
     if settings.round_ns <= 0 or settings.rounds_max == 0:
-        raise InputError("round-time, rounds: values above 0 are allowed")
+        raise InputError("round-time, rounds: must be above 0")
     if not 1 <= access.threads <= settings.depth:
         raise InputError(
-            f"{access.threads} threads cannot share {settings.depth} requests; each thread needs one", key="threads"
+            f"{access.threads} threads cannot share queue depth {settings.depth}; use fewer threads", key="threads"
         )
 
 
@@ -114,7 +112,7 @@ class _Device:
         used = int(self.described["capacity_bytes"] * settings.capacity_percent / 100)
         self.capacity_bytes = used // MIB_STEP * MIB_STEP
         if self.capacity_bytes == 0:
-            raise InputError(f"{path}: {used} bytes are too few; at least 1 MiB is needed")
+            raise InputError(f"{path}: {used} bytes are too few; at least 1 MiB is required")
         self.smallest_bytes = max(512, block_bytes)
         if settings.purge == "format" and not os.path.basename(os.path.realpath(path)).startswith("nvme"):
             raise InputError(f"{path}: format needs an NVMe device; use blkdiscard or none")
@@ -150,7 +148,7 @@ class _Device:
         """Removes points with blocks that the device does not have."""
         points = tuple(point for point in plan.points if point.block_bytes >= self.smallest_bytes)
         if len(points) < len(plan.points):
-            note = f"blocks below {self.smallest_bytes} bytes are left out: the device has none"
+            note = f"block sizes below {self.smallest_bytes} bytes are left out: the device does not support them"
             if note not in report.notes:
                 report.notes.append(note)
         if plan.tracked not in points:
