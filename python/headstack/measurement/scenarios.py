@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headstack.measurement.access import Access, Progress
 
 WHOLE = "target"
-"""The name of a target that no stream names as a LUN."""
+"""Name of the only target of a scenario that names no LUNs."""
 
 SCENARIO_OPTIONS = tuple(
     option for option in OPTIONS if option.name in ("depth", "requests", "time", "warm_up", "interval", "seed")
@@ -37,8 +37,8 @@ def measure_scenario(
 ) -> Results:
     """Opens the targets of a scenario's LUNs, and runs it with each combination of options.
 
-    ``luns`` maps LUNs to paths by name; the LUN that it leaves out, or the whole target if the scenario names no LUN,
-    is at ``path``. Only LUNs that streams write to are opened for writing.
+    ``luns`` maps names of LUNs to paths. The remaining LUN, or the whole target if the scenario names no LUN, is at
+    ``path``. Only LUNs that streams write to are opened for writing.
     """
     supported = {option.name for option in SCENARIO_OPTIONS}
     for name in values:
@@ -102,7 +102,7 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
 
 
 def _is_written(scenario: Scenario, lun: str) -> bool:
-    """Whether clients write to a LUN: those of its own streams, and of streams that use all LUNs."""
+    """Whether clients write to a LUN, considering its own streams and streams that use all LUNs."""
     streams = scenario.description["streams"]
     writes = _native.scenario_writes(scenario.description)
     return any(writing and stream.get("lun", lun) == lun for stream, writing in zip(streams, writes, strict=True))

@@ -21,7 +21,7 @@ from headstack.measurement.fio.collection import Collection
 
 
 class Collected(Collection):
-    """Results of fio from any files."""
+    """Results and logs of fio from any files."""
 
     def report(self) -> Report:
         """Returns all results as a report."""

@@ -21,13 +21,12 @@ class JobFile:
     """``fio``, ``icf`` (Iometer) or ``vdbench``."""
     phases: tuple[JobPhase, ...]
     remarks: tuple[str, ...]
-    """Options that are not supported as the file states them, one line each, with the file's line and the option's
-    name.
+    """Options that are ignored or handled differently, one line each, with the line of the file and the option's name.
     """
     options: dict[str, str] = field(default_factory=dict)
-    """Options of all of its jobs, as written."""
+    """Options of all jobs, as written."""
     tree_phases: tuple[TreePhase, ...] = ()
-    """Consecutive loads on files in folders; a file has these or ``phases``."""
+    """Consecutive loads on files in folders; a job file has either these or ``phases``."""
 
     @classmethod
     def fio(cls, path: str | os.PathLike[str], sections: Iterable[str] = ()) -> JobFile:
@@ -68,7 +67,7 @@ class JobFile:
 
     @classmethod
     def vdbench(cls, path: str | os.PathLike[str], **substitutes: str) -> JobFile:
-        """Reads a parameter file of vdbench; ``size="10g"`` replaces ``$size`` in it.
+        """Reads a parameter file of vdbench. For example, ``size="10g"`` replaces ``$size`` in the file.
 
         >>> hs.JobFile.vdbench("missing.vdbench")
         Traceback (most recent call last):
@@ -79,7 +78,7 @@ class JobFile:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> JobFile:
-        """Reads a file of the format that its suffix names: ``.fio``, ``.icf`` or ``.vdbench``.
+        """Reads a job file, whose suffix names the format: ``.fio``, ``.icf`` or ``.vdbench``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> len(hs.JobFile.load("job.fio").phases)

@@ -1,5 +1,5 @@
-"""``Conditioning``: all devices of a module are written and read as one stream, whose rate the slowest device
-limits."""
+"""``Conditioning``: writes and reads all devices of a module as one stream, whose rate is limited by the
+slowest device."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "
 
 
 class Conditioning(ConditioningData):
-    """A module that was streamed completely or in part, with the data of its log."""
+    """A completely or partly streamed module, with the data of its log."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots rates over the module, the limiting device, and the block times of each device, and writes the figure
@@ -63,7 +63,7 @@ class Now:
     position_bytes: int
     module_bytes: int
     last: StretchRecord | None
-    """The last interval since this process started, as in the log."""
+    """Last interval since this process started, in the form of the log."""
 
 
 def condition(
@@ -79,8 +79,8 @@ def condition(
 
     Writing needs ``access`` with the devices' names or serial numbers, or the permission to overwrite files. Each
     interval is appended to ``log``; ``resume`` continues an interrupted log with its own settings, after a check that
-    the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and the results so
-    far are kept: ``ended_early``.
+    the targets are the same. The conditioning ends at Ctrl-C, a lost device, or a log that cannot be written; the
+    results so far are kept, and ``ended_early`` has the reason.
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
@@ -96,7 +96,7 @@ def condition(
     left = settings.passes[0 if old is None else course_of(old.module, old.lines).number :]
     if old is not None and not left:
         return Conditioning(old.module, old.lines)
-    # The targets of a resumed conditioning exist, or are not the same.
+    # The targets of a resumed conditioning must already exist.
     access = replace(access, create=access.create if old is None else None)
     opened = Opened(paths, access, writing="write" in left)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -158,17 +158,17 @@ class _Session:
     progress: Callable[[Now], object] | None
 
     def keep(self, line: Line) -> None:
-        """Keeps a line, and logs it. Raises ``OSError`` once if that fails."""
+        """Keeps a line, and writes it to the log. The first failure raises ``OSError``."""
         self.lines.append(line)
         self.store(line)
 
     def store(self, record: Record) -> None:
-        """Writes a record to the log, if there is one. Raises ``OSError`` once if that fails."""
+        """Writes a record to the log, if there is a log. The first failure raises ``OSError``."""
         if self.file is not None:
             self.file.append(record)
 
     def end(self, why: str) -> None:
-        """Records why it ended early."""
+        """Records the reason for an early end."""
         course = course_of(self.module, self.lines)
         ended: PassRecord = {
             "record": "pass",

@@ -34,8 +34,8 @@ class Report(Outcomes):
     """The tests of one device."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Plots convergence, measurement window and figures of each test, and writes them if ``path`` is given. Needs
-        the extra ``headstack[plot]``."""
+        """Plots convergence, measurement window and figures of each test, and writes the picture if ``path`` is given.
+        Needs the extra ``headstack[plot]``."""
         from headstack.measurement.tests.pts.picture import overview  # start-up time
         from headstack.report import plots  # start-up time
 
@@ -54,9 +54,9 @@ def pts(
 ) -> Report:
     """Runs tests of the specification: purge, preconditioning, rounds until the steady state.
 
-    All of them write: a device needs ``access`` with its name or serial number, a file the permission to be
-    overwritten. Ctrl-C and a device that vanishes end the test; complete rounds are kept. The last argument is called
-    with a message at each step.
+    All tests write. A device needs ``access`` with its name or serial number; a file needs the permission to be
+    overwritten. Ctrl-C or a lost device end the test; complete rounds are kept. The last argument is called with a
+    message at each step.
     """
     path, settings, access = os.fspath(target), settings or Settings(), access or Access()
     _check(settings, access)
@@ -101,7 +101,7 @@ class _EndedEarlyError(Exception):
 
 
 class _Device:
-    """The open target, with the operations on it."""
+    """The open target with its operations."""
 
     def __init__(
         self, path: str, settings: Settings, access: Access, progress: Progress | None, tell: Callable[[str], object]
@@ -145,7 +145,7 @@ class _Device:
                 report.notes.append(f"{plan.name}: {counted(errors, 'request')} of round {len(outcome.rounds)} failed")
 
     def _fitted(self, plan: Plan, report: Report) -> Plan:
-        """Removes points with blocks that the device does not have."""
+        """Removes points with block sizes that the device does not support."""
         points = tuple(point for point in plan.points if point.block_bytes >= self.smallest_bytes)
         if len(points) < len(plan.points):
             note = f"block sizes below {self.smallest_bytes} bytes are left out: the device does not support them"
@@ -175,7 +175,7 @@ class _Device:
         try:
             self.opened.discard()
         except (InputError, RunError) as error:
-            # The starting state of this run is known: the drive is not fresh.
+            # The run continues, and reports that the drive is not fresh.
             deviation = f"the device was not purged: {error}"
             if deviation not in report.deviations:
                 report.deviations.append(deviation)
@@ -185,7 +185,7 @@ class _Device:
         program = shutil.which("nvme")
         if program is None:
             raise InputError("format needs nvme-cli, which is not installed", key="purge")
-        # The device is closed during its format, and opened again with the same permissions; no one else uses it.
+        # The device is closed during the format, and opened again with equal permissions; no other program uses it.
         del self.opened
         done = subprocess.run([program, "format", self.path, "--ses=1", "--force"], capture_output=True, text=True)
         if done.returncode != 0:
@@ -210,7 +210,7 @@ class _Device:
 
 
 MIB_STEP = 1 << 20
-"""Ranges are multiples of the largest block."""
+"""Unit of ranges in bytes: the largest block size."""
 
 
 def _so_far(outcome: Outcome) -> str:
