@@ -402,8 +402,7 @@ class Entry:
         return {"iodepth_level": level, "iodepth_submit": dict(batches), "iodepth_complete": dict(batches)}
 
     def _latencies(self) -> Fields:
-        """Returns shares of requests by latency: in nanoseconds, in microseconds from 1 on, in milliseconds from 1
-        on."""
+        """Returns shares of requests by latency: in ns below 1 us, in us below 1 ms, and in ms from there on."""
         counts = [0] * (2 * len(NS_BUCKETS) + len(MS_BUCKETS) + 1)
         bounds = [bound * unit for unit in (1, 1_000) for bound in NS_BUCKETS] + [b * 1_000_000 for b in MS_BUCKETS]
         for kind in ("read", "write", "trim"):
