@@ -109,7 +109,7 @@ def test_options_reach_the_analysis(csv: Path) -> None:
     assert coarse.report["working_set"]["touched_bytes"] == 16384
     assert [coarse.miss_ratio(cache) for cache in (4096, 8192, 16384)] == [1, 0.75, 0.5]
     assert trace.with_steps("kind=read").analyze().report["requests"] == 3
-    with pytest.raises(hs.InputError, match="re-use is not counted"):
+    with pytest.raises(hs.InputError, match="re-use was not counted"):
         trace.analyze(reuse=None).miss_ratio(1)
 
 
@@ -255,7 +255,7 @@ def test_the_workload_runs_and_has_the_mix(headstack: Headstack, csv: Path, tmp_
         (["--sample", "few"], "--sample: 'few' is not a number"),
         (["--sample", "0.1", "--reuse", "off"], "--sample: needs re-use"),
         (["--reuse", "often"], "--reuse: 'often' is unknown; allowed: block, request, off"),
-        (["--plot", "a.xyz"], "a.xyz: no picture has this suffix; allowed: png, svg, pdf"),
+        (["--plot", "a.xyz"], "a.xyz: unknown picture format; allowed: png, svg, pdf"),
         (["--json", "nosuch/a.json"], "nosuch/a.json: the folder nosuch does not exist"),
         (["--json", "a", "--workload", "a"], "a: named twice"),
         (["-s", "kind=reed"], "step: kind: must be one of"),

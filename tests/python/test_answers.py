@@ -89,7 +89,9 @@ def test_the_fewest_drives_are_those_that_all_larger_numbers_confirm() -> None:
     assert found(NO, NO, NO) is None
     assert found(YES, YES, YES) == 4
     told = Drives("a", "at depth 4", (4, 8, 12), (9.0, 5.0, 4.0), (NO, CLOSE, YES)).format_answer("p99=5ms")
-    assert told.startswith("a: 12 drives are the fewest that meet p99 within 5ms at depth 4: 4.00 ms (tried: 4, 8, 12;")
+    assert told.startswith(
+        "a: at least 12 drives are needed to meet p99 within 5ms at depth 4: 4.00 ms (tried: 4, 8, 12;"
+    )
     assert told.endswith("; undecided: 8)")
     none = Drives("a", "", (4, 8), (9.0, 7.0), (NO, NO)).format_answer("5ms")
     assert none == "a: no number of drives meets the limit, the mean within 5ms; 8 drives: 7.00 ms (tried: 4, 8)"

@@ -120,7 +120,7 @@ def test_sizes_are_ranges_and_lists() -> None:
     assert sizes_of("1MiB..16MiB", 5, BLOCKS) == [256, 512, 1024, 2048, 4096]
     assert sizes_of(["100", 20, "4KiB"], 8, BLOCKS) == [1, 20, 100]
     assert sizes_of("10..1000", 3, "objects") == [10, 100, 1000]
-    with pytest.raises(hs.InputError, match="write the lower end first"):
+    with pytest.raises(hs.InputError, match="put the lower end first"):
         sizes_of("1000..10", 2, "objects")
     with pytest.raises(hs.InputError, match="use --holds bytes"):
         sizes_of("1GiB", 2, "objects")

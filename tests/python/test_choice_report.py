@@ -158,7 +158,7 @@ def test_pictures_and_the_page_are_written(name: str, tmp_path: Path) -> None:
 
 
 def test_a_figure_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="plot: frontier: the answer has none; allowed: cost, parts"):
+    with pytest.raises(InputError, match="plot: frontier: the answer has no such figure; allowed: cost, parts"):
         choice_report.plot(PLAIN, tmp_path / "a.png", "frontier")
     empty = replace(NOTHING, nearest=None, looked_at=())
     with pytest.raises(InputError, match="nothing was simulated"):

@@ -266,7 +266,7 @@ def test_words_of_a_name_find_all_that_have_them() -> None:
         "6 x exos-x18-18tb in raid10, md-raid6-12x16tb",
         "8 x exos-x18-18tb in raid10, md-raid6-12x16tb",
     ]
-    assert render.explain(PLAIN, "raid6").split("\n")[-1].endswith("more have these words in their names")
+    assert render.explain(PLAIN, "raid6").split("\n")[-1].endswith("more systems have these words in their names")
 
 
 def test_a_candidate_left_out_without_a_run_is_explained_if_its_name_was_kept() -> None:

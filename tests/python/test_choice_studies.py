@@ -189,13 +189,13 @@ def test_what_prices_are_multiplied_by_is_in_the_answer(tmp_path: Path) -> None:
     [
         ("speed = 3", {}, 16, "choices[0].speed: no choice has this key; allowed: afr, "),
         ('limits2 = "x"', {}, 16, "choices[0].limits2: no choice has this key"),
-        ("", {"requests": 'requests = "many"'}, 15, "choices[0].requests: 'many': a whole number is needed"),
-        ("", {"limits": 'limits = "mean=50ms"'}, 10, "choices[0].limits: 'mean=50ms': a list of texts is needed"),
+        ("", {"requests": 'requests = "many"'}, 15, "choices[0].requests: 'many': must be a whole number"),
+        ("", {"limits": 'limits = "mean=50ms"'}, 10, "choices[0].limits: 'mean=50ms': must be a list of texts"),
         ("", {"limits": 'limits = ["mean=fast"]'}, 10, "choices[0].limits: limit: mean=fast: "),
-        ("", {"each": "each = { rates = [] }"}, 9, "choices[0].each.rates: a list of values is needed"),
+        ("", {"each": "each = { rates = [] }"}, 9, "choices[0].each.rates: must be a list of values"),
         ("", {"each": "each = { sizes = [1] }"}, 9, "choices[0].each.sizes: no choice has this key"),
-        ("rates = [5]", {}, 9, "choices[0].each.rates: this key has one value for all already"),
-        ("drives = [1]", {}, 16, "choices[0].drives: [1]: the fewest and the most, two whole numbers, is needed"),
+        ("rates = [5]", {}, 9, "choices[0].each.rates: this key already has one value for all choices"),
+        ("drives = [1]", {}, 16, "choices[0].drives: [1]: must be two whole numbers, the smallest first"),
         ("", {"workloads": ""}, 6, "choices[0].workloads: this key is missing"),
     ],
 )

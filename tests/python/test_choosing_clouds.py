@@ -171,7 +171,10 @@ def test_a_provider_stands_for_its_types() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "message"),
-    [((0, ["gp3"]), "capacity: 0 bytes; 1 or more"), ((1, ["gp4"]), "volumes: 'gp4' is unknown; allowed: aws, gcp,")],
+    [
+        ((0, ["gp3"]), "capacity: 0 bytes; must be 1 or more"),
+        ((1, ["gp4"]), "volumes: 'gp4' is unknown; allowed: aws, gcp,"),
+    ],
 )
 def test_what_cannot_be_is_refused(asked: tuple[int, list[str]], message: str) -> None:
     with pytest.raises(hs.InputError, match=message):

@@ -191,7 +191,7 @@ def test_rates_are_of_the_field_unless_they_are_put_in() -> None:
     assert afr_percent(hs.Drive.load("aws-io2-500-32k"))[0] == 0.001
     assert afr_percent(hs.Drive.load("aws-gp3-500"))[0] == 0.2
     assert afr_percent(hs.Drive.load("azure-p30"))[1].startswith("assumed")
-    with pytest.raises(hs.InputError, match="afr: disk: 100 %; above 0 and below 100"):
+    with pytest.raises(hs.InputError, match="afr: disk: 100 %; must be above 0 and below 100"):
         afr_percent(disk, {"disk": 100})
 
 
@@ -223,8 +223,8 @@ def test_one_digit_is_told_with_the_rate_that_was_put_in() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ((8, 8, 1.5, 24), "survives: 8 of 8 drives; 0 to 7"),
-        ((8, 1, 0.0, 24), "afr_percent: 0 %; above 0 and below 100"),
+        ((8, 8, 1.5, 24), "survives: 8 of 8 drives; must be 0 to 7"),
+        ((8, 1, 0.0, 24), "afr_percent: 0 %; must be above 0 and below 100"),
         ((8, 1, 1.5, 0), "rebuild_h: 0; above 0"),
         ((8, 1, 1.5, 24, 0), "groups: 0; 1 or more"),
     ],

@@ -68,7 +68,7 @@ def test_a_known_factor_is_the_error(stored: Path, tmp_path: Path) -> None:
     said = comparison.shortfalls()
     assert len(said) == 3
     assert said[0].startswith("depth 1: 20.0% less throughput than predicted, ")
-    assert "a mean response 25.0% longer than predicted" in said[0]
+    assert "mean latency 25.0% longer than predicted" in said[0]
     # The other way round the device is better than its model, and that is no shortfall.
     reverse = hs.compare(stored / "curve.json", slower)
     assert reverse.shortfalls() == []
@@ -145,7 +145,7 @@ def test_intervals_say_from_when_to_when() -> None:
     assert len(late) >= 4
     assert min(late) >= 8
     assert all(one.end_s < next_one.start_s for one, next_one in pairwise(point.stretches)), "neighbours are one"
-    assert any("s a mean response of" in line for line in hs.compare(degraded, sound).shortfalls())
+    assert any("s mean latency " in line for line in hs.compare(degraded, sound).shortfalls())
     assert hs.compare(sound, hs.run("compaq-raid5-7", "file-server", seed=2, **options)).points[0].stretches == ()  # type: ignore[arg-type]
 
 

@@ -371,7 +371,7 @@ def test_what_cannot_be_conditioned_is_one_line(headstack: Headstack, tmp_path: 
     log.write_text("precious")
     for arguments, complaint in [
         ((), "TARGETs"),
-        ((files[0], files[0], "--read-only"), "is the same device as"),
+        ((files[0], files[0], "--read-only"), "same device as"),
         ((*files, "--read-only", "--pass", "read"), "only one"),
         ((*files, "--pass", "erase"), "allowed: write, read"),
         ((*files, "--read-only", "--block", "1000"), "multiples of 512"),

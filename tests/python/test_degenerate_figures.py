@@ -124,7 +124,7 @@ def test_a_figure_says_how_many_values_it_lacks() -> None:
     lines = Lines("f", "F", Axis("X"), Axis("Y"), [Series("a", [1.0, 2.0, 3.0], [1.0, NAN, INF])], note="Measured.")
     (drawn,) = checked(lines).sections[0].figures
     assert isinstance(drawn, Lines)
-    assert drawn.note == "Measured. 2 values are not finite, and left out."
+    assert drawn.note == "Measured. 2 values are not finite and left out."
     assert drawn.series[0].y == [1.0, None, None]
     assert checked(replace(lines, series=[Series("a", [1.0], [2.0])])).sections[0].figures[0].note == "Measured."
 

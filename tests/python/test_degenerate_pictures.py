@@ -174,11 +174,11 @@ def test_a_log_of_figures_that_nothing_measures_is_refused(tmp_path: Path) -> No
     for name, value in IMPOSSIBLE:
         found = conditioning(tmp_path, **{name: value})
         log.write_text("".join(json.dumps(record) + "\n" for record in (found.module, *found.lines)))
-        with pytest.raises(InputError, match="line 2: is not a line of a conditioning log"):
+        with pytest.raises(InputError, match="line 2: not a line of a conditioning log"):
             Conditioning.read(log)
     for name, value in IMPOSSIBLE_MODULES:
         log.write_text(json.dumps({**conditioning(tmp_path).module, name: value}) + "\n")
-        with pytest.raises(InputError, match="line 1: is not a line of a conditioning log"):
+        with pytest.raises(InputError, match="line 1: not a line of a conditioning log"):
             Conditioning.read(log)
 
 
@@ -223,7 +223,7 @@ def test_comparisons_of_any_values_are_drawn_and_written(name: str) -> None:
 
 def test_a_comparison_of_nothing_says_so() -> None:
     for empty in (compared([], []), compared([None], [None])):
-        assert empty.report().summary == "No figure is on both sides."
+        assert empty.report().summary == "The sides have no figure in common."
     assert "nothing to compare" in drawn(overlaid(compared([], [])))
 
 

@@ -37,7 +37,7 @@ def test_a_trace_has_rate_mix_and_latency(headstack: Headstack, tmp_path: Path) 
     ("names", "words"),
     [
         (["disk.smartctl.json"], "no sign of failure after 43,289 power-on hours"),
-        (["failing"], "replace: WDC WD2003FYYS-02W0B0 WD-WMAY0SAMPLE9: the drive's own health self-assessment: FAILED"),
+        (["failing"], "replace: WDC WD2003FYYS-02W0B0 WD-WMAY0SAMPLE9: the drive's health self-assessment: FAILED"),
         (["failing", "disk.smartctl.json"], "replace 1 of 2 devices: WDC WD2003FYYS"),
         (["memo"], ""),
     ],

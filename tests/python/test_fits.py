@@ -256,28 +256,28 @@ def test_a_kernel_draws_as_densely_as_it_says(edge: float) -> None:
 @pytest.mark.parametrize(
     ("was", "now", "key", "message"),
     [
-        ('depth = "{depth}"', 'depth = "{deep}"', "grids[0].settings.depth", "no unknown is called 'deep'"),
-        ("using (figure)", "using ({figure})", "sql", "no unknown is called 'figure'"),
+        ('depth = "{depth}"', 'depth = "{deep}"', "grids[0].settings.depth", "unknown 'deep' is not defined"),
+        ("using (figure)", "using ({figure})", "sql", "unknown 'figure' is not defined"),
         ('seed = "{seed}"', "seed = 1", "unknowns[2].name", "no blank {seed} stands in a grid"),
         ('name   = "size"', 'name   = "depth"', "unknowns[1].name", "'depth' is used twice"),
         ('name   = "size"', 'name   = "a size"', "unknowns[1].name", "cannot stand in a blank"),
         ("low   = 4", "low   = 40", "unknowns[0].low", "the range 40 to 40 is empty"),
-        ("low   = 4", "low   = 0", "unknowns[0].low", "a range by ratios begins above 0"),
+        ("low   = 4", "low   = 0", "unknowns[0].low", "a range by ratios must begin above 0"),
         ("low   = 4", "low   = 1.5", "unknowns[0].low", "1.5 is not a whole number"),
-        ("low   = 4\n", "", "unknowns[0].low", "this key is missing: a range has two ends"),
-        ("low   = 4", "values = ['1', '2']\nlow   = 4", "unknowns[0].values", "one of both is needed"),
-        ('values = ["4KiB", "128KiB", "512KiB"]', "", "unknowns[1].low", "one of both is needed"),
-        ('"128KiB", "512KiB"]', '"4KiB"]', "unknowns[1].values", "two values or more are needed, each of them once"),
+        ("low   = 4\n", "", "unknowns[0].low", "this key is missing; a range needs low and high"),
+        ("low   = 4", "values = ['1', '2']\nlow   = 4", "unknowns[0].values", "needs either values, or low and high"),
+        ('values = ["4KiB", "128KiB", "512KiB"]', "", "unknowns[1].low", "needs either values, or low and high"),
+        ('"128KiB", "512KiB"]', '"4KiB"]', "unknowns[1].values", "must be two or more different values"),
         ('values = ["4KiB"', 'unit = "ms"\nvalues = ["4KiB"', "unknowns[1].unit", "this is for low and high"),
         ('"12%"', '"near"', "tolerance", "'near' is not a tolerance"),
-        ('["atlas ms"]', '["atlas s"]', "held_out[0]", "no figure is called 'atlas s'"),
+        ('["atlas ms"]', '["atlas s"]', "held_out[0]", "no figure has the name 'atlas s'"),
         ('["atlas ms"]', '["atlas ms", "atlas ms"]', "held_out[1]", "'atlas ms' is named twice"),
         ('["atlas ms"]', f"{[*NAMES]}", "held_out", "all figures are held out"),
         ("select figure, found, published", "select figure, found", "sql", "gives figure, found; figure, found, and"),
-        ("select figure, found", "select 'one' as figure, found", "sql", "there are 4 rows of the figure 'one'"),
-        ("using (figure)", "using (figure) where false", "sql", "the query gives no rows"),
+        ("select figure, found", "select 'one' as figure, found", "sql", "4 rows have the figure 'one'"),
+        ("using (figure)", "using (figure) where false", "sql", "the query returns no rows"),
         ("from found join", "from fond join", "sql", "fond"),
-        ('name      = "runs"', 'name      = "found"', "tables[0].name", "'found' is the name of grids[0] as well"),
+        ('name      = "runs"', 'name      = "found"', "tables[0].name", "'found' is also the name of grids[0]"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(
@@ -298,7 +298,7 @@ def test_what_is_wrong_is_said_with_its_place(
 
 def test_what_is_wrong_in_a_file_beside_it_is_said_with_the_setting(tmp_path: Path, store: Path) -> None:
     folder = put(tmp_path, workload=WORKLOAD.replace("100, read", "{share}, read"))
-    with pytest.raises(InputError, match=r"mine\.toml:2: no unknown is called 'share'; there are depth, size, seed"):
+    with pytest.raises(InputError, match=r"mine\.toml:2: unknown 'share' is not defined; allowed: depth, size, seed"):
         hs.studies.fit(folder, settings=1, store=store)
     folder = put(tmp_path, workload=WORKLOAD.replace("read_percent", "reads"))
     with pytest.raises(InputError) as refused:
@@ -360,4 +360,4 @@ def test_what_is_stored_is_of_the_study_as_it_is() -> None:
 def test_a_study_without_any_is_refused(headstack: Headstack) -> None:
     said = headstack("lab", "fit", "nothing")
     assert said.returncode == 2
-    assert "no inverse study 'nothing'" in said.stderr
+    assert "inverse study 'nothing' is unknown" in said.stderr

@@ -430,7 +430,7 @@ def test_job_files_of_fio_are_carried_out_by_their_clients(shell: str, tmp_path:
     [
         (["--hosts", "-oProxyCommand=x", "null"], "'-oProxyCommand=x' is not a host"),
         (["--hosts", "a,,b:0", "null"], "'b:0' is not a host"),
-        (["--hosts", "a", "--target", "b=/dev/sdb"], "there is no host 'b'; allowed: a"),
+        (["--hosts", "a", "--target", "b=/dev/sdb"], "host 'b' is unknown; allowed: a"),
         (["--target", "b=/dev/sdb", "null"], "--target: needs --hosts"),
         (["--hosts", "a,b"], "a: 0 targets; name one TARGET"),
         (["--hosts", "a=x.fio,b", "null"], "x.fio: No such file"),

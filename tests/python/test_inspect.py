@@ -103,7 +103,7 @@ def test_grown_defects_of_smartctl_7_0_are_bytes(tmp_path: Path) -> None:
 
     assert found(240, [7, 2]) == (240, ())
     blocks, notes = found(240, [7, 0])
-    assert (blocks, notes) == (30, ("smartctl 7.0 states the bytes of the grown defect list: 240 bytes are 30 blocks",))
+    assert (blocks, notes) == (30, ("smartctl 7.0 reports the grown defect list in bytes: 240 bytes are 30 blocks",))
     assert found(0, [7, 0]) == (0, ())
     assert found(13, [7, 0])[0] is None
 
@@ -171,7 +171,7 @@ def test_a_note_of_many_devices_is_printed_once(tmp_path: Path, headstack: Heads
         own["smartctl"] = data["smartctl"] | {"messages": [{"string": f"/dev/sd{number}: Warning: this is odd"}]}
         (tmp_path / f"{number}.json").write_text(json.dumps(own))
     said = headstack("inspect", str(tmp_path)).stdout
-    assert said.count("drives fail without signs, too") == 1
+    assert said.count("drives also fail without signs") == 1
     assert said.count("this is odd") == 1
     assert "(/dev/sd0, /dev/sd1, /dev/sd2 and 2 more)" in said.replace("\n", " ").replace("  ", " ")
     alone = headstack("inspect", str(tmp_path / "0.json")).stdout
@@ -447,7 +447,7 @@ def test_a_usb_bridge_suggests_the_type(fake_device: Path) -> None:
     folder.symlink_to(behind)
     answer = '{"device": {"protocol": "SCSI"}, "scsi_model_name": "JMicron Generic", "serial_number": "DD56419883891"}'
     program(fake_device, "smartctl", f"echo '{answer}'")
-    hint = "sda: behind a USB bridge, whose drive did not answer; try --smartctl-type: sat for a SATA drive"
+    hint = "sda: the drive behind this USB bridge did not answer; try --smartctl-type: sat for a SATA drive"
     assert any(note.startswith(hint) for note in collect._read_device("sda", "/dev/sda", None, None).notes)
     assert not any("USB" in note for note in collect._read_device("sda", "/dev/sda", None, "sat").notes)
     program(fake_device, "smartctl", f"/bin/cat {SAMPLES}/disk.smartctl.json")

@@ -101,9 +101,9 @@ def test_the_memo_cannot_conclude_without_the_missing_listing(headstack: Headsta
     assert sum(map(len, sides)) == len(set.union(*sides))
     said = headstack("inspect", "diff", str(memo), "--bad", "HDS723030ALA640", "--bad", "ST32000641AS")
     assert said.returncode == 0
-    assert "no feature can be shown to separate them from the good ones" in said.stdout
+    assert "so no feature can be shown to separate bad from good devices" in said.stdout
     assert "tcq: tagged queueing" in said.stdout
-    assert "to decide: hdparm -I of a good device, with --good" in said.stdout
+    assert "to decide: run hdparm -I on a good device, and add it with --good" in said.stdout
 
 
 def test_the_command_shows_what_differs(headstack: Headstack) -> None:

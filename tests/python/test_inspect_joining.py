@@ -51,7 +51,7 @@ def test_a_heap_of_redacted_captures_keeps_its_failing_drives(tmp_path: Path, he
     found = hs.inspect(tmp_path)
     assert len(found) == len(by_device(found)) == 20
     assert sum(judge(one).verdict == "replace" for one in found) == 2
-    assert "serial number 'REDACTED' identifies no device and joins nothing" in found[0].notes
+    assert "serial number 'REDACTED' does not identify a device, so its outputs are not joined" in found[0].notes
     said = headstack("inspect", str(tmp_path), "--check")
     assert said.returncode == 1
     assert said.stdout.count("\nverdict: replace\n") == 2
@@ -113,7 +113,7 @@ def test_the_history_keeps_nothing_under_a_name_that_is_none(tmp_path: Path, hea
     capture(tmp_path, "a.json", serial_number="REDACTED")
     said = headstack("inspect", str(tmp_path / "a.json"), "--record", str(tmp_path / "db.sqlite"))
     assert said.returncode == 2
-    assert "'REDACTED' identifies no device; snapshots need one; nothing is recorded" in said.stderr
+    assert "'REDACTED' does not identify a device, which snapshots require; nothing is recorded" in said.stderr
     capture(tmp_path, "a.json")
     assert headstack("inspect", str(tmp_path / "a.json"), "--record", str(tmp_path / "db.sqlite")).returncode == 0
     capture(tmp_path, "b.json", model_name="ST8000NM0055")

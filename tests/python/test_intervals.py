@@ -156,8 +156,8 @@ def test_nine_devices_teach_an_interval_and_eight_are_refused() -> None:
 @pytest.mark.parametrize(
     ("load", "why"),
     [
-        (Load("read", 65, 8192), "65 is outside the depths that disks were measured at, 1 to 64"),
-        (Load("read", 4, 65536), "64KiB is outside the request sizes that disks were measured at, 4KiB to 16KiB"),
+        (Load("read", 65, 8192), "65 is outside the measured depths of disks, 1 to 64"),
+        (Load("read", 4, 65536), "64KiB is outside the measured request sizes of disks, 4KiB to 16KiB"),
         (Load("write", 4, 8192), "no disk was measured with random writes; at least 9 are needed"),
         (Load("sequential read", 4, 8192), "no disk was measured with sequential reads; at least 9 are needed"),
     ],
@@ -183,7 +183,9 @@ def test_what_a_description_was_fitted_to_teaches_nothing() -> None:
 def test_a_description_that_states_less_than_any_is_refused() -> None:
     assert isinstance(scored(9).learnt(READS, "mean", 0.3), Learnt)
     refused = scored(9).learnt(READS, "mean", 0.2)
-    assert refused == Refusal("the description states 20 % of its values, less than of any of the disks measured")
+    assert refused == Refusal(
+        "the description states 20 % of its values, less than the description of any measured disk"
+    )
 
 
 def test_a_description_that_is_less_sure_of_itself_has_a_wider_interval() -> None:
@@ -201,8 +203,8 @@ def test_a_description_that_is_less_sure_of_itself_has_a_wider_interval() -> Non
         ({"depth": 4, "random": 50}, "not with 50 % random"),
         ({"depth": 4, "read": 50}, "mixes of random reads and writes"),
         ({"depth": 4, "read": 0}, "3 disks were measured with random writes; at least 9 are needed"),
-        ({"depth": 4, "size": "64KiB"}, "64KiB is outside the request sizes"),
-        ({"depth": 256}, "256 is outside the depths"),
+        ({"depth": 4, "size": "64KiB"}, "64KiB is outside the measured request sizes"),
+        ({"depth": 256}, "256 is outside the measured depths"),
     ],
 )
 def test_runs_under_what_no_disk_was_measured_under_are_refused_in_a_line(options: dict[str, Any], why: str) -> None:

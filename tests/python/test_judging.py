@@ -393,7 +393,7 @@ def test_silence_is_no_health(disks: int) -> None:
             assert verdict.kind == "fine"
             continue
         assert verdict.kind == "undecided"
-        assert "0 of the last 8 quarters of an hour could be compared" in verdict.why
+        assert "0 of the last 8 15-minute intervals could be compared" in verdict.why
         assert "none since 1970-01-03 11:45 UTC" in verdict.why
 
 

@@ -518,13 +518,13 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
     [
         ((CHEETAH,), "no export endpoint; add --nbd unix:PATH, --fuse DIR or --ublk"),
         ((CHEETAH, "--nbd", "ftp:x"), "--nbd: 'ftp:x' is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd"),
-        ((CHEETAH, "--nbd", "tcp:x"), "tcp: 'x' has no port; write 10809, 127.0.0.1:10809 or [::1]:10809"),
+        ((CHEETAH, "--nbd", "tcp:x"), "tcp: 'x' has no port; use for example 10809, 127.0.0.1:10809 or [::1]:10809"),
         (("chetah", "--nbd", "unix:s"), "chetah"),
         (("constant:fast", "--nbd", "unix:s"), "constant:"),
         (("constant:1ms", "--nbd", "unix:s", "--size", "100"), "size: 100 is less than a block of 512 bytes"),
         (
             (CHEETAH, "--nbd", "unix:s", "--size", "1GiB"),
-            "size: only for constant:LATENCY; write NAME@RANGE for a part of a system",
+            "size: applies only to constant:LATENCY; use NAME@RANGE for a part of a system",
         ),
         ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: needs --data discard"),
@@ -604,7 +604,7 @@ def test_a_port_of_loopback_is_one_of_both_its_addresses() -> None:
 def test_a_size_that_is_no_whole_block_is_reported(tmp_path: Path) -> None:
     with hs.serve("constant:0s", size="1000001", unix=(str(tmp_path / "s"),), floor="0s") as live:
         assert live.exports[0][1] == 999_936
-        assert live.notes == ["size: 1000001 is 999,936 bytes, in whole blocks of 512"]
+        assert live.notes == ["size: 1000001 is rounded down to 999,936 bytes, a multiple of 512"]
     with hs.serve("constant:0s", size="1MiB", unix=(str(tmp_path / "s"),), floor="0s") as live:
         assert live.notes == []
 

@@ -61,7 +61,7 @@ def test_a_test_that_nothing_answered_is_made_again_and_longer() -> None:
 
     # 20, 40 and 80 ms see no answer.
     assert tested("null:100ms") == pytest.approx(1e8, rel=0.3)
-    with pytest.raises(hs.RunError, match=r"null:2s: no request completed within 0\.64 s; increase the time"):
+    with pytest.raises(hs.RunError, match=r"null:2s: no request completed within 0\.64 s; use a longer --time"):
         tested("null:2s")
 
 
@@ -88,7 +88,7 @@ def test_reading_asks_for_nothing_and_writes_are_refused(data: Path, tmp_path: P
     read = Characterization.load(tmp_path / "c.json")
     assert read == found
     assert predict_all([READS], [read])[0].iops > 0
-    with pytest.raises(hs.InputError, match=r"^writes: it writes, but only reads were tested$"):
+    with pytest.raises(hs.InputError, match=r"^writes: contains writes, but only reads were tested$"):
         predict_all([WRITES], [read])
 
 
@@ -149,7 +149,7 @@ BAD = {
         "predict",
         "oltp-8k",
         "/dev/null0",
-    ): "/dev/null0: is a real file or device; run headstack characterize /dev/null0 first",
+    ): "/dev/null0: a real file or device; first run headstack lab characterize /dev/null0",
 }
 
 

@@ -142,7 +142,7 @@ def test_intervals_hold_the_point_and_are_as_wide_as_errors_were(cheetah: Charac
     # Nine of ten and one more: the ninth of nine.
     assert quantile([0.1, -0.9, 0.2, -0.3, 0.4, 0.5, 0.6, 0.7, 0.8]) == 0.9
     assert quantile([n / 100 for n in range(1, 100)]) == pytest.approx(0.9)
-    with pytest.raises(hs.InputError, match="8 environments of a kind; a 90 % bound needs 9"):
+    with pytest.raises(hs.InputError, match="only 8 environments of one kind; a 90 % bound needs 9"):
         quantile([0.1] * 8)
     for figure, kinds in cheetah.residuals.items():
         inside = [abs(error) <= cheetah.errors[figure][kind] for kind, errors in kinds.items() for error in errors]
@@ -447,7 +447,7 @@ def test_a_hot_part_is_predicted(cheetah: Characterization, hot: float, part: fl
 def test_addresses_without_tests_are_refused() -> None:
     told = hs.Workload.uniform("8KiB").copy() | {"addresses": {"zipf": {"theta": 1.0}}}
     with pytest.raises(
-        hs.InputError, match="addresses: no low-level test has these; uniform and hot_bands are allowed"
+        hs.InputError, match="addresses: must be uniform or hot_bands, because others have no low-level test"
     ):
         load_environment(hs.Workload(told))
 
@@ -537,12 +537,12 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
             "predict",
             "file-server",
             "other.json",
-        ): "other.json: is not a characterization; create one with headstack characterize",
-        ("lab", "predict", "file-server", "broken.json"): "broken.json: is not a characterization: ",
-        ("lab", "predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
+        ): "other.json: not a characterization; create one with headstack lab characterize",
+        ("lab", "predict", "file-server", "broken.json"): "broken.json: not a characterization: ",
+        ("lab", "predict", "file-server", "short.json"): "short.json: damaged characterization: ",
         ("lab", "predict", "no-such", "cheetah.json"): "no-such",
         ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tested range",
-        ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; above 0 is allowed",
+        ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; must be above 0",
         ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
         (
             "lab",

@@ -151,7 +151,7 @@ def test_the_newest_price_is_taken_or_that_of_a_day() -> None:
     assert [last_day(date) for date in ("2024", "2024-02", "2023-02", "2024-02-03")] == [
         "2024-12-31", "2024-02-29", "2023-02-28", "2024-02-03"
     ]  # fmt: skip
-    for date, message in {"2023-02-29": "that month has 28 days", "0000": "a year", "2023-1": "a year"}.items():
+    for date, message in {"2023-02-29": "the month has 28 days", "0000": "a year", "2023-1": "a year"}.items():
         with pytest.raises(hs.InputError, match=message):
             last_day(date)
 
@@ -188,7 +188,7 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
         (f"{HEAD}\na,dear,USD,2019,A,shop\n", "p.csv:2: price: 'dear' is not a number above 0"),
         (f"{HEAD}\na,inf,USD,2019,A,shop\n", "p.csv:2: price: 'inf' is not a number above 0"),
         (f"{HEAD}\na,1,USD,2019,A,shop\na,1,USD,2019-13,A,shop\n", "p.csv:3: date: '2019-13'; a year, a month or a"),
-        (f"{HEAD}\na,1,USD,2019-02-30,A,shop\n", "p.csv:2: date: '2019-02-30'; that month has 28 days"),
+        (f"{HEAD}\na,1,USD,2019-02-30,A,shop\n", "p.csv:2: date: '2019-02-30' is not a date; the month has 28 days"),
         (f"{HEAD}\na,1,USD,2019,X,shop\n", "p.csv:2: confidence: 'X'; allowed: A, S, M, B"),
         (f"{HEAD}\na,1,USD,2019,A\n", "p.csv:2: source: is missing"),
         (f"{HEAD}\n,1,USD,2019,A,shop\n", "p.csv:2: item: is missing"),
@@ -427,7 +427,7 @@ def test_estimates_are_interpolated_among_the_nearest_samples(folder: Path) -> N
 def test_an_estimate_by_another_kind_says_so() -> None:
     found = PriceBook.load(on="2026-03").estimate("ssd-sas-tlc-ent", 15_360_000_000_000)
     assert found is not None
-    assert "of ssd-nvme-tlc-ent (ssd-sas-tlc-ent has none near)" in found.source
+    assert "of ssd-nvme-tlc-ent (ssd-sas-tlc-ent has no sample of similar size)" in found.source
     kinds = {price.kind for price in samples()}
     assert [name for names in prices_module.RELATED.values() for name in names if name not in kinds] == []
 
@@ -548,7 +548,12 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
     assert "rate.csv: 1 row, 0 items, in CHF; 1 finding" in done.stdout
     for arguments, message in {
         ("check", "none.csv"): "none.csv: cannot be read: No such file or directory",
-        ("check", "good.csv", "--on", "soon"): "--on: 'soon'; a year, a month or a day is allowed, such as \"2019-06\"",
+        (
+            "check",
+            "good.csv",
+            "--on",
+            "soon",
+        ): "--on: 'soon' is not a date; use a year, a month or a day, for example \"2019-06\"",
         ("check", "good.csv", "--max-age", "1y"): "--max-age: '1y' is not a number of days; write for example 365d",
         ("list", "tape"): "tape: no known price; allowed: an item, a kind, drives, flash, disks, hosts, cloud",
     }.items():

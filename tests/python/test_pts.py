@@ -195,7 +195,7 @@ def test_a_file_is_no_device_and_is_written_only_with_a_word(headstack: Headstac
     assert code == 0
     contents = path.read_bytes()
     assert all(contents[at : at + 512].strip(b"\0") for at in range(0, 2 << 20, 512))
-    for words in ("was not purged", "is not a device but a file", "page cache", "not 60 s", "at most 5 rounds"):
+    for words in ("was not purged", "is a file, not a device", "page cache", "not 60 s", "at most 5 rounds"):
         assert words in out
 
 

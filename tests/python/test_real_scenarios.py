@@ -153,9 +153,9 @@ def test_streams_are_printed_and_written(headstack: Headstack, web: Path, tmp_pa
     ("arguments", "message"),
     [
         (["DATA", "-w", "TWO"], "names the LUNs log, data; log, data have no target: TARGET is one of them"),
-        (["DATA", "-w", "TWO", "--lun", "log=DATA"], "each LUN needs a file or device of its own"),
+        (["DATA", "-w", "TWO", "--lun", "log=DATA"], "each LUN needs its own file or device"),
         (["DATA", "-w", "TWO", "--lun", "logs=null"], "has no LUN 'logs'; allowed: log, data"),
-        (["DATA", "-w", "TWO", "--lun", "log=null", "--lun", "data=null"], "all have a target, and none is left for"),
+        (["DATA", "-w", "TWO", "--lun", "log=null", "--lun", "data=null"], "all have a target already, so "),
         (["DATA", "-w", "TWO", "--lun", "log=null"], "LUNs that store nothing cannot be mixed with others"),
         (["DATA", "-w", "WEB", "--lun", "log=null"], "allowed: none"),
         (["DATA", "-w", "random-read-4k", "--lun", "log=null"], "only scenarios name LUNs"),

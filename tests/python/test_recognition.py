@@ -136,7 +136,7 @@ def test_two_runs_of_fio_have_an_answer_and_a_next_step(headstack: Headstack, tm
     first = done.stdout.partition("\n")[0]
     assert first.startswith("not enough data for a verdict: after.json has ")
     assert " higher throughput than before.json (" in first
-    assert "from variation within the runs only), but one run of each does not show how much runs vary" in first
+    assert "from the variation within the runs), but one run of each does not show how much runs vary" in first
     assert "headstack compare after*.json --against before*.json" in done.stdout
     assert len([line for line in done.stdout.splitlines() if line.startswith("note: ")]) <= 3
 

@@ -413,7 +413,7 @@ def test_a_study_of_many_claims_and_figures_is_a_small_file() -> None:
 @built
 def test_what_cannot_be_shown_is_refused() -> None:
     twice = replace(REPORT, sections=[Section("", "", [LINKED, LINKED])])
-    with pytest.raises(hs.InputError, match="two figures of a section are named 'linked'"):
+    with pytest.raises(hs.InputError, match="two figures of a section have the name 'linked'"):
         to_html(twice)
 
 

@@ -379,7 +379,7 @@ def test_sheets_that_make_no_drive(headstack: Headstack, tmp_path: Path, sheet: 
         (("(ms): 4.16", "(ms): 2.0"), "spindle.speed: half a revolution at 7200rpm takes 4.17 ms, not 2 ms"),
         (
             ("heads = 18", "heads = 20"),
-            "geometry.heads: 20 heads on 9 platters; allowed: two per platter, or up to two fewer",
+            "geometry.heads: 20 heads on 9 platters; must be two per platter, or up to two fewer",
         ),
         (("270MB/s", "700MB/s"), "media.sustained_outer_rate: 700MB/s exceeds the interface rate, 600MB/s"),
         (("Limited", "Capacity: 16TB\nLimited"), "capacity.size: line 19: Capacity: 16TB differs from line 5"),
@@ -447,7 +447,7 @@ def test_a_terminal_is_asked() -> None:
     assert "'plenty' is not understood; enter a number with its unit, or nothing" in err
     read = tomllib.loads(out)
     assert (read["name"], read["capacity"]["size"], read["seek"]["read_average"]) == ("Ours", "4TB", "8.5ms")
-    assert read["sources"]["default"] == "A data sheet, as its owner says"
+    assert read["sources"]["default"] == "A data sheet, as entered by the user"
 
 
 def test_without_a_terminal_nobody_is_asked(headstack: Headstack) -> None:

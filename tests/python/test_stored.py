@@ -70,12 +70,12 @@ def test_an_unknown_version_is_refused(
         with pytest.raises(hs.InputError) as refused:
             read(file)
         reads = "1" if known == 1 else f"1 to {known}"
-        assert str(refused.value) == f"{file}: schema {version} of {kind} is not known; this build reads {reads}"
+        assert str(refused.value) == f"{file}: unknown schema {version} of {kind}; this build reads {reads}"
 
 
 def test_a_characterization_without_percentiles_is_to_be_made_again(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps(CHARACTERIZATION | {"schema": 1}))
-    with pytest.raises(hs.InputError, match=r"^a: has no percentiles; run headstack characterize again$"):
+    with pytest.raises(hs.InputError, match=r"^a: has no percentiles; run headstack lab characterize again$"):
         Characterization.load(tmp_path / "old.json")
 
 
@@ -83,7 +83,7 @@ def test_a_log_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
     path = made_log(tmp_path / "log", [(100.0, 0)])
     assert log.read_log(str(path)).module["schema"] == 1
     path.write_text(path.read_text().replace('"schema":1', '"schema":2').replace('"schema": 1', '"schema": 2'))
-    with pytest.raises(hs.InputError, match=r"log: schema 2 of a conditioning log is not known; this build reads 1$"):
+    with pytest.raises(hs.InputError, match=r"log: unknown schema 2 of a conditioning log; this build reads 1$"):
         log.read_log(str(path))
 
 

@@ -232,14 +232,18 @@ def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstac
         ("", "says", "sql: this key is missing"),
         ('sql = "select 1 as published, 1 as found"\ntolerance = "wide"', "wide", "'wide' is not a tolerance"),
         ('sql = "select 1 as found"\ntolerance = "5%"', "1 as found", "found has nothing beside it"),
-        ('sql = "select depth from runs"', "select depth from runs", "found and published, or holds, are needed"),
+        ('sql = "select depth from runs"', "select depth from runs", "must return found and published, or holds"),
         ('sql = "select 1 as holds where false"', "where false", "no rows"),
         ('sql = "select null as found, 1 as published"\ntolerance = "5%"', "select null", "row 1 () has no found"),
         ('sql = "select iopss from runs"', "iopss", "iopss"),
         ('sql = "select true as holds"\nmissing = "much"', "much", "c agrees with what was published"),
         ('sql = "select true as holds"\ncontradicted = "no"', '"no"', "c agrees with what was published"),
         ('missing = "a"\ncontradicted = "no"', '"a"', "not both"),
-        ('sql = "select true as holds"\nconfigured = "us"', '"us"', "no run is in it, it rests on published figures"),
+        (
+            'sql = "select true as holds"\nconfigured = "us"',
+            '"us"',
+            "its evidence contains no run and rests on published figures",
+        ),
         ('sql = "select sum(iops) < 500 as holds from runs"\ncontradicted = "it is"', '"it is"', "c rests on runs"),
         ('missing = "a"\ntolerence = "5%"', "tolerence", "did you mean `tolerance`?"),
         (
@@ -276,7 +280,7 @@ def test_bad_claims_are_refused_with_their_line(
         ('within    = ["25ms"]', 'within    = ["25"]', "grids[0].within", "25"),
         ("[[tables]]", '[tolerances]\n"4%" = "so"\n\n[[tables]]', "tolerances.4%", "no claim has this tolerance"),
         ("[[tables]]", f"{OPEN}on = ['other']\n\n[[tables]]", "open[0].on[0]", "no claim has the id 'other'"),
-        ("[[tables]]", f"{OPEN}on = ['gain']\n\n[[tables]]", "open[0].others[0]", "names or settings are needed"),
+        ("[[tables]]", f"{OPEN}on = ['gain']\n\n[[tables]]", "open[0].others[0]", "add names or settings"),
         (
             "[[tables]]",
             '[[chosen]]\nwhat = "w"\non = ["x"]\n\n[[tables]]',
@@ -310,7 +314,7 @@ def test_unknown_studies_are_named(headstack: Headstack, tmp_path: Path) -> None
     assert shown.returncode == 2
     assert all(name in shown.stderr for name in hs.studies.listed())
     (tmp_path / "empty").mkdir()
-    assert "there is no study.toml in this folder" in headstack("lab", "study", "run", "empty").stderr
+    assert "the folder has no study.toml" in headstack("lab", "study", "run", "empty").stderr
 
 
 @pytest.mark.parametrize(
@@ -339,4 +343,4 @@ def test_the_scorecard_tells_where_it_is_out_of_date(tmp_path: Path) -> None:
     file.write_text(text.replace("30 %", "31 %"))
     assert "31 % faster" in (first_difference(file, text) or "")
     file.write_text(text + "more\n")
-    assert "are needed" in (first_difference(file, text) or "")
+    assert "instead of" in (first_difference(file, text) or "")

@@ -62,7 +62,7 @@ def test_values_of_a_grid(text: str, values: list[str]) -> None:
         ("12ms..3ms:4", "field: the range 12ms..3ms:4 is empty"),
         ("3ms..12KiB:4", "field: a range from ms to KiB; both ends need one unit"),
         ("3ms..12ms:1", "field: '1' is unknown after a range"),
-        ("0..8:3:log", "field: a range by ratios begins above 0"),
+        ("0..8:3:log", "field: a range by ratios must begin above 0"),
         ("a,,b", "field: an empty value"),
     ],
 )
@@ -410,7 +410,7 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--depth", "1", "--points", "3"], "points: the values determine the size of a grid"),
         (["--depth", "1", "--best", "iops", "--min", "iops"], "--best, --min: give only one"),
         (["--depth", "1", "--size", "4KiB"], "--size: the workload has its own"),
-        (["--depth", "1", "--rate", "5"], "depth, rate: only one of them can be given"),
+        (["--depth", "1", "--rate", "5"], "depth, rate: give only one of them"),
         (["--depth", "1", "--executor", "cloud"], "executor: 'cloud' is unknown"),
         (["--depth", "1", "-o", "x.txt"], "-o: x.txt: unknown file name ending"),
         (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: needs a grid"),

@@ -209,7 +209,7 @@ def test_classes_of_blocks_are_those_that_the_misses_tell() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "no output; add --output FILE.parquet or --scenario FILE.toml"),
+        ((), "no output file; add --output FILE.parquet or --scenario FILE.toml"),
         (("--scenario", "s.toml", "-o", "t.parquet"), "--scenario, --output: give only one of them"),
         (("--scenario", "s.toml", "--length", "2x"), "--length: not available with --scenario"),
         (("--scenario", "s.toml", "--clients", "3"), "--clients: not available with --scenario"),

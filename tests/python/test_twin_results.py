@@ -57,7 +57,7 @@ def test_a_stall_is_no_part_of_a_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{}", "contains no JSON of fio"),
+        ("{}", "contains no fio JSON"),
         ('{"jobs": []}', "no results of random reads or writes"),
         ('{"jobs": [{"job options": {"rw": "randread"}, "read": {}}]}', "'clat_ns' is missing"),
     ],

@@ -145,5 +145,5 @@ def test_short_requests_in_order_that_count_as_one_are_seen() -> None:
 def test_a_calibration_that_runs_out_of_time_says_so(budget_s: float) -> None:
     """After the rate of small requests and before that of any larger ones, the limit of bytes is still unknown."""
     device = SimulatedDevice(load_system("aws-gp2-1000").system)
-    with pytest.raises(DoesNotFitError, match=f"{budget_s} s of device time are not enough"):
+    with pytest.raises(DoesNotFitError, match=f"{budget_s} s of device time are too few"):
         learn(device, ["volume"], budget_s=budget_s)

@@ -136,7 +136,7 @@ def test_maps_put_volumes_where_they_say() -> None:
     ("text", "said"),
     [
         ("a=d0,b=d1", "no LUN for c"),
-        ("a=d0,b=d1,c=d2", "c: there is no LUN 'd2'; the system has d0, d1"),
+        ("a=d0,b=d1,c=d2", "c: LUN 'd2' is unknown; the system has d0, d1"),
         ("a=d0,b=d1,c=d0,x=d0", "the trace has no volume 'x'"),
         ("a=d0,b=d1,c=d0", "begin at the same position"),
         ("a=d0,b=d1,c=d1@1GB", "d1 ends at 50MiB"),

@@ -77,7 +77,7 @@ class Array:
         'va-7100@0%..50%'
         """
         if self.span is not None:
-            raise InputError(f"{self.name}: a range of a range ({text}); state one")
+            raise InputError(f"{self.name}: a range of a range ({text}); give only one range")
         span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
         return replace(self, name=f"{self.name}@{text}", span=span)
 
@@ -90,7 +90,7 @@ class Array:
         0
         """
         if self.span is not None:
-            raise InputError(f"{self.name}: a LUN of a range ({name}); state one")
+            raise InputError(f"{self.name}: a LUN of a range ({name}); give only one of them")
         return replace(self, name=f"{self.name}@{name}", span=lun_span(self.description, name))
 
     def _repr_html_(self) -> str:

@@ -151,7 +151,7 @@ class Drive:
         10000000000
         """
         if self.span is not None:
-            raise InputError(f"{self.name}: a range of a range ({text}); state one")
+            raise InputError(f"{self.name}: a range of a range ({text}); give only one range")
         span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
         return replace(self, name=f"{self.name}@{text}", span=span)
 

@@ -138,7 +138,7 @@ def _sorted(
 def _capacity(name: str, text: str) -> float:
     # A number without a unit would be bytes, which no user means.
     if text[-1:].isdecimal():
-        raise InputError(f"{text!r} is not a capacity; write it with its unit, such as {text}TB", key=name)
+        raise InputError(f"{text!r} is not a capacity; add a unit, for example {text}TB", key=name)
     return size_bytes(name, text)
 
 

@@ -222,13 +222,13 @@ def last_day(date: str, name: str = "on") -> str:
     '2024-02-29'
     """
     if not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", date) or date < "0001":
-        raise InputError(f'{date!r}; a year, a month or a day is allowed, such as "2019-06"', key=name)
+        raise InputError(f'{date!r} is not a date; use a year, a month or a day, for example "2019-06"', key=name)
     parts = [int(part) for part in date.split("-")]
     year, month = parts[0], parts[1] if len(parts) > 1 else 12
     days = calendar.monthrange(year, month)[1]
     day = parts[2] if len(parts) > 2 else days
     if day > days:
-        raise InputError(f"{date!r}; that month has {days} days", key=name)
+        raise InputError(f"{date!r} is not a date; the month has {days} days", key=name)
     return f"{year:04}-{month:02}-{day:02}"
 
 
@@ -239,7 +239,7 @@ def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, 
     cells = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {key: cell.strip() for key, cell in zip(head, row, strict=False)}
     for key in ("item", "source"):
         if not cells[key]:
-            raise InputError(f"{place}: {key}: is missing")
+            raise InputError(f"{place}: {key} is missing")
     try:
         stated = float(cells["price"])
     except ValueError:

@@ -271,7 +271,7 @@ class PriceBook:
         270.6
         """
         if not (math.isfinite(factor) and factor > 0):
-            raise InputError(f"factor {factor:g} is out of range; a factor above 0 is allowed", key="prices")
+            raise InputError(f"factor {factor:g} is out of range; must be above 0", key="prices")
         names = [items] if isinstance(items, str) else [*items]
         chosen = {name: self.items_of(name) for name in names}
         for name, some in chosen.items():
@@ -303,7 +303,7 @@ class PriceBook:
         """
         day = self._day(None)
         if capacity_bytes <= 0:
-            raise InputError(f"capacity of {capacity_bytes} bytes is out of range; above 0 is allowed", key="prices")
+            raise InputError(f"capacity of {capacity_bytes} bytes is out of range; must be above 0", key="prices")
         for taken in (kind, *RELATED.get(kind, ())):
             some = self._near(taken, capacity_bytes, day)
             if some:
@@ -387,7 +387,7 @@ def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes
     """Describes the samples of an estimate."""
     dates = sorted({price.date for price in some})
     sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
-    sampled_kind = taken if taken == kind else f"{taken} ({kind} has none near)"
+    sampled_kind = taken if taken == kind else f"{taken} ({kind} has no sample of similar size)"
     source = (
         f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {sampled_kind}, {_span(dates)}, "
     )

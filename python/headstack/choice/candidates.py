@@ -94,7 +94,7 @@ def _check(space: Space, hosts: Sequence[Host]) -> None:
     """Raises ``InputError`` if the space has unknown names, or values that none of its hosts supports."""
     names = ", ".join(host.name for host in hosts)
     if not hosts and not space.volumes:
-        raise InputError("no candidates: name hosts, or cloud volumes", key="hosts")
+        raise InputError("no candidates: name hosts or cloud volumes", key="hosts")
     for level in space.levels:
         chosen = Level.for_choice(level)
         if hosts and all(host.has_records != chosen.has_records for host in hosts):
@@ -121,7 +121,7 @@ def _check(space: Space, hosts: Sequence[Host]) -> None:
     rated = [*CLASSES, *drives, *own]
     for name, _ in space.afr:
         if name not in rated:
-            allowed = f"{', '.join(CLASSES)} and names of drives are allowed"
+            allowed = f"allowed: {', '.join(CLASSES)}, names of drives"
             raise InputError(f"{name!r} is neither a class nor a drive; {allowed}; {_closest(name, rated)}", key="afr")
 
 
@@ -136,7 +136,7 @@ def _empty(space: Space, job: Job, models: Sequence[Model], hosts: Sequence[Host
     taken = sorted({interface for host in hosts for interface in host.takes})
     offered = sorted({model.interface for model in models})
     if not set(taken).intersection(offered):
-        return f"the hosts take {', '.join(taken)} drives, and these are {', '.join(offered)}"
+        return f"the hosts take {', '.join(taken)} drives, but these drives are {', '.join(offered)}"
     least, most = space.drives
     bays = f"{job.bays} bays" if job.bays is not None else f"{BAYS} bays, the default (set --bays)"
     return f"no RAID level fits {least} to {most} drives in {bays}"

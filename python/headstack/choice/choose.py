@@ -96,7 +96,7 @@ class Chooser(Question):
         choice = self.to_choice(tested, space_candidates)
         if choice.says != "undecided" or self.key(tested) < answer or tested.requests >= self.job.requests_max:
             return choice
-        why = f"not run beyond {tested.requests:,} requests, since it costs more than the answer"
+        why = f"not run beyond {tested.requests:,} requests, because it costs more than the answer"
         open_ = (replace(verdict, why=why) if verdict.says == "undecided" else verdict for verdict in choice.verdicts)
         return replace(choice, verdicts=tuple(open_))
 
@@ -170,7 +170,10 @@ def _tell_apart(alike: Sequence[Tested]) -> str:
     longer = f"longer runs (--requests {4 * tested.requests})"
     if model is None or tested.model_error.startswith("not known") or not tested.model_error:
         return f"{longer} narrow the interval of the simulation"
-    return f"{longer} narrow the interval of the simulation, a twin of {model.name} (headstack twin) that of the model"
+    return (
+        f"{longer} narrow the interval of the simulation; a calibrated model of {model.name} "
+        "(headstack measure twin) narrows the interval of the model"
+    )
 
 
 def _left_out(result: SearchResult, space_candidates: Candidates) -> tuple[Reason, ...]:

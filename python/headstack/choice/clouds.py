@@ -67,7 +67,7 @@ def offers(
     (('gp3:GiB-month', 932), ('gp3:IOPS-month', 1000))
     """
     if capacity_bytes < 1:
-        raise InputError(f"{capacity_bytes} bytes; 1 or more", key="capacity")
+        raise InputError(f"{capacity_bytes} bytes; must be 1 or more", key="capacity")
     capacity_gib = -(-capacity_bytes // GIB)
     all_offers: list[Offer] = []
     for sold in _types_named(types):

@@ -101,7 +101,7 @@ def loss_a_year(drives: int, survives: int, afr_percent: float, rebuild_h: float
     '8.7e-09'
     """
     if groups < 1:
-        raise InputError(f"{groups}; 1 or more", key="groups")
+        raise InputError(f"{groups}; must be 1 or more", key="groups")
     return -math.expm1(-groups / mean_time_to_loss_years(drives, survives, afr_percent, rebuild_h))
 
 
@@ -112,7 +112,7 @@ def meets_unreadable(read_bytes: float, bits_per_error: float) -> float:
     '59%'
     """
     if bits_per_error <= 1:
-        raise InputError(f"{bits_per_error:g}; above 1", key="bits_per_error")
+        raise InputError(f"{bits_per_error:g}; must be above 1", key="bits_per_error")
     return -math.expm1(read_bytes * 8 * math.log1p(-1 / bits_per_error))
 
 
@@ -209,7 +209,7 @@ def _digit(value: float) -> str:
 def _failing_h(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
     """Returns the failures of a drive per hour; raises for an impossible group."""
     if not 0 <= survives < drives:
-        raise InputError(f"{survives} of {drives} drives; 0 to {drives - 1}", key="survives")
+        raise InputError(f"{survives} of {drives} drives; must be 0 to {drives - 1}", key="survives")
     if not (rebuild_h > 0 and math.isfinite(rebuild_h)):
         raise InputError(f"{rebuild_h:g}; above 0", key="rebuild_h")
     return -math.log1p(-_checked_afr(afr_percent, "afr_percent") / 100) / YEAR_H
@@ -217,7 +217,7 @@ def _failing_h(drives: int, survives: int, afr_percent: float, rebuild_h: float)
 
 def _checked_afr(percent: float, parameter: str) -> float:
     if not 0 < percent < 100:
-        raise InputError(f"{parameter}: {percent:g} %; above 0 and below 100")
+        raise InputError(f"{parameter}: {percent:g} %; must be above 0 and below 100")
     return percent
 
 

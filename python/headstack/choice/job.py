@@ -53,7 +53,7 @@ class Demand:
             return replace(self, rate_per_s=self.rate_per_s * factor)
         if self.depth is not None:
             return replace(self, depth=max(1, round(self.depth * factor)))
-        raise InputError(f"{self.name}: it has its own load; add --rate or --depth to scale it")
+        raise InputError(f"{self.name}: the load is fixed; add --rate or --depth to scale it")
 
 
 def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = (), depth: int | None = None) -> Demand:
@@ -68,18 +68,20 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
     if not names:
         raise InputError("no load: name a workload, a scenario or a trace")
     if rates and depth is not None:
-        raise InputError("rate, depth: only one of them can be given")
+        raise InputError("rate, depth: give only one of them")
     if len(rates) > 1 and len(rates) != len(names):
-        raise InputError(f"{len(rates)} for {len(names)} workloads; state one for all, or one each", key="rate")
+        raise InputError(
+            f"{len(rates)} rates for {len(names)} workloads; give one for all, or one for each", key="rate"
+        )
     if len(names) > 1:
         return _combine_workloads([os.fspath(name) for name in names], rates)
     name, rate = os.fspath(names[0]), rates[0] if rates else None
     if rate is not None and rate <= 0:
-        raise InputError(f"{rate:g} is out of range; above 0 is allowed", key="rate")
+        raise InputError(f"{rate:g} is out of range; must be above 0", key="rate")
     path = Path(name)
     if path.is_file() and path.suffix != ".toml":
         if depth is not None:
-            raise InputError("depth: a trace has its own; use --scale", file=name)
+            raise InputError("depth: a trace has its own queue depth; use --scale", file=name)
         trace = Trace(path)
         return Demand(path.stem, None, trace, rate or recorded_rate(trace), None, name, ())
     blueprint = demand_blueprint(name)
@@ -103,12 +105,12 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
 def _combine_workloads(names: list[str], rates: Sequence[float]) -> Demand:
     """Returns several concurrent workloads as the streams of a scenario."""
     if len(rates) != len(names):
-        raise InputError(f"{', '.join(names)}: concurrent workloads need a rate each; repeat --rate {len(names)} times")
+        raise InputError(f"{', '.join(names)}: concurrent workloads need one rate each; give --rate {len(names)} times")
     streams = []
     for name, rate in zip(names, rates, strict=True):
         blueprint = demand_blueprint(name)
         if blueprint["kind"] != "workload":
-            raise InputError(f"only workloads can run concurrently; this is a {blueprint['kind']}", file=name)
+            raise InputError(f"only workloads can run concurrently, but this is a {blueprint['kind']}", file=name)
         workload = tomllib.loads(blueprint["text"])
         access: dict[str, object] = {
             key: workload[key] for key in ("lines", "addresses", "streams", "stream_turn") if key in workload
@@ -181,28 +183,29 @@ class Job:
     def __post_init__(self) -> None:
         if not self.limits:
             raise InputError(
-                "no limit: without one, the smallest system is the answer; add for example --limit p99=20ms"
+                "no limit; without a limit the smallest system always wins; add for example --limit p99=20ms"
             )
         for name, value in (("reserve", self.reserve_share), ("survive", self.survive), ("spares", self.spares)):
             if value < 0:
-                raise InputError(f"{value:g} is negative; 0 or more is allowed", key=name)
+                raise InputError(f"{value:g} is negative; must be 0 or more", key=name)
         for name, maximum in (("watts", self.watts), ("budget", self.usd), ("bays", self.bays)):
             if maximum is not None and maximum <= 0:
-                raise InputError(f"{maximum:g} is out of range; above 0 is allowed", key=name)
+                raise InputError(f"{maximum:g} is out of range; must be above 0", key=name)
         if self.loss_a_year is not None and not 0 < self.loss_a_year < 1:
             raise InputError(
-                f"{self.loss_a_year:g} is not a probability of data loss; above 0 and below 1 is allowed", key="loss"
+                f"{self.loss_a_year:g} is not a probability of data loss; must be above 0 and below 1", key="loss"
             )
         if self.pue < 1:
-            raise InputError(f"{self.pue:g} is less than the power of the drives; 1 or more is allowed", key="pue")
+            raise InputError(f"{self.pue:g} is less than the power of the drives; must be 1 or more", key="pue")
         if self.reserve_share >= 1:
-            raise InputError(f"{100 * self.reserve_share:g}% leaves nothing; below 100% is allowed", key="reserve")
+            raise InputError(f"{100 * self.reserve_share:g}% leaves no capacity; must be below 100%", key="reserve")
         if self.compression <= 0:
-            raise InputError(f"{self.compression:g} is out of range; above 0 is allowed", key="compression")
+            raise InputError(f"{self.compression:g} is out of range; must be above 0", key="compression")
         if not 1 <= len(self.objectives) <= 2 or len(set(self.objectives)) < len(self.objectives):
             objectives = ",".join(self.objectives)
             raise InputError(
-                f"{objectives!r}; one of {', '.join(OBJECTIVES)}, or two of them for a frontier", key="objective"
+                f"{objectives!r} is not allowed; use one of {', '.join(OBJECTIVES)}, or two of them for a frontier",
+                key="objective",
             )
         for objective in self.objectives:
             if objective not in OBJECTIVES:

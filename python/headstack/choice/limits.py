@@ -15,10 +15,10 @@ from headstack.io.values import number, rate_bytes_per_s
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
 """Percentiles with confidence intervals in runs, with the names of their columns."""
-EXAMPLES = "write for example p99=20ms, mean=5ms, read.p99=10ms, iops=4000 or mb_per_s=400"
-FEW_BEYOND = "too few requests beyond it"
+EXAMPLES = "use for example p99=20ms, mean=5ms, read.p99=10ms, iops=4000 or mb_per_s=400"
+FEW_BEYOND = "too few requests above the percentile"
 """Text of results for a percentile without an interval since few requests were slower (crates/result)."""
-WRITE_CACHE = "data in write caches still changed"
+WRITE_CACHE = "the amount of data in write caches was still changing"
 """Text of results without an interval since a write cache fills or empties (crates/result)."""
 
 
@@ -86,16 +86,16 @@ def limit_of(text: str) -> Limit:
     """
     match = re.fullmatch(r"(?:(read|write)\.)?([a-z0-9_.]+)=(.+)", text.strip())
     if match is None:
-        raise InputError(f"{text}: is not a limit; {EXAMPLES}", key="limit")
+        raise InputError(f"{text}: not a limit; {EXAMPLES}", key="limit")
     kind, figure, value = match[1] or "", match[2], match[3].strip()
     if figure in ("iops", "mb_per_s"):
         if kind:
-            raise InputError(f"{text}: rates apply to all requests together; {figure}={value} is allowed", key="limit")
+            raise InputError(f"{text}: rates apply to all requests together; use {figure}={value}", key="limit")
         named = f"limit: {text}"
         is_bytes = figure == "mb_per_s" and value[-1].isalpha()
         least = rate_bytes_per_s(named, value) / 1e6 if is_bytes else number(named, value.removesuffix("/s"))
         if least <= 0:
-            raise InputError(f"{named}: above 0 is allowed")
+            raise InputError(f"{named}: must be above 0")
         return Limit(text.strip(), figure, least)
     if figure != "mean" and figure not in PERCENTILES:
         raise InputError(
@@ -106,7 +106,7 @@ def limit_of(text: str) -> Limit:
     except InputError as error:
         raise InputError(f"{text}: {error}", key="limit") from None
     if value_ms <= 0:
-        raise InputError(f"{text}: above 0 is allowed", key="limit")
+        raise InputError(f"{text}: must be above 0", key="limit")
     return Limit(text.strip(), PERCENTILES.get(figure, figure), value_ms, kind)
 
 

@@ -219,7 +219,7 @@ class Question:
         warnings = list(self.book.warnings(item for item in items if self.book.price(item) is not None))
         if space_candidates.no_price:
             names = ", ".join(space_candidates.no_price[:5]) + (" …" if len(space_candidates.no_price) > 5 else "")
-            warnings.append(f"left out for lack of a price: {len(space_candidates.no_price)}: {names}")
+            warnings.append(f"left out because they have no price: {len(space_candidates.no_price)}: {names}")
         hosts = {candidate.family.host for candidate in shown if candidate.family.host is not None}
         without = sorted(host.name for host in hosts if host.price is None)
         if without:
@@ -228,7 +228,7 @@ class Question:
         if free := sorted(name for name in carried if self.book.price(name) is None):
             warnings.append(f"drives of hosts without a price count $0: {', '.join(free)}")
         if self.job.years and self.book.price("kWh") is None and any(candidate.family.host for candidate in shown):
-            warnings.append("power is not included: there is no price of a kWh for that date")
+            warnings.append("power is not included, because there is no price of a kWh for this date")
         assumed = sorted(
             {
                 candidate.family.model.name

@@ -66,17 +66,17 @@ def parse_question(
     10000000000000
     """
     if scale <= 0:
-        raise InputError(f"{scale:g} is out of range; above 0 is allowed", key="scale")
+        raise InputError(f"{scale:g} is out of range; must be above 0", key="scale")
     if years < 0 or (growth and not years):
         if growth:
             raise InputError("needs --years", key="growth")
         raise InputError(f"{years:g} is negative", key="years")
     if growth <= -1:
-        raise InputError(f"{100 * growth:g}% per year leaves no load; above -100% is allowed", key="growth")
+        raise InputError(f"{100 * growth:g}% per year leaves no load; must be above -100%", key="growth")
     fewest, most = drives
     if not 1 <= fewest <= most:
         raise InputError(
-            f"{fewest}..{most} is empty; 1 or more are allowed, the fewest first, such as 4..24", key="drives"
+            f"{fewest}..{most} is empty; use 1 or more with the smaller number first, for example 4..24", key="drives"
         )
     growth_factor = (1 + growth) ** years
     demand = demand_of(list(names), list(rates), depth).scaled(scale * growth_factor)
@@ -85,7 +85,7 @@ def parse_question(
         all_limits += [replace(limit, rebuilding=True) for limit in all_limits if limit.is_most]
     data_bytes = 0 if capacity is None else capacity if isinstance(capacity, int) else size_bytes("capacity", capacity)
     if capacity is not None and data_bytes <= 0:
-        raise InputError(f"{capacity} is out of range; above 0 is allowed", key="capacity")
+        raise InputError(f"{capacity} is out of range; must be above 0", key="capacity")
     job = Job(
         demand,
         tuple(all_limits),

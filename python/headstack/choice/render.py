@@ -264,7 +264,7 @@ def explain(answer: Answer, name: str) -> str:
     matches = matches or [choice for choice in choices if wanted and wanted <= _words(choice.name)]
     lines = [_explain_choice(answer, choice) for choice in matches[:EXPLAINED]]
     if len(matches) > EXPLAINED:
-        lines.append(f"{len(matches) - EXPLAINED:,} more have these words in their names")
+        lines.append(f"{len(matches) - EXPLAINED:,} more systems have these words in their names")
     names = {choice.name for choice in choices}
     for reason in answer.left_out:
         unseen = [

@@ -85,9 +85,9 @@ def plot(answer: Answer, path: str | os.PathLike[str], which: str | None = None)
     by_name = {chart.name: chart for chart in figures(answer)}
     name = which or next(iter(by_name), "")
     if not by_name:
-        raise InputError("nothing was simulated, so that there is nothing to draw", key="plot")
+        raise InputError("nothing was simulated, so there is nothing to draw", key="plot")
     if name not in by_name:
-        raise InputError(f"{name}: the answer has none; allowed: {', '.join(by_name)}", key="plot")
+        raise InputError(f"{name}: the answer has no such figure; allowed: {', '.join(by_name)}", key="plot")
     draw(by_name[name], path)
 
 
@@ -188,7 +188,7 @@ def cost_figure(answer: Answer) -> Lines | None:
     shown = {mark for line in series for mark in line.marks}
     note = "Numbers are ranks in the table; bars are 95 % confidence intervals of the simulation."
     if missing:
-        note += f" Not drawn: {missing:,} whose queues grow without bound."
+        note += f" Not drawn: {missing:,} systems whose queues grow without bound."
     return Lines(
         "cost",
         f"{limit_name}{condition} of all simulated systems",

@@ -250,7 +250,7 @@ class Simulations:
         alike: dict[tuple[int, float], list[tuple[Key, Trial]]] = {}
         for key, trial in trials.items():
             if trial.rebuilding:
-                raise InputError(f"{demand.name}: while rebuilding: a trace is replayed in normal service only")
+                raise InputError(f"{demand.name}: while rebuilding: traces are replayed only in normal service")
             alike.setdefault((trial.requests, trial.factor), []).append((key, trial))
         recorded = demand.rate_per_s or 1.0
         results: dict[Key, RunRow] = {}
@@ -270,7 +270,7 @@ class Simulations:
             replays = Results(_native.replay([bare(spec) for spec in specs])[0])
             for (key, _), row in zip(members, replays, strict=True):
                 if not row["checks_passed"]:
-                    raise RunError(f"{row['system']}: a replay failed its own check")
+                    raise RunError(f"{row['system']}: a replay failed an internal check")
                 results[key] = RunRow.of(row)
         return results
 
@@ -417,7 +417,7 @@ def rebuilding_schedule(candidate: Candidate) -> str:
     """Returns the fault schedule under which a member is rebuilt throughout a run."""
     array = array_of(candidate)
     if not isinstance(array, Array):
-        raise InputError(f"{candidate.name}: while rebuilding: it has no members")
+        raise InputError(f"{candidate.name}: while rebuilding: this system has no members")
     return schedule_while_rebuilding(array)
 
 

@@ -77,7 +77,7 @@ def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
     blueprint = system_blueprint(name, files)
     array_name = os.path.basename(name).removesuffix(".toml")
     if blueprint["kind"] != "array":
-        raise InputError(f"{name}: is a single drive; name an array, whose drives are replaced", key="host")
+        raise InputError(f"{name}: a single drive; name an array, whose drives are replaced", key="host")
     array_file = tomllib.loads(blueprint["text"])
     if len(array_file["groups"]) != 1 or "pool" in array_file["groups"][0]:
         raise InputError(

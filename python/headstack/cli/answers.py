@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from headstack.traces.report_types import TraceReport
 
 NAMED_MAX = 3
-"""Devices that a sentence names."""
+"""Maximum number of devices that a sentence names."""
 SECOND_NS = 10**9
 
 
 def answer_of_trace(report: TraceReport) -> str:
-    """States rate, mix and latency of a trace, each with its range."""
+    """Returns a sentence with the rate, read share, request size and latency of a trace."""
     if not report["requests"]:
         return f"{UNDECIDED}: the trace has no requests"
     parts = []
@@ -43,7 +43,7 @@ def answer_of_trace(report: TraceReport) -> str:
 
 
 def answer_of_devices(devices: Sequence[Inspection]) -> str:
-    """States how many devices to replace or to watch, with the first reason of each."""
+    """Returns a sentence with the number of devices to replace or watch, and the first reason for each."""
     from headstack.diagnosis.inspection.verdict import REPLACE, UNKNOWN, WATCH, judge  # start-up time
 
     judgements = [(device, judge(device)) for device in devices]
@@ -75,7 +75,7 @@ def answer_of_devices(devices: Sequence[Inspection]) -> str:
 
 
 def answer_of_exploration(exploration: Exploration) -> str:
-    """States how many crash states fail, and the share of all states that was checked."""
+    """Returns a sentence with the number of failing crash states and the share of all states that was checked."""
     coverage = exploration.coverage
     if not coverage.states:
         return f"{UNDECIDED}: no crash state was checked"
@@ -89,12 +89,12 @@ def answer_of_exploration(exploration: Exploration) -> str:
 
 
 def answer_of_journal(moments: Sequence[Moment], summary: Mapping[str, object]) -> str:
-    """States how many crash states a journal allows."""
+    """Returns a sentence with the number of crash states that a journal allows."""
     possible = sum(moment["possible"] for moment in moments)
     amount = f"{possible:,.0f}" if possible < 1e9 else f"{possible:.2g}"
     largest = max((moment["open"] for moment in moments), default=0)
     if not moments:
-        return f"{UNDECIDED}: the journal has no moment at which a crash may lose data"
+        return f"{UNDECIDED}: the journal has no point at which a crash could lose data"
     return (
         f"{amount} crash states in {counted(len(moments), 'window')} of up to {counted(largest, 'open change')}, from "
         f"{summary['changes']:,} changes and {summary['flushes']:,} flushes"

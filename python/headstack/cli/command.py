@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 ALL = f"{__name__}.all"
-"""Key of the command's context that is true if help shows everything."""
+"""Key in the command's context; true if help shows everything."""
 LINES_MAX = 45
 """Maximum number of lines of help before it is shortened."""
 
@@ -88,14 +88,14 @@ FIRST: dict[str, tuple[str, ...]] = {
     "measure fsync": ("sizes", "count", "limit", "create", "destroy", "json", "plot"),
     "measure prefill": ("size", "create", "destroy", "json", "plot"),
 }
-"""Options that the help of a long command shows, by the command's words, most used first."""
+"""Options in the short help of a long command, most used first, by the command's words."""
 
 
 class Brief(click.Command):
     """A command, or a group, whose help fits a screen."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes ``--all`` next to ``--help``."""
+        """Accepts ``--all`` together with ``--help``."""
         if "--all" in args and any(name in args for name in ctx.help_option_names):
             ctx.meta[ALL] = True
             args = [argument for argument in args if argument != "--all"]
@@ -110,7 +110,7 @@ class Brief(click.Command):
         return format_short_help(self, ctx, FIRST[words])
 
     def default_command(self) -> click.Command:
-        """Returns the command with the options: itself, or the default command of a group."""
+        """Returns the command whose options help shows: this command, or the default command of a group."""
         return self
 
 

@@ -23,7 +23,7 @@ from headstack.cli.files import AnyFile, Source
 Items = list[CompletionItem[Any]]
 
 RANGES = ("0%..50%", "50%..100%", "0%..10%", "90%..100%")
-"""Ranges to complete after ``NAME@``: both halves and both edges."""
+"""Ranges offered after ``NAME@``: both halves and both edges."""
 
 BASH = """\
 %(complete_func)s() {
@@ -71,7 +71,7 @@ complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)"
 
 
 class WholeWords:
-    """Base of all shells: completes ``--option=VALUE`` as one word."""
+    """Base class of all shells, which completes ``--option=VALUE`` as one word."""
 
     def get_completions(self, args: list[str], incomplete: str) -> Items:
         """Returns the completions of a word, each as the whole word."""
@@ -86,7 +86,7 @@ class WholeWords:
 
 
 class Bash(WholeWords, BashComplete):
-    """Bash, which breaks words at ``@``, ``=`` and ``:`` and replaces only the text after the last of them."""
+    """Bash, which breaks words at ``@``, ``=`` and ``:`` and replaces only the text after the last such character."""
 
     source_template = BASH
 
@@ -100,7 +100,7 @@ class Bash(WholeWords, BashComplete):
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """Formats the part of a completion that bash inserts."""
         breaks = set(os.environ.get("COMP_WORDBREAKS", "")) - set(" \t\n\"'")
-        # Bash breaks before ``@``, for host names, and after all others.
+        # Bash breaks before ``@`` (for host names) and after the other characters.
         places = (place + (letter != "@") for place, letter in enumerate(self._typed) if letter in breaks)
         replaced_from = max(places, default=0)
         return f"{item.type},{str(item.value).removeprefix(self._typed[:replaced_from])}"
@@ -123,7 +123,7 @@ for shell in SHELLS.values():
 
 
 class Among(click.ParamType[str]):
-    """Text with one of some values, or a list of them; the command validates it."""
+    """A value of a fixed set, or a list of such values, which the command validates."""
 
     name = "text"
 
@@ -154,7 +154,7 @@ class Named(Source):
 
 
 class Socket(AnyFile):
-    """A local socket, which is neither read nor replaced as a file."""
+    """The path of a local socket, which headstack neither reads nor replaces as a file."""
 
     name = "socket"
 
@@ -170,7 +170,7 @@ class Folder(click.ParamType[str]):
 
 
 def complete_list(incomplete: str, values: Iterable[str]) -> Items:
-    """Completes the last value of a list by values that it does not contain yet."""
+    """Completes the last value of a list with values that are not in the list yet."""
     head, comma, last = incomplete.rpartition(",")
     present = head.split(",")
     return [

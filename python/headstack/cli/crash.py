@@ -1,4 +1,5 @@
-"""``headstack crash``: explores the states that a crash may leave, and finds those an application does not survive."""
+"""``headstack crash``: explores the states that a crash may leave, and finds the states that an application does not
+survive."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ atom_option = click.option(
 
 
 def start_option(default: str) -> Callable[..., Any]:
-    """Adds the option of the first crash to test."""
+    """Adds the option that sets the first crash to test."""
     return click.option(
         "--start",
         default=default,
@@ -242,7 +243,7 @@ def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **
     recording = open_journal(journal)
     if digest:
         if options["json_path"] is not None:
-            raise InputError("prints one line of text; remove --json", key="digest")
+            raise InputError("prints only one line of text; remove --json", key="digest")
         say(recording.digest())
         return
     moments = recording.moments(tear, atom, start)
@@ -327,7 +328,7 @@ def print_contents(recording: Recording, moments: list[Moment]) -> None:
 
 @contextmanager
 def refuse_unrunnable_check() -> Iterator[None]:
-    """Turns a check that cannot run into an input error, which is no finding."""
+    """Raises an input error, not a finding, for a check that cannot run."""
     try:
         yield
     except RunError as error:

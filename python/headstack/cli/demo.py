@@ -22,7 +22,7 @@ SYSTEM = "md-raid6-12x16tb"
 WORKLOAD = "oltp-8k"
 OPTIONS = {"level": ["raid6", "raid10"], "depth": [1, 8, 64]}
 
-# Drawn outputs, each with a check that its prerequisites are installed.
+# Outputs with pictures, each with a check that its prerequisites are installed.
 DRAWN_OUTPUTS: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
     "curves.png": (Results.plot, partial(import_module, "headstack.report.plots")),
     "curves.html": (Results.to_html, check_built),

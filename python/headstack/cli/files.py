@@ -36,7 +36,7 @@ class AnyFile(click.ParamType[str]):
 
 
 class OutputFile(AnyFile):
-    """An output file, refused if it cannot be written or is another file of the command."""
+    """An output file. The command refuses a path that it cannot write or that is another of its files."""
 
     name = "output"
 
@@ -48,7 +48,8 @@ class OutputFile(AnyFile):
 
 
 class KeptFile(AnyFile):
-    """A file that is updated in place, such as a log, a ledger or a database; or one of ``words`` instead."""
+    """A file that is updated in place, such as a log, a ledger or a database; or one of ``words`` in place of a
+    path."""
 
     name = "kept"
 
@@ -70,7 +71,7 @@ class KeptFile(AnyFile):
 
 
 class OutputFolder(click.ParamType[str]):
-    """A folder for output files, none of which may be an input; each file is checked when it gets its name."""
+    """A folder for output files, none of which may be an input. Each file is checked as soon as its name is known."""
 
     name = "folder"
 
@@ -88,14 +89,14 @@ class OutputFolder(click.ParamType[str]):
 
 
 class Source(AnyFile):
-    """An input of a command, which no output may replace: a file, a folder, a device, or a name.
+    """An input of a command: a file, a folder, a device, or a name. No output may replace it.
 
     Paths within a longer text count too: ``a.toml,b.toml``, ``a.toml@0%..50%``, ``data=a``, ``@list``.
     """
 
     name = "source"
     searches = True
-    """Whether a folder means the files in it."""
+    """Whether a folder stands for the files in it."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Registers the input."""
@@ -128,7 +129,7 @@ class SourceFolder(Source):
 
 
 def _parts(text: str) -> set[str]:
-    """Returns the existing paths within a text, except the text itself."""
+    """Returns the parts of a text that are existing paths, except the text itself."""
     words = {word for part in text.split(",") for word in (part, part.partition("=")[2])}
     words |= {word.partition("@")[0] for word in words} | {word.removeprefix("@") for word in words}
     return {word for word in words - {text} if word and os.path.exists(word)}
@@ -139,18 +140,18 @@ OUTPUT_FOLDER, SOURCE_FOLDER = OutputFolder(), SourceFolder()
 
 
 def check_outputs(*paths: str | os.PathLike[str]) -> None:
-    """Checks output files that no option of type ``OUTPUT`` names. Raises ``InputError``."""
+    """Checks output files that no option of type ``OUTPUT`` names. Raises ``InputError`` if one cannot be written."""
     for path in paths:
         _files(None).write(os.fspath(path))
 
 
 def check_kept(path: str | os.PathLike[str]) -> None:
-    """Checks a file as an option of type ``KEPT`` does."""
+    """Checks a file in the same way as an option of type ``KEPT``."""
     _files(None).keep(os.fspath(path))
 
 
 def check_sources(*paths: str) -> None:
-    """Registers inputs as options of type ``SOURCE`` do."""
+    """Registers inputs in the same way as options of type ``SOURCE``."""
     for path in paths:
         _files(None).measure(path)
 

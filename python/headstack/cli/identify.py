@@ -29,7 +29,7 @@ def identify(paths: tuple[str, ...]) -> int:
     for path in paths:
         recognized = recognize(path) if os.path.exists(path) else None
         if recognized is not None and recognized.kind not in UNREADY:
-            # One line, however long: the command is to be copied.
+            # Not wrapped, so that the command can be copied.
             print(visible(recognized.line))
         elif recognized is not None:
             print(visible(f"headstack: {recognized.line}"), file=sys.stderr)

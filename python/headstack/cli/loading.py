@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def note_of_name(earlier: str, today: str) -> None:
-    """Prints the current name of a command that was called by an earlier one."""
+    """Prints the current name of a command that was called by an earlier name."""
     print(f"headstack: `headstack {earlier}` is now `headstack {today}`", file=sys.stderr)
 
 
@@ -45,7 +45,7 @@ class Late(Brief, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolves a command, and suggests similar names if there is none."""
+        """Resolves a command, and suggests similar names for an unknown name."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -81,7 +81,7 @@ class Implied(Late):
 
 
 class Parts(Implied):
-    """A command with subcommands, which runs itself unless one of them is named."""
+    """A command with subcommands, which runs itself unless a subcommand is named."""
 
     def __init__(self, command: click.Command, late: Mapping[str, str]) -> None:
         name = command.name or ""
@@ -102,7 +102,7 @@ def with_subcommands(late: Mapping[str, str]) -> Callable[[click.Command], Parts
 
 
 def every(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yields a command and its subcommands with their words on the command line. Hidden commands are left out, except
+    """Yields a command and its subcommands, each with its words on the command line. Skips hidden commands, except
     default commands of groups."""
     yield words, command
     if isinstance(command, click.Group):

@@ -84,17 +84,17 @@ MOVED = {
 
 
 class Cli(Late):
-    """The command line, which reports each failure in one line with its documented exit code."""
+    """The command line, which prints each failure on one line and exits with its documented code."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
+        """Runs a command and exits with the code that it returns, or with 0 if it returns nothing."""
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
         try:
             signals.install()
             sys.stdout, sys.stderr = wrap_stdout(), wrap_stderr()
             if COMPLETE in os.environ:
-                # Registers what the shells ask for.
+                # Registers the completion classes of the shells.
                 import_module("headstack.cli.completing")
             code = checked_code(super().main(*args, **kwargs))
         except click.exceptions.NoArgsIsHelpError as error:
@@ -119,7 +119,7 @@ class Cli(Late):
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
         except SystemExit as error:
-            # Python would end with 1, the code of a verdict, for anything but a number.
+            # For anything but a number, Python would exit with 1, which is the code of a verdict.
             if error.code is not None and type(error.code) is not int:
                 fail_internally(error)
             raise
@@ -133,7 +133,7 @@ class Cli(Late):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command, by an earlier name too, which prints the name of today; a file that is no command is
+        """Finds a command. An earlier name also works, and prints the current name. A file name that is no command is
         identified."""
         if args and args[0] in MOVED:
             current = MOVED[args[0]]
@@ -158,10 +158,10 @@ class Cli(Late):
 
 
 class Stdout(io.FileIO):
-    """Standard output, whose write errors name it."""
+    """Standard output, named in its write errors."""
 
     def write(self, data: Any, /) -> int:
-        """Writes data. Raises ``WriteError`` if that fails."""
+        """Writes data. Raises ``WriteError`` if the write fails."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -171,7 +171,7 @@ class Stdout(io.FileIO):
 
 
 def wrap_stdout() -> TextIO:
-    """Returns standard output, wrapped so that its write errors name it."""
+    """Returns standard output, wrapped so that write errors name it."""
     original = sys.stdout
     try:
         raw = Stdout(original.fileno(), "wb", closefd=False)
@@ -213,11 +213,12 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def checked_code(code: object) -> int:
-    """Returns the exit code that a command returned, 0 for none. Raises ``TypeError`` for anything but a number."""
+    """Returns the exit code that a command returned, or 0 if it returned ``None``. Raises ``TypeError`` for anything
+    but a number."""
     if code is None:
         return 0
     if type(code) is not int:
-        raise TypeError(f"a command returned {code!r} for an exit code")
+        raise TypeError(f"a command returned {code!r} as its exit code")
     return code
 
 
@@ -232,7 +233,7 @@ def fail_internally(error: BaseException) -> NoReturn:
 
 
 def format_input_error(error: InputError) -> str:
-    """Formats an input error; names the option as typed, also if the error names the key that it sets."""
+    """Formats an input error. Names the option as typed, even if the error names the key that the option sets."""
     if error.key is None or error.file is not None:
         return str(error)
     if error.key in {option.name for option in OPTIONS}:

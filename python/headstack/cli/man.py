@@ -120,7 +120,7 @@ def subcommands(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Yields paragraphs; one that starts with a backspace keeps its lines."""
+    """Yields paragraphs. A paragraph that starts with a backspace keeps its line breaks."""
     for number, paragraph in enumerate(text.strip("\n").split("\n\n")):
         if number:
             yield ".PP"

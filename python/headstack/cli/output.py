@@ -39,7 +39,7 @@ SOURCES = (Prose("key", 0, least=12), Prose("value", 0, least=12), Prose("source
 """Columns of a table of values with their sources."""
 
 WIDE = f"{__name__}.wide"
-"""Key of the command's context that is true if ``--wide`` was set."""
+"""Key in the command's context; true if ``--wide`` was set."""
 
 
 def _remember_wide(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -57,7 +57,7 @@ wide_option = click.option(
 
 
 VERBOSE = f"{__name__}.verbose"
-"""Key of the command's context that is true if it prints all notes."""
+"""Key in the command's context; true if all notes are printed."""
 NOTES_MAX = 3
 """Maximum number of notes under a result without ``--verbose``."""
 
@@ -135,12 +135,12 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
 
 
 def print_notes(results: Results) -> None:
-    """Prints three notes on results, the most important first, or with ``--verbose`` all of them and the legend."""
+    """Prints up to three notes on results, the most important first, or with ``--verbose`` all notes and the legend."""
     print_notes_of([*results.flash_states, *results.warnings], results.legend)
 
 
 def print_notes_of(notes: Sequence[str], legend: Sequence[str] = ()) -> None:
-    """Prints three of the notes, or with ``--verbose`` all of them and the legend."""
+    """Prints up to three notes, or with ``--verbose`` all notes and the legend."""
     context = click.get_current_context(silent=True)
     is_verbose = context is not None and context.meta.get(VERBOSE)
     for note in [*notes, *legend] if is_verbose else notes[:NOTES_MAX]:
@@ -185,14 +185,14 @@ def _plain_lines(label: str) -> Callable[[float], object]:
 
 
 class Outputs:
-    """The output files of a command: one per format of its result's class, or per writer passed in.
+    """The output files of a command: one for each format of the result's class, or for each writer passed in.
 
     ``more`` are writers of this command only. The options are of type ``OUTPUT``, which checks that the files are
     writable when the command line is parsed.
     """
 
     def __init__(self, options: Mapping[str, Any], result: type | Mapping[str, Writer], **more: Writer) -> None:
-        """Raises ``InputError`` for an output that cannot be written, before anything is measured."""
+        """Raises ``InputError`` for an output that cannot be written. Called before any measurement."""
         self._writers = writers_of(result) if isinstance(result, type) else dict(result)
         self._writers |= more
         self._files = {
@@ -202,7 +202,7 @@ class Outputs:
         if len(to_stdout) > 1:
             raise InputError(f"{', '.join(f'--{name}' for name in to_stdout)}: only one output can be stdout")
         self.has_stdout = bool(to_stdout)
-        """Whether one of the files is stdout."""
+        """Whether an output is stdout."""
         for name in self._files.keys() & FORMATS.keys():
             FORMATS[name].check(self._files[name])
         if HTML.name not in self._files:

@@ -20,16 +20,16 @@ from headstack.io.counts import agreed, counted
 from headstack.io.encodings import decoded
 
 TEXT_BYTES_MAX = 64 << 20
-"""Larger files are not parsed as JSON or text."""
+"""Maximum size of a file that is parsed as JSON or text, in bytes."""
 TRACE_REQUESTS = 1000
-"""Requests that are read to recognize a trace."""
+"""Number of requests to read to recognize a trace."""
 FOLDER_FILES = 200
-"""Files of a folder that are looked at."""
+"""Maximum number of files of a folder to examine."""
 NAMED_MAX = 3
-"""Systems that a title lists."""
+"""Maximum number of systems that a title lists."""
 
 RESULTS, FIO, BASELINE = "results", "fio", "baseline"
-"""Kinds that ``compare`` takes."""
+"""File kinds that ``compare`` takes."""
 COMPARABLE = (RESULTS, FIO, BASELINE)
 
 
@@ -51,7 +51,7 @@ class Recognized(NamedTuple):
 
 
 def recognize(path: str) -> Recognized | None:
-    """Recognizes an existing file or folder; ``None`` if no command takes it."""
+    """Recognizes an existing file or folder. Returns ``None`` if no command takes it."""
     mode = os.stat(path).st_mode
     if stat.S_ISBLK(mode):
         return Recognized(path, "device", "block device", f"headstack measure {_quoted(path)}")
@@ -60,7 +60,7 @@ def recognize(path: str) -> Recognized | None:
     if not stat.S_ISREG(mode) or not os.path.getsize(path):
         return None
     for recognizer in RECOGNIZERS:
-        # A reader that starts on a file and fails does not take it.
+        # A reader that fails after it has started does not take the file.
         with suppress(InputError, OSError, UnicodeError, EOFError, ImportError):
             recognized = recognizer(path)
             if recognized is not None:
@@ -69,12 +69,12 @@ def recognize(path: str) -> Recognized | None:
 
 
 def _quoted(path: str) -> str:
-    """Quotes a path for a shell; one that begins like an option gets a folder."""
+    """Quotes a path for a shell, and prefixes ``./`` to a path that looks like an option."""
     return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def _text(path: str) -> str | None:
-    """Returns the content of a text file; ``None`` for a binary or very large one."""
+    """Returns the content of a text file, or ``None`` if the file is binary or very large."""
     if os.path.getsize(path) > TEXT_BYTES_MAX:
         return None
     with open(path, "rb") as file:
@@ -110,11 +110,11 @@ STORED_COMMANDS: dict[str, tuple[str, str]] = {
     "characterization": ("characterization of a device", "headstack lab predict {} -w oltp-8k"),
     "inspection": ("saved inspection of devices", "headstack inspect {}"),
 }
-"""Title and command of our stored formats that commands read, by the name of the format."""
+"""Title and command of each headstack format that commands read, by the name of the format."""
 
 
 def _stored(path: str) -> Recognized | None:
-    """Recognizes JSON that states a format of headstack."""
+    """Recognizes JSON that names a headstack format."""
     text = _text(path)
     if text is None or not text.lstrip().startswith("{") or '"headstack' not in text[:4096]:
         return None
@@ -142,7 +142,7 @@ def _stored(path: str) -> Recognized | None:
 
 
 def _histories(path: str) -> Recognized | None:
-    """Recognizes a history of verdicts, which has an entry per line, and a database of inspections."""
+    """Recognizes a history of verdicts, which has one entry per line, and a database of inspections."""
     with open(path, "rb") as file:
         begin = file.read(64)
     if begin.startswith(b'{"headstack_judge_history"'):
@@ -202,7 +202,7 @@ def _description(path: str) -> Recognized | None:
             description = load(path)
         except InputError:
             continue
-        # A loaded system or demand states whether it is a drive, an array, a workload or a scenario.
+        # A loaded system or demand has its own kind: drive, array, workload or scenario.
         name = next(iter(description)) if kind != "faults" else "schedule of faults"
         return Recognized(path, name, f"description of a {name}" * (kind != "faults") or name, command.format(quoted))
     folder = _quoted(os.path.dirname(path) or ".")
@@ -228,7 +228,7 @@ JOB_MARKS = (
     ("icf", re.compile(r"^'?\s*Version \d{4}\.", re.MULTILINE), "--icf", "Iometer configuration file"),
     ("vdbench", re.compile(r"^\s*(sd|wd|rd|fsd|fwd)=", re.MULTILINE), "--vdbench", "vdbench parameter file"),
 )
-"""Kinds of job files: name, a line that each has, option of ``measure``, and title."""
+"""Kinds of job files: name, a pattern of a line in every such file, option of ``measure``, and title."""
 
 
 def _job_file(path: str) -> Recognized | None:
@@ -319,7 +319,7 @@ def _fio_text(path: str) -> Recognized | None:
 
 
 def _table(path: str) -> Recognized | None:
-    """Recognizes other tables, whose columns have to be declared."""
+    """Recognizes other tables, whose columns the user must declare."""
     if not path.endswith((".csv", ".tsv", ".parquet")):
         return None
     kind = "Parquet" if path.endswith(".parquet") else "CSV"
@@ -329,7 +329,7 @@ def _table(path: str) -> Recognized | None:
 
 
 UNREADY = ("table", "fio text")
-"""Kinds whose commands need more than the file."""
+"""File kinds whose commands need more than the file."""
 
 
 IMAGES = ((0, b"QFI\xfb", "qcow2 image"), (510, b"\x55\xaa", "disk image with a boot sector"))
@@ -366,11 +366,11 @@ RECOGNIZERS: tuple[Callable[[str], Recognized | None], ...] = (
     _table,
     _image,
 )
-"""The most specific ones come first."""
+"""Recognizers in the order in which they are tried, the most specific first."""
 
 
 def _folder(path: str) -> Recognized | None:
-    """Recognizes a folder by the files in it: the kind that most of them have."""
+    """Recognizes a folder by the most frequent kind of its files."""
     for name, title in (("study.toml", "study"), ("fit.toml", "inverse study")):
         if os.path.exists(os.path.join(path, name)):
             kind = "study" if name == "study.toml" else "fit"
@@ -401,7 +401,7 @@ FOLDER_COMMANDS = {
 
 
 def _files_of(path: str) -> Iterator[str]:
-    """Yields the files of a folder and of the folders in it, in order of their names."""
+    """Yields the files of a folder and its subfolders, sorted by name."""
     for folder, folders, names in os.walk(path):
         folders.sort()
         yield from (os.path.join(folder, name) for name in sorted(names) if not name.startswith("."))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headstack.live.status import Client, Fidelity
 
 CLIENTS_SHOWN = 4
-"""Maximum number of clients in the report: those with the most requests."""
+"""Maximum number of clients in the report, which lists the clients with the most requests."""
 
 
 def system_options(command: Command) -> Command:
@@ -180,7 +180,7 @@ def serve(
         changed = {name: text for name, text in varied.items() if text is not None}
         serving = Serving(**places._asdict(), **options, options=changed)
         live = start_export(system, serving)
-        # A client on standard output would read messages as protocol.
+        # On standard output, a client would take messages for protocol data.
         out = sys.stderr if places.stdio or outputs.has_stdout else sys.stdout
         code = 0
         try:
@@ -221,12 +221,12 @@ def parse_required_latency_ns(text: str) -> int:
 
 
 def is_valid(valid_above_ns: int | None, latency_ns: int) -> bool:
-    """Whether a session that is valid above a latency is valid for this latency and all longer ones."""
+    """Whether a session is valid for this latency and all longer latencies."""
     return valid_above_ns is not None and valid_above_ns <= latency_ns
 
 
 def run_command(command: str, live: Live, serving: Serving) -> int:
-    """Runs a shell command with the export in its environment; returns its exit code, as shells number signals."""
+    """Runs a shell command with the export in its environment. Returns the exit code, or 128 plus the signal."""
     environment = dict(zip(("uri",), nbd_addresses(live, serving), strict=False))
     environment |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.devices, strict=False))
     with signals.raising():
@@ -305,7 +305,7 @@ def format_report(fidelity: Fidelity) -> list[str]:
             f"{below} {agreed(fidelity['below_floor'], 'was', 'were')} due sooner than this machine can answer"
         )
     if fidelity["speed"] != 1:
-        lines.append(f"simulated time ran at {fidelity['speed']:g} times real time")
+        lines.append(f"simulated time ran at {fidelity['speed']:g} times the speed of real time")
     return [*lines, fidelity["verdict"]]
 
 

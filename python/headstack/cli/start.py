@@ -4,7 +4,7 @@ import os
 import sys
 
 EXIT_INTERNAL = 70
-"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
+"""Exit code of internal errors: EX_SOFTWARE of sysexits.h, which no verdict, limit or input error uses."""
 WIDTH = 79
 """Width of the stored texts, in characters."""
 
@@ -16,7 +16,7 @@ def main() -> None:
         try:
             from headstack.cli.main import main as commands  # start-up time
         except Exception:
-            # Python's own exit code of an error is 1, which is that of a verdict.
+            # Python's own exit code for an error is 1, which headstack uses for a verdict.
             sys.excepthook(*sys.exc_info())
             sys.exit(EXIT_INTERNAL)
         commands()
@@ -29,7 +29,7 @@ def text(name: str) -> str:
 
 
 def _is_wide() -> bool:
-    """Whether the stored texts fit the terminal; a pipe has no width."""
+    """Whether the terminal is wide enough for the stored texts; true if the output is a pipe."""
     try:
         columns = os.get_terminal_size(1).columns
     except OSError:

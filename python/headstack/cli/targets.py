@@ -30,14 +30,14 @@ Command = Callable[..., Any]
 SHOW_EVERY_S = 1.0
 """Time between two lines of progress, in seconds."""
 ANSWER_WITHIN_S = 0.3
-"""Time in seconds to wait for requests in flight before a message: a working device answers sooner."""
+"""Time in seconds to wait for requests in flight before printing a message. A working device answers sooner."""
 RATE_OVER_S_MIN = 0.1
 """Minimum time over which a rate is calculated, in seconds."""
 EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 
 
 def permission_options(command: Command) -> Command:
-    """Adds the options of permission and of the I/O engine."""
+    """Adds the options for write permission and the I/O engine."""
     decorators = [
         click.option(
             "--destroy",
@@ -75,7 +75,7 @@ def permission_options(command: Command) -> Command:
 
 
 def one_thread_options(command: Command) -> Command:
-    """Adds the options of permission and of a single thread."""
+    """Adds the options for write permission and a single thread."""
     slots = click.option(
         "--slots",
         metavar="N",
@@ -95,7 +95,7 @@ def access_options(command: Command) -> Command:
 
 
 def access_of(options: dict[str, Any]) -> Access:
-    """Removes the options of access from those of a command; missing ones have their defaults."""
+    """Removes the access options from the options of a command; missing access options have their defaults."""
     return Access(
         destroy=tuple(options.pop("destroy")),
         over=tuple(options.pop("over")),
@@ -132,7 +132,7 @@ def exit_code_of_failures(errors: int, continue_on_error: bool) -> int:
 
 
 def exit_code_of_broken_limits(broken: Iterable[str]) -> int:
-    """Returns the exit code for jobs that a limit of their file ended, and reports each on stderr."""
+    """Returns the exit code for jobs that ended at a limit in their job file, and reports each job on stderr."""
     code = 0
     for line in broken:
         print(f"headstack: {line}", file=sys.stderr)
@@ -141,7 +141,7 @@ def exit_code_of_broken_limits(broken: Iterable[str]) -> int:
 
 
 def exit_code_of_early_end(ended: str | None) -> int:
-    """Returns the exit code for the reason of an early end and reports it on stderr; 0 if there is none."""
+    """Reports the reason of an early end on stderr and returns its exit code; returns 0 if there is no reason."""
     if ended is None:
         return 0
     print(f"headstack: ended early; results up to then are kept: {ended}", file=sys.stderr)
@@ -156,7 +156,7 @@ def exit_code_of_reason(ended: str) -> int:
 
 
 HOSTS_SHOWN = 6
-"""Maximum number of hosts whose rates are shown; of more, only the slowest and the fastest are."""
+"""Maximum number of hosts whose rates are all shown; with more hosts, only the slowest and the fastest are shown."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class LastProgress:
 
 
 def _format_host_rates(hosts: list[tuple[str, int | None]], last: LastProgress, passed_s: float) -> list[str]:
-    """Formats the rate of each host of a measurement from several."""
+    """Formats the rate of each host of a measurement from several hosts."""
     if len(hosts) < 2:
         return []
     rates = [
@@ -218,7 +218,7 @@ def _progress_printer(on_terminal: bool) -> Progress:
             return
         if now["run"] != last.run:
             last = LastProgress(at, now["run"])
-        # Show only some of many short runs.
+        # With many short runs, show only some.
         passed = at - last.at_s
         if at - shown_at < every or passed < RATE_OVER_S_MIN:
             return

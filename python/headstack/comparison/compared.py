@@ -23,7 +23,7 @@ MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
 STORED = Stored("comparison")
 
 LABEL_MAX = 14
-"""Longer names are no labels of rows."""
+"""Maximum length in characters of a file name that labels a row."""
 
 _SIDES = (
     ("iops", "1/s", "completed requests per second (IOPS)"),
@@ -54,7 +54,7 @@ FIELDS = (
         for end in ("low", "high")
     ),
     Field("demerit_ms", "figure", "ms", "root mean square distance of the distributions of response times"),
-    Field("demerit_relative", "figure", "", "the same over the measured mean"),
+    Field("demerit_relative", "figure", "", "demerit divided by the measured mean"),
     Field(
         "stated_error",
         "figure",
@@ -68,20 +68,20 @@ FIELDS = (
 
 @dataclass(frozen=True, repr=False)
 class Compared(Tabular):
-    """The points of a comparison with their errors. ``Comparison`` draws and writes them."""
+    """The points of a comparison with their errors. ``Comparison`` adds pictures and files."""
 
     measured: str
     """The system that was measured."""
     predicted: str
     """The system of the prediction."""
     points: tuple[Point, ...]
-    """In the order of measurement."""
+    """Compared points, in the order of measurement."""
     alone_measured: tuple[str, ...]
     """Measured points without a prediction."""
     alone_predicted: tuple[str, ...]
     """Predicted points that were not measured."""
     tolerance: float
-    """Tolerated error, as a share."""
+    """Tolerated model error, as a share."""
 
     fields = FIELDS
 
@@ -99,7 +99,7 @@ class Compared(Tabular):
         return format_repr(*self.point_table(), self.title, "to_csv has them")
 
     def point_table(self, names: tuple[str, str] | None = None) -> tuple[list[Column], list[list[str]]]:
-        """Returns the columns, and the cells as text; short ``names`` of files take the place of ``sides``.
+        """Returns the columns, and the cells as text. Short ``names`` of files replace the ``sides``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -114,8 +114,8 @@ class Compared(Tabular):
 
     @property
     def sides(self) -> tuple[str, str]:
-        """The names of the two sides: ``measured`` and ``predicted``, unless their results state otherwise. Tables do
-        not state their origin, so the caller's order applies."""
+        """Names of the two sides: ``measured`` and ``predicted``, unless the results have other origins. Tables have no
+        origin; for tables, the caller's order applies."""
         first, second = self._kinds
         ours = "measured" if first == UNKNOWN else first
         is_prediction = second == UNKNOWN or (second == "simulated" and ours != "simulated")
@@ -124,12 +124,12 @@ class Compared(Tabular):
 
     @property
     def _kinds(self) -> tuple[str, str]:
-        """The origin of each side, as its results state it."""
+        """Origin of each side according to its results."""
         return next(((point.measured.kind, point.predicted.kind) for point in self.points), (UNKNOWN, UNKNOWN))
 
     @property
     def title(self) -> str:
-        """Both systems, and the origin of their figures."""
+        """Names of both systems, with the origin of their figures."""
         ours, theirs = self.sides
         words = {"measured": "as measured", "predicted": "as predicted"}
         first, second = (words.get(side, f"({side})") for side in (ours, theirs))
@@ -141,7 +141,7 @@ class Compared(Tabular):
         return self.sides[0] in ("measured", "first measured")
 
     def mean_absolute_errors(self) -> dict[str, float | None]:
-        """Returns the mean absolute error of each figure, and under ``demerit`` of the relative demerits.
+        """Returns the mean absolute error of each figure, and the mean relative demerit under ``demerit``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -155,8 +155,8 @@ class Compared(Tabular):
         return {name: sum(values) / len(values) if values else None for name, values in absolute.items()}
 
     def shortfalls(self) -> list[str]:
-        """Returns the points at which the device is worse than its model by more than the stated error of both, in
-        words.
+        """Returns sentences on the points at which the device is worse than its model by more than the stated error of
+        both sides.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -167,8 +167,8 @@ class Compared(Tabular):
         return [line for point in self.points for line in _in_words(point)]
 
     def model_errors(self) -> list[str]:
-        """Returns conclusions from the models' errors, in words: the share of measured figures within the prediction
-        intervals, or the points at which two models cannot be distinguished.
+        """Returns sentences on the model errors: the share of measured figures within the prediction intervals, or the
+        points at which two models cannot be distinguished.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("mam3367", "file-server", depth=[1, 4], requests=300, warm_up=0)
@@ -260,11 +260,11 @@ def _in_words(point: Point) -> Iterator[str]:
     measured, predicted = point.measured.figures, point.predicted.figures
     descriptions = {
         "iops": lambda: (
-            f"{point.shortfall('iops'):.1%} less throughput than predicted, {measured['iops']:,.1f} of "
+            f"{point.shortfall('iops'):.1%} less throughput than predicted, {measured['iops']:,.1f} instead of "
             f"{predicted['iops']:,.1f} IOPS"
         ),
         "mean_ms": lambda: (
-            f"a mean response {_longer(point.shortfall('mean_ms'))} predicted, {measured['mean_ms']:,.3f} for "
+            f"mean latency {_longer(point.shortfall('mean_ms'))} predicted, {measured['mean_ms']:,.3f} instead of "
             f"{predicted['mean_ms']:,.3f} ms"
         ),
     }
@@ -275,9 +275,9 @@ def _in_words(point: Point) -> Iterator[str]:
     for stretch in point.stretches:
         when = f"{point.name}: from {stretch.start_s:,.1f} to {stretch.end_s:,.1f} s"
         if stretch.mean_ms is None:
-            yield f"{when} nothing was complete, where a response takes {stretch.predicted_ms:,.3f} ms as predicted"
+            yield f"{when} no request completed; the predicted mean latency is {stretch.predicted_ms:,.3f} ms"
         else:
             yield (
-                f"{when} a mean response of {stretch.mean_ms:,.3f} ms at {stretch.measured_iops:,.1f} IOPS, for "
-                f"{stretch.predicted_ms:,.3f} ms as predicted"
+                f"{when} mean latency {stretch.mean_ms:,.3f} ms at {stretch.measured_iops:,.1f} IOPS, instead of the "
+                f"predicted {stretch.predicted_ms:,.3f} ms"
             )

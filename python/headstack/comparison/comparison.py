@@ -32,7 +32,7 @@ class Comparison(Compared):
     """Measurements and predictions of the same points."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Plots both curves, and the errors below, and writes the figure if ``path`` is given.
+        """Plots both curves with the errors below, and writes the figure if ``path`` is given.
 
         Needs the extra ``headstack[plot]``.
 
@@ -63,8 +63,8 @@ class Comparison(Compared):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
-        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a
-        build of the package contains.
+        """Writes ``report`` as one HTML file. With ``with_simulator``, readers can vary its curves. Needs the page,
+        which every built package contains.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -84,12 +84,12 @@ def compare(
     tolerance: str | float = TOLERANCE,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares measured results with predicted ones, each as results or a file of them (JSON, CSV or Parquet, or fio's
-    JSON).
+    """Compares measured results with predicted results. Each argument is a ``Results`` object or a file of results
+    (JSON, CSV or Parquet, or fio's JSON).
 
-    ``predicted`` may also be a system, on which the measured points are simulated with the workloads, ranges, lengths
-    and seeds that the measured results state. Points with the same load are matched; ``shortfalls`` describes
-    differences above ``tolerance`` and the confidence of both sides. Errors are predicted over measured, minus 1.
+    ``predicted`` may also be a system; the measured points are then simulated on it with the workloads, ranges, lengths
+    and seeds in the measured results. Points with equal loads are compared. ``shortfalls`` describes differences above
+    ``tolerance`` and the confidence intervals of both sides. Errors are predicted over measured, minus 1.
     ``progress`` is called during the simulation.
 
     Raises ``InputError`` if a file cannot be read or has several systems, or if no point is on both sides.
@@ -102,7 +102,7 @@ def compare(
     """
     share = percent("tolerance", str(tolerance)) / 100
     if share < 0:
-        raise InputError(f"{tolerance} is negative; 0% or more is allowed", key="tolerance")
+        raise InputError(f"{tolerance} is negative; must be 0% or more", key="tolerance")
     ours = _side(measured, "measured")
     if isinstance(predicted, Results) or is_file(predicted):
         theirs = _side(predicted, "simulated")  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def _side(source: Results | str | os.PathLike[str], mode: str) -> list[SidePoint
 
 
 def is_file(predicted: object) -> bool:
-    """Whether this is a file of results, not a system."""
+    """Whether a source is a file of results, not a system."""
     return isinstance(predicted, str | os.PathLike) and os.fspath(predicted).endswith((".json", ".csv", ".parquet"))
 
 
@@ -130,7 +130,7 @@ def _matched(ours: list[SidePoint], theirs: list[SidePoint], tolerance: float) -
         if not matches:
             alone.append(name)
             continue
-        # If several points have this load, prefer the one with the same part and seed.
+        # If several points have this load, prefer the point with equal part and seed.
         best = max(matches, key=lambda other: (measured.part == other.part, measured.seed == other.seed))
         left.remove(best)
         points.append(
@@ -145,7 +145,7 @@ def _matched(ours: list[SidePoint], theirs: list[SidePoint], tolerance: float) -
 
 
 def _names(side: list[SidePoint], other: list[SidePoint]) -> list[str]:
-    """Returns the name of each point of a side: the values that distinguish it from the others."""
+    """Returns the name of each point of a side, made of the values that distinguish the point from others."""
     several = {name for name in ("part", "seed") if len({getattr(point, name) for point in side}) > 1}
     workloads = {point.workload for point in (*side, *other)}
     varied = {name for point in side for name in point.labels if len({o.labels.get(name) for o in side}) > 1}
@@ -169,9 +169,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _stretches(measured: SidePoint, predicted: SidePoint, tolerance: float) -> tuple[Stretch, ...]:
-    """Returns the periods in which the mean response time was above the predicted one, by more than tolerance and
-    chance.
-    """
+    """Returns the periods in which the mean latency was above the predicted mean by more than the tolerance and
+    chance."""
     late = [_late(measured, predicted, index, tolerance) for index in range(len(measured.intervals))]
     stretches: list[Stretch] = []
     for before, now in zip([None, *late], late, strict=False):

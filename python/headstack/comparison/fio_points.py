@@ -1,4 +1,4 @@
-"""Points of fio's JSON, which are compared with predictions."""
+"""Points of fio's JSON for comparison with predictions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARKS = ('"fio version"', '"jobs"', '"client_stats"')
 
 
 def is_fio(path: str | os.PathLike[str]) -> bool:
-    """Whether a file has JSON of fio, also between other lines."""
+    """Whether a file contains JSON of fio, even between other lines."""
     if not os.fspath(path).endswith(SUFFIXES):
         return False
     try:
@@ -32,7 +32,8 @@ def is_fio(path: str | os.PathLike[str]) -> bool:
 
 
 def points_of_fio(path: str | os.PathLike[str]) -> list[SidePoint]:
-    """Returns the loads of a file that have one size, pattern and depth. Raises ``InputError`` if there is none."""
+    """Returns the loads of a file that have one size, pattern and depth. Raises ``InputError`` if there is no such
+    load."""
     points = [_seen(load, shape, path) for load in loads_of(path) if (shape := shape_of_fio(load.row)) is not None]
     if not points:
         raise InputError("has no load with one block size, pattern and queue depth", file=os.fspath(path))

@@ -1,4 +1,4 @@
-"""The answer of a comparison of points in one sentence: how far a model is off, or which side is better."""
+"""The answer of a comparison of points in one sentence: the error of a model, or which side is better."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headstack.comparison.pairs import Point
 
 POINTS_MAX = 2
-"""Points that the sentence names."""
+"""Maximum number of points that the sentence names."""
 
 
 class Change(NamedTuple):
@@ -22,11 +22,11 @@ class Change(NamedTuple):
 
     point: Point
     figure: str
-    """Throughput, or mean latency where arrivals set the rate."""
+    """Name of the figure: throughput, or mean latency if arrivals set the rate."""
     share: float
-    """Second over first, minus 1."""
+    """Second side over first side, minus 1."""
     half_width: float | None
-    """95 % confidence half-width of the ratio; ``None`` if no side has one."""
+    """95 % confidence half-width of the ratio; ``None`` if neither side has an interval."""
     is_undecided: bool
 
     @property
@@ -59,7 +59,7 @@ def is_check_of_model(comparison: Compared) -> bool:
 
 
 def headline_of(comparison: Compared, names: tuple[str, str] | None = None) -> str:
-    """States the answer: the error of a model, or the better of two sides, called ``names``."""
+    """Returns the answer: the error of a model, or the better of two sides, which are called ``names``."""
     if is_check_of_model(comparison):
         return _of_model(comparison)
     ours, theirs = names or comparison.sides
@@ -134,7 +134,7 @@ def changes(comparison: Compared) -> list[Change]:
 
 
 def notes_of(comparison: Compared, names: tuple[str, str] | None = None) -> list[str]:
-    """Returns notes on a comparison of points, those on which a reader can act first."""
+    """Returns notes on a comparison of points; notes that require action come first."""
     ours, theirs = names or comparison.sides
     notes = _shortfalls(comparison) if is_check_of_model(comparison) else []
     kinds = {side.kind for point in comparison.points for side in (point.measured, point.predicted)}
@@ -143,7 +143,7 @@ def notes_of(comparison: Compared, names: tuple[str, str] | None = None) -> list
             notes.append("a side has no confidence interval: use results in JSON of longer runs (--time)")
         if "measured" in kinds:
             notes.append(
-                "one run of each does not show how much runs vary: repeat both, then headstack compare NEW*.json "
+                "one run of each does not show how much runs vary: repeat both, then run headstack compare NEW*.json "
                 "--against OLD*.json"
             )
     for points, side in ((comparison.alone_measured, ours), (comparison.alone_predicted, theirs)):
@@ -154,7 +154,7 @@ def notes_of(comparison: Compared, names: tuple[str, str] | None = None) -> list
 
 
 def _shortfalls(comparison: Compared) -> list[str]:
-    """Returns where the device is slower than predicted, and when."""
+    """Returns notes on the points and the periods in which the device is slower than predicted."""
     short = [point for point in comparison.points if point.falls_short]
     notes = []
     if short:

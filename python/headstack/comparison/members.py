@@ -12,11 +12,11 @@ from headstack.io.encodings import decoded
 
 EXCESS_MAX = 0.25
 """Maximum excess of a member over the others. Four equal drives of a measured array are within 4 % of each other at
-every depth below saturation, and slower ones in it about 33 % above: 25 % is well above the former."""
+every depth below saturation; slower drives in the same array exceed them by about 33 %."""
 REQUESTS_LEAST = 100
-"""Minimum number of requests of a mean: with a standard deviation equal to the mean, 100 give 10 %."""
+"""Minimum number of requests for a mean: 100 requests give a 10 % error if the standard deviation equals the mean."""
 STACKED = ("md", "dm-", "loop", "drbd")
-"""Name prefixes of devices that are built from others."""
+"""Name prefixes of devices that are built from other devices."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,21 @@ class Member:
     name: str
     """Name of the device, such as ``sda``."""
     requests: int
-    """Reads and writes."""
+    """Number of reads and writes."""
     busy: float
-    """Busy time divided by its requests."""
+    """Busy time divided by the number of requests."""
     waited_ms: float | None
-    """Mean time of a request in it, including waiting; ``None`` if fio does not report it."""
+    """Mean time of a request in the device, including waiting; ``None`` if fio does not report it."""
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """A member with an excess over the others."""
+    """A member that takes more time per request than the others."""
 
     name: str
     """Name of the device."""
     measure: str
-    """``busy`` time or ``response`` time per request."""
+    """Compared time per request: ``busy`` or ``response``."""
     excess: float
     """Ratio to the median of the others, minus 1."""
     others: int
@@ -48,7 +48,7 @@ class Outlier:
 
     @property
     def in_words(self) -> str:
-        """Describes it in one line.
+        """Description in one line.
 
         >>> from headstack.comparison import members
         >>> members.Outlier("sdh", "busy", 0.34, 7).in_words
@@ -60,9 +60,9 @@ class Outlier:
 
 
 def read(path: str | os.PathLike[str]) -> list[Member]:
-    """Returns the devices of ``disk_util`` in a file of fio's JSON, without those that are built from others.
+    """Returns the devices of ``disk_util`` in a file of fio's JSON, except devices that are built from other devices.
 
-    Raises ``InputError`` if it cannot be read, or has no ``disk_util`` of two devices.
+    Raises ``InputError`` if the file cannot be read, or if ``disk_util`` has fewer than two devices.
 
     >>> from headstack.comparison import members
     >>> members.read("missing.json")
@@ -73,7 +73,7 @@ def read(path: str | os.PathLike[str]) -> list[Member]:
     try:
         with open(name, "rb") as file:
             text = decoded(file.read())
-        # fio writes notes before the object if something was unusual.
+        # fio may write notes before the JSON object.
         document = json.loads(text[text.index("{") :])
         disks = document["disk_util"]
         members = [_member(disk) for disk in disks if not disk["name"].startswith(STACKED)]
@@ -84,7 +84,8 @@ def read(path: str | os.PathLike[str]) -> list[Member]:
         raise InputError(f"{reason}; write it with fio --output-format=json", file=name) from None
     if len(members) < 2:
         raise InputError(
-            f"disk_util has {len(members)} devices that are not built from others; two or more are needed", key=name
+            f"disk_util has {len(members)} devices not built from other devices; 2 or more are needed",
+            key=name,
         )
     return members
 
@@ -100,8 +101,8 @@ def find_outliers(members: list[Member], threshold: float = EXCESS_MAX) -> list[
     """Returns members whose time per request exceeds the median of the others by more than ``threshold``, the worst
     first.
 
-    The busy time per request is used first. If members are always busy it is meaningless, and the time of a request in
-    them is used.
+    The function uses the busy time per request. If members are always busy, this time is meaningless, and the function
+    uses the time of a request in the device.
 
     >>> from headstack.comparison.members import Member, find_outliers
     >>> disks = [Member(f"sd{letter}", 1000, busy, None) for letter, busy in zip("abc", (1, 1, 2))]

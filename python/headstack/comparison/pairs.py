@@ -11,19 +11,20 @@ SIGNS = {"iops": 1, "mb_per_s": 1, "mean_ms": -1, "p50_ms": -1, "p95_ms": -1, "p
 """1 if more is better, otherwise -1."""
 
 CERTAIN, MANY_TRIALS = 1.96, 3.0
-"""Standard deviations for 95 % confidence, and for many intervals, of which none should exceed it by chance."""
+"""Number of standard deviations for 95 % confidence, and for many intervals, none of which should exceed it by
+chance."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive intervals in which a device responds later than predicted."""
+    """Consecutive intervals in which a device is slower than predicted."""
 
     start_s: float
-    """Start, from the beginning of the measured part."""
+    """Start in seconds from the beginning of the measured part."""
     end_s: float
     measured_iops: float
     mean_ms: float | None
-    """Measured; ``None`` if nothing completed."""
+    """Measured mean latency in ms; ``None`` if no request completed."""
     predicted_ms: float
 
 
@@ -32,7 +33,7 @@ class Point:
     """A load that was both measured and predicted."""
 
     name: str
-    """The distinguishing values: workload, depth, rate or mode."""
+    """Values that distinguish the point: workload, depth, rate or mode."""
     measured: SidePoint
     predicted: SidePoint
     demerit_ms: float | None
@@ -43,7 +44,7 @@ class Point:
     """Periods in which the device was slower than predicted, if intervals were recorded."""
 
     def error(self, figure: str) -> float | None:
-        """Returns predicted over measured, minus 1; ``None`` if a side lacks the figure, or it was measured as 0."""
+        """Returns predicted over measured, minus 1; ``None`` if a side lacks the figure or the measured value is 0."""
         measured, predicted = self.measured.figures[figure], self.predicted.figures[figure]
         return predicted / measured - 1 if measured and predicted is not None else None
 
@@ -54,7 +55,7 @@ class Point:
         return None if self.demerit_ms is None or not mean_ms else self.demerit_ms / mean_ms
 
     def stated_error(self, figure: str) -> float:
-        """Returns the permitted difference: the tolerance, and the 95 % confidence half-widths of both."""
+        """Returns the permitted difference: the tolerance plus the 95 % confidence half-widths of both sides."""
         if figure == "iops" and self.measured.is_open:
             # Poisson arrivals.
             counts = (self.measured.requests, self.predicted.requests)
@@ -62,7 +63,7 @@ class Point:
         return self.tolerance + math.hypot(self.measured.relative_half_width, self.predicted.relative_half_width)
 
     def shortfall(self, figure: str) -> float:
-        """Returns the share by which the device is worse than predicted: negative if it is better."""
+        """Returns the share by which the device is worse than predicted; negative if the device is better."""
         measured, predicted = self.measured.figures[figure], self.predicted.figures[figure]
         if measured is None or not predicted or (self.measured.requests == 0 and figure != "iops"):
             return 0.0
@@ -70,7 +71,7 @@ class Point:
 
     @property
     def falls_short(self) -> list[str]:
-        """Throughput and mean response time if they are worse than predicted by more than the stated error."""
+        """Figures (throughput, mean latency) that are worse than predicted by more than the stated error."""
         return [figure for figure in ("iops", "mean_ms") if self.shortfall(figure) > self.stated_error(figure)]
 
     @property
@@ -81,7 +82,8 @@ class Point:
 
     @property
     def is_indistinguishable(self) -> bool:
-        """Whether both sides are models with overlapping prediction intervals, so that the faster one is undecided."""
+        """Whether both sides are models with overlapping prediction intervals, so that it is undecided which is
+        faster."""
         pairs = [
             (self.measured.model[name], self.predicted.model[name]) for name in ("iops", "mean_ms") if self.both(name)
         ]
@@ -92,7 +94,7 @@ class Point:
         return figure in self.measured.model and figure in self.predicted.model
 
     def within(self, figure: str) -> bool | None:
-        """Returns whether a measured figure is within the 90 % prediction interval; ``None`` if that is unknown."""
+        """Returns whether a measured figure is within the 90 % prediction interval; ``None`` without an interval."""
         value, ends = self.measured.figures[figure], self.predicted.model.get(figure)
         if value is None or ends is None or self.measured.model:
             return None
@@ -100,6 +102,6 @@ class Point:
 
     @property
     def share(self) -> float:
-        """The device's throughput relative to the prediction, or its speed of response if that is lower."""
+        """Throughput of the device relative to the prediction, or inverse relative latency if it is lower."""
         slower = 1 + self.shortfall("mean_ms")
         return min(1 - self.shortfall("iops"), 1 / slower if slower > 0 else math.inf)

@@ -1,4 +1,4 @@
-"""The picture of a comparison: both curves in one figure, and the errors of each point below it."""
+"""The picture of a comparison: both curves in one figure, and the errors of each point in a figure below."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERCENT_MAX = 1e15
-"""Errors above this are not drawn: no axis could show them with others."""
+"""Maximum error to draw; larger errors would compress the axis."""
 BELOW = "below the model by more than the stated error"
 
 
 def overlaid(comparison: Compared) -> Figure:
-    """Draws mean response time over throughput, measured and predicted; below, the error of each point in %."""
+    """Draws measured and predicted mean latency over throughput, and below them the error of each point in %."""
     if not len(comparison):
         return draw(Table("points", comparison.title, [], [], note="nothing to compare"))
     return draw_stacked([_curves(comparison), _errors(comparison)], caption=_caption(comparison))
@@ -49,7 +49,7 @@ def _errors(comparison: Compared) -> Bars:
 
 
 def _drawable(values: Sequence[float | None], most: float = math.inf) -> list[float | None]:
-    """Replaces values that no axis can show by ``None``."""
+    """Replaces values too large for the axis by ``None``."""
     return [value if value is not None and math.isfinite(value) and abs(value) <= most else None for value in values]
 
 

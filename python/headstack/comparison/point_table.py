@@ -1,4 +1,4 @@
-"""Tables of comparisons for people."""
+"""Printed tables of comparisons."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ COLUMNS = (
 
 
 def point_table(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[Column], list[list[str]]]:
-    """Returns the columns, and the cells as text: three lines per point, for both sides and the error; a fourth for the
-    prediction interval if known."""
+    """Returns the columns, and the cells as text with three lines per point: both sides and the error. A fourth line
+    has the prediction interval, if known."""
     points = list(points)
     has_model = any(point.predicted.model for point in points)
     rows = [

@@ -20,7 +20,7 @@ FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
 """Compared figures; times are response times."""
 
 UNKNOWN = "unknown"
-"""Rows of a table do not state whether they were measured or simulated."""
+"""Origin of rows of a table, which do not record whether they were measured or simulated."""
 
 NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 """Keys of a workload that do not change the load."""
@@ -28,7 +28,7 @@ NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The parts of a complete result that state its origin."""
+    """The parts of a complete result that describe its origin."""
 
     mode: str
     """``measured``, ``simulated`` or ``live``."""
@@ -50,7 +50,7 @@ class SidePoint:
     mode: str | None
     """Mode of a replay."""
     load: str
-    """The load for people: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
+    """Load in words: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
     seed: int
     requests: int
     figures: dict[str, float | None]
@@ -62,42 +62,42 @@ class SidePoint:
     labels: dict[str, str] = field(default_factory=dict)
     """Other varied values, if known: ``position`` in bytes, ``size``."""
     kind: str = UNKNOWN
-    """``measured``, ``simulated``, ``live``; old tables do not state it."""
+    """Origin: ``measured``, ``simulated`` or ``live``; old tables do not record it."""
     origin: Origin | None = field(default=None, repr=False)
     """The load and the system of a complete result; ``None`` if only a row of a table is available."""
     results: Results | None = field(default=None, repr=False)
     index: int = 0
-    """Its index in ``results``."""
+    """Index of the point in ``results``."""
     model: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """For a model, the 90 % prediction intervals of a device's figures, if known."""
+    """For a model, the 90 % prediction intervals of the figures of a device, if known."""
     shape: Shape | None = None
-    """The load in numbers, by which fio's results match; ``None`` if it has no such form."""
+    """The load in numbers, for matching fio's results; ``None`` if numbers cannot describe it."""
 
     @property
     def relative_half_width(self) -> float:
-        """The half-width as a share of the mean; 0 if unknown."""
+        """Confidence half-width of the mean as a share of the mean; 0 if unknown."""
         mean_ms = self.figures["mean_ms"]
         return self.half_width_ms / mean_ms if self.half_width_ms and mean_ms else 0.0
 
     @property
     def interval_deviation(self) -> float:
-        """The relative standard deviation of the intervals' mean response times by chance only: from the differences of
-        neighbours, at least half of them, so that neither a trend nor a change matters."""
+        """Relative standard deviation by chance of the mean latency per interval. It is estimated from the differences
+        of neighbouring intervals, so that neither a trend nor a single change affects it."""
         means_ms = [interval["mean_ms"] for interval in self.intervals if interval["requests"]]
         mean_ms = self.figures["mean_ms"]
         if len(means_ms) < 3 or not mean_ms:
             return self.relative_half_width
         apart_ms: list[float] = sorted(abs(later - earlier) for earlier, later in pairwise(means_ms))
-        # For a normal distribution, half of all differences are at most 0.6745 times their standard deviation, which is
-        # the square root of 2 times that of the means.
+        # In a normal distribution, half of all differences are at most 0.6745 standard deviations; the standard
+        # deviation of a difference is the square root of 2 times that of a mean.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
     def is_prediction_of(self, other: SidePoint) -> bool:
-        """Whether this was simulated, and the other measured."""
+        """Whether this point was simulated and ``other`` was measured."""
         return self.kind == "simulated" and other.kind != "simulated"
 
     def is_load_of(self, other: SidePoint) -> bool:
-        """Whether both have the same load, by all properties known on both sides."""
+        """Whether both points have equal loads, by all properties known on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
         if self.origin is not None and other.origin is not None:
@@ -118,7 +118,8 @@ def _load_of(workload: Mapping[str, object]) -> dict[str, object]:
 
 
 def points_of_side(side: Results | str | os.PathLike[str], mode: str) -> list[SidePoint]:
-    """Returns the points of one side, for one system; of mixed results, those that were ``measured`` or ``simulated``.
+    """Returns the points of one side, for one system; from mixed results, only the ``measured`` or ``simulated``
+    points.
 
     Raises ``InputError`` if the file cannot be read, or there is not exactly one system.
     """
@@ -130,7 +131,7 @@ def points_of_side(side: Results | str | os.PathLike[str], mode: str) -> list[Si
     elif name.endswith((".csv", ".parquet")):
         points = [_of_row(row) for row in read_table(name)]
     else:
-        raise InputError("is not a file of results; one of .json, .csv or .parquet is allowed", file=name)
+        raise InputError("is not a file of results; use a .json, .csv or .parquet file", file=name)
     systems = list(dict.fromkeys(point.system for point in points))
     if len(systems) != 1:
         names = ", ".join(systems) or "none"
@@ -161,7 +162,7 @@ def _of_row(
     result_columns = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
     system, _, part = row["system"].rpartition("@")
     if not system or "/" in part:
-        # An at sign that is part of a path.
+        # The at sign is part of a path.
         system, part = row["system"], ""
     load = _spoken_load(row, origin)
     return SidePoint(
@@ -210,7 +211,8 @@ def _spoken_load(row: Row, origin: Origin | None) -> str:
 
 
 def _clients(workload: Mapping[str, Any]) -> int | None:
-    """Returns the number of clients of a scenario: the largest of its streams; ``None`` if it has none."""
+    """Returns the number of clients of a scenario, which is the largest number of any stream; ``None`` without
+    clients."""
     if not isinstance(workload.get("streams"), list):
         return None
     counts = [workload.get("pool", {}).get("closed", {}).get("outstanding")]
@@ -221,7 +223,7 @@ def _clients(workload: Mapping[str, Any]) -> int | None:
 
 
 CLIENTS = (("web", "users"), ("boot", "guests"), ("transactions", "clients"), ("sequential", "streams"))
-"""Names of clients by kind of stream."""
+"""Words for clients, by kind of stream."""
 
 TEXTS = ("system", "workload", "mode")
 """Required text columns of a table."""
@@ -244,7 +246,7 @@ def read_table(path: str) -> list[Row]:
     needed = {"seed", "requests", "half_width_ms", "depth", "rate_per_s", *TEXTS, *FIGURES} - {"p95_ms"}
     missing = sorted(needed - rows[0].keys()) if rows else []
     if missing:
-        raise InputError(f"{path}: is not a table of results; columns are missing: {', '.join(missing)}")
+        raise InputError(f"{path}: not a table of results; columns are missing: {', '.join(missing)}")
     return rows
 
 

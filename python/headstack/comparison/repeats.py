@@ -1,4 +1,4 @@
-"""``Repeats``: runs of one setting, their mean with its interval, and how much they vary."""
+"""``Repeats``: runs of one setting, with their mean, its interval and the variation between runs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from headstack.results.words import UNDECIDED
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure of one load over the runs that have it."""
+    """A figure under one load, over all runs with this load."""
 
     load: str
     figure: str
     runs: int
     mean: float
-    """Geometric mean."""
+    """Geometric mean over the runs."""
     low: float
-    """Lower end of the 95 % interval of the mean, like ``high``; both are the mean for one run."""
+    """Lower end of the 95 % interval of the mean. With one run, ``low`` and ``high`` equal the mean."""
     high: float
     deviation: float | None
-    """Standard deviation of a run, relative to the mean; ``None`` for one run."""
+    """Standard deviation of the runs relative to the mean; ``None`` for one run."""
 
     @property
     def name(self) -> str:
@@ -44,10 +44,10 @@ class Repeats:
 
     @property
     def headline(self) -> str:
-        """States the first figure of the first load with its interval, and how much the runs vary."""
+        """Returns a sentence with the first figure of the first load, its interval, and the variation between runs."""
         count = len(self.side.runs)
         if not self.spreads:
-            return f"{UNDECIDED}: no figure is in all of {counted(count, 'run')}"
+            return f"{UNDECIDED}: no figure is in all {counted(count, 'run')}"
         spread = max(self.spreads, key=lambda spread: spread.runs)
         value = f"{NAMES[spread.figure]} {digits(spread.mean)} {unit_of(spread.figure)}"
         load = f" ({spread.load})" if len({other.load for other in self.spreads}) > 1 else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headstack.comparison.pairs import Point
 
 ERRORS = (("iops", "throughput"), ("mean_ms", "mean response"), ("p99_ms", "p99 response"))
-"""Errors that are drawn, with their names."""
+"""Errors to draw, with their names."""
 
 
 def report_of(comparison: Compared) -> Report:
@@ -43,11 +43,11 @@ def report_of(comparison: Compared) -> Report:
 
 
 def _summary_lines(comparison: Compared) -> list[str]:
-    """States the mean errors, then the conclusions, then the unmatched points."""
+    """Returns sentences with the mean errors, the conclusions, and the unmatched points."""
     errors = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
     means = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
-    lines = [f"Mean absolute error: {means}." if means else "No figure is on both sides."]
+    lines = [f"Mean absolute error: {means}." if means else "The sides have no figure in common."]
     if not errors:
         return lines
     short = comparison.shortfalls()
@@ -65,7 +65,7 @@ def _summary_lines(comparison: Compared) -> list[str]:
 
 
 def curves(comparison: Compared) -> Lines:
-    """Returns mean response time over throughput, of both sides."""
+    """Returns the figure of mean latency over throughput of both sides."""
     series = []
     for name, points in by_curve(comparison).items():
         for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
@@ -114,7 +114,7 @@ def errors(comparison: Compared) -> Bars:
         series.append(Series(name, (), [None if error is None else 100 * error for error in found_errors]))
     ours, theirs = comparison.sides
     axis = Axis(f"{theirs[:1].upper()}{theirs[1:]} / {ours} − 1 (%)")
-    note = f"{100 * comparison.tolerance:.3g} % are tolerated, in addition to the statistical error of both sides."
+    note = f"Tolerance: {100 * comparison.tolerance:.3g} %, in addition to the statistical error of both sides."
     by_figure = {name: _errors_of(comparison, figure) for figure, name in ERRORS}
     most = {name: max(errors, key=abs) for name, errors in by_figure.items() if errors}
     says = "Largest errors: " + ", ".join(f"{name} {100 * error:+.3g} %" for name, error in most.items()) + "."

@@ -1,4 +1,4 @@
-"""``Shape``: a load in numbers, by which fio's results and ours match."""
+"""``Shape``: a load in numbers, for matching fio's results with headstack's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Shape(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name for people.
+        """Display name.
 
         >>> Shape(100, 100, 4096, 32).name
         'random reads of 4KiB, depth 32'
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
 
 
 def shape_of_fio(row: Mapping[str, Any]) -> Shape | None:
-    """Returns the shape of a load of fio by its row; ``None`` if its pattern, size or depth varies."""
+    """Returns the shape of a fio load from its row; ``None`` if pattern, size or depth varies."""
     percents = PATTERNS.get(str(row["rw"]))
     size_bytes = fio_bytes(str(row["bs"]))
     if percents is None or size_bytes is None or row["kind"] == "trim":
@@ -49,7 +49,7 @@ def shape_of_fio(row: Mapping[str, Any]) -> Shape | None:
     read = percents[0]
     if read is None:
         if row["kind"] != "mixed":
-            # Reads and writes of a mix are reported on their own.
+            # fio reports reads and writes of a mix separately.
             return None
         read = int(row["rwmixread"])
     return Shape(read, percents[1], size_bytes, int(row["iodepth"]) * int(row["numjobs"]))
@@ -68,8 +68,8 @@ def fio_bytes(text: str) -> int | None:
 
 
 def shape_of(workload: Mapping[str, Any], load: str) -> Shape | None:
-    """Returns the shape of a workload of ours under a load in words; ``None`` for scenarios, replays, several kinds of
-    requests, and open loops."""
+    """Returns the shape of a headstack workload under a load in words; ``None`` for scenarios, replays, open loops, and
+    several kinds of requests."""
     try:
         lines, depth = workload["lines"], load.removeprefix("depth ")
         if len(lines) != 1 or not depth.isdigit():

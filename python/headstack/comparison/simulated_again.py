@@ -1,4 +1,4 @@
-"""Simulates measured points on a system, with the settings that their results state."""
+"""Simulates measured points on a system, with the settings in their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from headstack.simulation.runs import Progress, System, run_specs
 def simulated_again(measured: list[SidePoint], system: System, progress: Progress | None) -> Results:
     """Simulates every measured point on a system with the workload, range, length and seed from the results.
 
-    If the results state no range, the whole target was used; of a larger system, the same number of bytes is used.
+    Without a range in the results, the measurement used the whole target; of a larger system, the simulation uses the
+    capacity of that target.
     """
     loaded = load_system(system) if isinstance(system, str | os.PathLike) else system
     return run_specs([_spec(point, loaded) for point in measured], {}, progress)
@@ -34,7 +35,7 @@ def simulated_again(measured: list[SidePoint], system: System, progress: Progres
 
 def _spec(point: SidePoint, system: Drive | Array) -> Spec:
     if point.origin is None:
-        raise InputError("a table contains no workload to simulate; give a file of whole results (.json)")
+        raise InputError("a table contains no workload to simulate; name a file of whole results (.json)")
     clients = None
     match stated(dict(point.origin.workload)):
         case Workload() as workload:
@@ -44,8 +45,8 @@ def _spec(point: SidePoint, system: Drive | Array) -> Spec:
             clients = int(point.load.split()[0]) if point.load.endswith(" clients") else None
         case Replayed():
             raise InputError(
-                f"{point.workload}: a replay's result does not contain its trace; replay it on the system as well "
-                "(headstack replay), and compare both results"
+                f"{point.workload}: the result of a replay does not contain the trace; also replay it on the system "
+                "(headstack trace replay), and compare both results"
             )
         case Phase():
             raise InputError(f"{point.workload}: only workloads and scenarios can be simulated; compare two results")
@@ -66,7 +67,7 @@ def _spec(point: SidePoint, system: Drive | Array) -> Spec:
 
 
 def _span(point: SidePoint, system: Drive | Array) -> tuple[int, int] | None:
-    """Returns first byte and length of the part of the system in use; ``None`` for all of it."""
+    """Returns the first byte and the length of the used part of the system; ``None`` for the whole system."""
     if point.origin is None or any("lun" in stream for stream in _streams(point.origin.workload)):
         return None
     capacity, sector = system.capacity_bytes, system.size.sector_bytes
@@ -74,7 +75,7 @@ def _span(point: SidePoint, system: Drive | Array) -> tuple[int, int] | None:
     start, length = (0, used) if point.part is None else _native.parse_range(point.part, used, sector)
     if point.part is not None and start + length > capacity:
         held = _native.format_bytes(capacity)
-        raise InputError(f"{point.part}: the measured range exceeds {system.name}, which has {held}")
+        raise InputError(f"{point.part}: the measured range exceeds the capacity of {system.name}, {held}")
     return None if start == 0 and length >= capacity else (start, length // sector * sector)
 
 

@@ -37,11 +37,11 @@ class Validation:
     pearson_r: float | None
     worst_percentile: float
     worst_percentile_error_ms: float
-    """Simulated minus measured time at that percentile."""
+    """Simulated minus measured time at the worst percentile."""
     published_ms: float | None
     """The published demerit of DiskSim 4.0, if the folder states one."""
     unmapped: list[str]
-    """Parameters without a counterpart in the model."""
+    """DiskSim parameters without a counterpart in the model."""
     simulated_ms: list[float] = field(repr=False)
     """Response times in the order of the trace."""
 
@@ -73,9 +73,9 @@ def validate(
 ) -> list[Validation]:
     """Replays each ``X.trace`` of ``folder`` on the drive of ``X.parv`` or ``X.diskspecs``.
 
-    All parameters come from those files; the queue depth is 1, as in the measurement. ``failed`` is called for each
-    drive whose files cannot be read, and the others continue; without it, the first of them raises ``InputError``, as
-    does a folder without traces.
+    All parameters come from these files; the queue depth is 1, as in the measurement. ``failed`` is called for each
+    drive whose files cannot be read. Without ``failed``, the first such drive raises ``InputError``. A folder without
+    traces always raises ``InputError``.
 
     >>> hs.validate("no-such-folder")
     Traceback (most recent call last):
@@ -86,7 +86,7 @@ def validate(
         raise InputError(f"{folder}: no such folder")
     traces = sorted(folder.glob("*.trace"))
     if not traces:
-        raise InputError(f"{folder}: contains no files NAME.trace")
+        raise InputError(f"{folder}: contains no file NAME.trace")
     published = published_demerits(folder)
     scores: list[Validation] = []
     for done, trace in enumerate(traces, start=1):
@@ -108,7 +108,7 @@ def parameters_of(trace: Path) -> Path:
     candidates = [trace.with_suffix(suffix) for suffix in PARAMETER_SUFFIXES]
     parameters = next((path for path in candidates if path.is_file()), None)
     if parameters is None:
-        raise InputError(f"{trace}: neither {candidates[0].name} nor {candidates[1].name} is in its folder")
+        raise InputError(f"{trace}: its folder has no parameter file; add {candidates[0].name} or {candidates[1].name}")
     return parameters
 
 

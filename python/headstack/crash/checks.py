@@ -54,7 +54,7 @@ def check_of(check: str | Function, over: str = "file") -> Check:
     """
     parsed = parse_check(check)
     if over == "nbd" and not parsed.takes_address:
-        raise InputError(f"{parsed.name} needs a file; use file or fuse instead of nbd", key="over")
+        raise InputError(f"{parsed.name} needs a file; use --over file or --over fuse", key="over")
     return parsed
 
 
@@ -78,7 +78,7 @@ def parse_check(check: str | Function) -> Check:
         return Check(check, lambda image, marks, folder: postgres(image, marks, folder, path, query))
     if "{device}" not in check:
         raise InputError(
-            f"{check!r} has no {{device}} as placeholder of the image; "
+            f"{check!r} does not contain {{device}}, the placeholder of the image; "
             "other checks are ext4, btrfs, sqlite:/PATH and postgres:/PATH, the last two with ?QUERY",
             key="check",
         )
@@ -91,7 +91,7 @@ def parse_location(check: str, kind: str, example: str) -> tuple[str, str]:
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
         raise InputError(
-            f"{check!r} names no {kind}; write {word}:/{example} for /{example} in the ext4 file system",
+            f"{check!r} names no {kind}; use {word}:/{example} for /{example} in the ext4 file system",
             key="check",
         )
     return path, query

@@ -62,7 +62,7 @@ def explore(
     # Most callers load this only for its names.
     count = jobs if jobs is not None else len(os.sched_getaffinity(0))
     if count < 1:
-        raise InputError(f"{count} is out of range; allowed: 1 or more", key="jobs")
+        raise InputError(f"{count} is out of range; must be 1 or more", key="jobs")
     parsed = check_of(check, over)
     # Findings are written to a file, however they were presented.
     images = count + 1 if over == "file" else 1
@@ -93,7 +93,7 @@ class Budget:
         text = str(stated).replace(",", "")
         if text.isdigit():
             if int(text) < 1:
-                raise InputError("0 states are too few; allowed: 1 or more, or a time such as 60s", key="budget")
+                raise InputError("0 states are too few; use 1 or more, or a time such as 60s", key="budget")
             return Budget(states=int(text))
         return Budget(seconds=duration_ns("budget", text) / 1e9)
 
@@ -327,9 +327,9 @@ class Explorer:
             before: KeptExploration = read_json(self._kept)
             is_the_same = before["of"] == self._identity()
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{self._kept}: is not a state of an exploration") from None
+            raise InputError(f"{self._kept}: not a progress file of crash explore") from None
         if not is_the_same:
-            raise InputError(f"{self._kept}: is of another recording, check, seed or device; name another file")
+            raise InputError(f"{self._kept}: belongs to another recording, check, seed or device; name another file")
         for _ in range(before["done"]):
             self._search.next_state()
         self._done = before["done"]

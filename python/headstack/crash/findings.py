@@ -120,7 +120,7 @@ class Finding:
         if self.count > 1:
             lines.append(f"  {self.count:,} failing states miss these writes")
         if not self.is_least:
-            lines.append("  not fully reduced, since the budget was spent: fewer missing writes may suffice")
+            lines.append("  not fully reduced, because the budget was used up: fewer missing writes may suffice")
         if self.reproducer is not None and self.is_replayable:
             lines.append(f"  headstack crash replay {shlex.quote(self.reproducer)}")
         elif self.reproducer is not None:

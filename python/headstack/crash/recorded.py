@@ -44,7 +44,7 @@ class Recorded:
             return self
         initial = Path(self.path).parent / image
         if not initial.exists():
-            raise InputError(f"{self.path}: the initial image {image} of the device is missing; set base")
+            raise InputError(f"{self.path}: the initial image {image} of the device is missing; set base (--base)")
         return type(self)(self.path, os.fspath(initial))
 
     def search_request(

@@ -21,7 +21,7 @@ def patience_s(text: str) -> float:
     """Parses the time limit of a check. Raises ``InputError``."""
     seconds = duration_ns("check-timeout", text) / 1e9
     if seconds <= 0:
-        raise InputError(f"check-timeout: {text} is out of range; write a time above 0s, such as 60s")
+        raise InputError(f"check-timeout: {text} is out of range; must be above 0s, for example 60s")
     return seconds
 
 

@@ -22,7 +22,7 @@ def replay_finding(recording: Recording, check: str | Function | None = None, ou
     the crash to ``output``. Raises ``InputError`` if the recording is not a reproducer."""
     reproduced = recording.reproduced
     if reproduced is None:
-        raise InputError(f"{recording.path}: is not a reproducer, as crash explore writes them")
+        raise InputError(f"{recording.path}: not a reproducer of crash explore")
     parsed = check_of(reproduced["check"] if check is None else check)
     # Another check than the original one may require a file.
     over = reproduced["over"] if parsed.takes_address or reproduced["over"] != "nbd" else "file"

@@ -57,7 +57,7 @@ class Stored:
             supported = "1" if self.version == 1 else f"1 to {self.version}"
             article = "an" if self.format[0] in "aei" else "a"
             raise InputError(
-                f"{file}: schema {schema} of {article} {self.format} is not known; this build reads {supported}"
+                f"{file}: unknown schema {schema} of {article} {self.format}; this build reads {supported}"
             )
         for step in self.steps[schema - 1 :]:
             content = step(content)

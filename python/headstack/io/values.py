@@ -64,7 +64,7 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
         try:
             value = parse(name, text.strip())
         except InputError as error:
-            raise InputError(f"{error}; a range is written LOW..HIGH, LOW.. or ..HIGH") from None
+            raise InputError(f"{error}; write a range as LOW..HIGH, LOW.. or ..HIGH") from None
         return lambda candidate: abs(candidate - value) <= about * value
     unit = re.sub(r"^[\d._ ]+", "", high_text)
     if low_text and unit and not low_text[-1].isalpha():
@@ -72,7 +72,7 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
     low = parse(name, low_text) if low_text else -math.inf
     high = parse(name, high_text) if high_text else math.inf
     if low > high or (not low_text and not high_text):
-        raise InputError(f"the range {text} is empty; the lower end comes first", key=name)
+        raise InputError(f"the range {text} is empty; put the lower end first", key=name)
     return lambda candidate: low <= candidate <= high
 
 
@@ -88,5 +88,5 @@ def rate_bytes_per_s(name: str, text: str) -> float:
     except InputError as error:
         raise InputError(f"{error}", key=name) from None
     if rate <= 0:
-        raise InputError(f"{text!r} is not above 0", key=name)
+        raise InputError(f"{text!r} must be above 0", key=name)
     return rate

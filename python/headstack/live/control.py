@@ -62,7 +62,7 @@ def order_of(words: tuple[str, ...]) -> Mapping[str, object]:
         try:
             order = json.loads(words[0])
         except ValueError as error:
-            raise InputError(f"this is not JSON: {error}", key="order") from None
+            raise InputError(f"not valid JSON: {error}", key="order") from None
         if not isinstance(order, dict):
             raise InputError("not a JSON object", key="order")
         return order

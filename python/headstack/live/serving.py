@@ -201,7 +201,11 @@ def constant_service(name: str, serving: Serving) -> tuple[Service, list[str]]:
         raise InputError(f"{serving.size} is less than a block of {CONSTANT_BLOCK_BYTES} bytes", key="size")
     rest = size % CONSTANT_BLOCK_BYTES
     size -= rest
-    notes = [f"size: {serving.size} is {size:,} bytes, in whole blocks of {CONSTANT_BLOCK_BYTES}"] if rest else []
+    notes = (
+        [f"size: {serving.size} is rounded down to {size:,} bytes, a multiple of {CONSTANT_BLOCK_BYTES}"]
+        if rest
+        else []
+    )
     options: ServiceOptions = {**options_of(serving, size), "part": None, "seed": 0}
     return {"name": name, "system": None, "constant": (latency_ns, size), "options": options}, notes
 
@@ -209,7 +213,7 @@ def constant_service(name: str, serving: Serving) -> tuple[Service, list[str]]:
 def simulated_service(name: str, serving: Serving) -> Service:
     """Returns a simulated system."""
     if serving.size is not None:
-        raise InputError("only for constant:LATENCY; write NAME@RANGE for a part of a system", key="size")
+        raise InputError("applies only to constant:LATENCY; use NAME@RANGE for a part of a system", key="size")
     supported = {option.name for option in SYSTEM_OPTIONS}
     for option in serving.options:
         if option not in supported:
@@ -230,7 +234,9 @@ def options_of(serving: Serving, capacity: int) -> ExportOptions:
     if serving.loop and serving.fuse is None:
         raise InputError("needs a mounted file; add --fuse DIR", key="loop")
     if not (serving.speed > 0 and serving.speed < 1e6):
-        raise InputError(f"{serving.speed} is not possible; 1 is real time, 0.1 ten times slower", key="speed")
+        raise InputError(
+            f"{serving.speed} is out of range; use for example 1 (real time) or 0.1 (ten times slower)", key="speed"
+        )
     return {
         "unix": list(serving.unix),
         "socket_mode": parse_mode(serving.socket_mode),
@@ -260,9 +266,7 @@ def memory_bytes(serving: Serving) -> int | None:
         return None
     size = size_bytes("memory", serving.memory)
     if size < MEMORY_BYTES_MIN:
-        raise InputError(
-            f"{serving.memory} is too little for the longest requests; 128MiB or more is allowed", key="memory"
-        )
+        raise InputError(f"{serving.memory} is too little for the longest requests; use 128MiB or more", key="memory")
     return size
 
 
@@ -276,9 +280,9 @@ def tls(serving: Serving) -> Tls | None:
             "required": serving.tls_required,
         }
     if serving.tls_certificate is not None or serving.tls_key is not None:
-        raise InputError("a certificate and its key belong together: --tls-certificate FILE --tls-key FILE", key="tls")
+        raise InputError("a certificate needs its key; give both --tls-certificate FILE and --tls-key FILE", key="tls")
     if serving.tls_client_ca is not None or serving.tls_required:
-        raise InputError("there is no certificate; give --tls-certificate FILE and --tls-key FILE", key="tls")
+        raise InputError("needs a certificate; add --tls-certificate FILE and --tls-key FILE", key="tls")
     return None
 
 
@@ -300,7 +304,9 @@ def parse_kept_range(text: str, capacity: int) -> tuple[int, int]:
     first, separator, last = text.partition("..")
     start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
     if not 0 <= start < end <= capacity:
-        raise InputError(f"{text} is not a range of the system's {capacity} bytes; write 0..64MiB", key="keep")
+        raise InputError(
+            f"{text} is not a range within the system's {capacity} bytes; use for example 0..64MiB", key="keep"
+        )
     return start, end - start
 
 
@@ -318,7 +324,7 @@ def address(name: str, text: str) -> str:
     """Returns ``HOST:PORT``, by default on loopback."""
     host, separator, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 2**16):
-        raise InputError(f"{text!r} has no port; write 10809, 127.0.0.1:10809 or [::1]:10809", key=name)
+        raise InputError(f"{text!r} has no port; use for example 10809, 127.0.0.1:10809 or [::1]:10809", key=name)
     host = (host if separator else "") or "127.0.0.1"
     return f"{'127.0.0.1' if host == 'localhost' else host}:{port}"
 
@@ -326,7 +332,9 @@ def address(name: str, text: str) -> str:
 def parse_mode(text: str) -> int:
     """Parses permissions of a socket, in octal."""
     if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
-        raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for only the owner, 660 also for the group")
+        raise InputError(
+            f"socket-mode: {text!r} is not a file mode; use 600 for only the owner, or 660 for owner and group"
+        )
     return int(text, 8)
 
 

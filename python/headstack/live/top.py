@@ -36,7 +36,7 @@ def watch(socket: str, interval: str, once: bool) -> None:
     """Shows the export behind a control socket until it ends or is interrupted."""
     seconds = duration_ns("interval", interval) / 1e9
     if seconds <= 0:
-        raise InputError(f"{interval} is out of range; write a time above 0s", key="interval")
+        raise InputError(f"{interval} is out of range; must be above 0s", key="interval")
     is_terminal = not is_plain(sys.stdout)
     paint = with_style if is_terminal and not os.environ.get("NO_COLOR") else without_style
     with Control(socket) as control:

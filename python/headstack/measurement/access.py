@@ -12,13 +12,13 @@ from headstack.measurement.specs import Engine, ProgressReport, TargetSpec, Zone
 ENGINES = ("auto", "ring", "psync")
 
 NULL_BYTES = 1 << 40
-"""Size of a target that stores nothing, in bytes."""
+"""Size of the null target, which stores nothing, in bytes."""
 
 SLOTS = 1024
 """Maximum queue depth of an open loop; further requests wait in the host."""
 
 CONNECTIONS_MAX = 64
-"""Maximum number of connections of a thread to an export, which exceeds the thread pools of servers."""
+"""Maximum number of connections of a thread to an export; more than any server's thread pool."""
 
 Progress = Callable[[ProgressReport], object]
 """Called with the progress of a measurement."""
@@ -26,16 +26,16 @@ Progress = Callable[[ProgressReport], object]
 
 @dataclass(frozen=True)
 class Access:
-    """Permission to write a target, and the path that requests take to it."""
+    """Permissions to write a target, and the way in which requests reach it."""
 
     write: bool = False
     """Whether the workload writes; set by ``measure`` itself."""
     destroy: tuple[str, ...] = ()
-    """Block devices whose contents may be lost, by name or serial number; exports, by address or name."""
+    """Names or serial numbers of block devices, and addresses or names of exports, whose contents may be lost."""
     over: tuple[str, ...] = ()
     """Signatures that may be overwritten, such as ``ext4``."""
     create: str | None = None
-    """Size of the file, such as ``4GiB``, which is created if it does not exist."""
+    """Size of the file to create if it does not exist, such as ``4GiB``."""
     overwrite: bool = False
     """Whether an existing file may be written."""
     buffered: bool = False
@@ -43,19 +43,19 @@ class Access:
     engine: str = "auto"
     """``auto``, ``ring`` (io_uring) or ``psync`` (system calls, one thread per request)."""
     threads: int = 1
-    """Number of threads that share the queue depth, or the rate."""
+    """Number of threads that share the queue depth or the rate."""
     slots: int = SLOTS
     """Open loop: maximum queue depth."""
     connections: int = 1
     """Number of connections of each thread to an export."""
     zoned: str | None = None
-    """Zoned writing: ``device`` for the zones of a zoned device, or a size, such as ``64MiB``, into which any other
+    """Zoned writing: ``device`` for the zones of a zoned device, or a zone size such as ``64MiB``, into which any other
     target is divided."""
     open_zones: int = 0
     """Maximum number of open zones; 0 for the device's limit."""
 
     def target_spec(self, path: str) -> TargetSpec:
-        """Returns the target as the compiled part opens it.
+        """Returns the target in the form that the compiled module takes.
 
         >>> hs.Access(buffered=True).target_spec("data.bin")["direct"]
         False
@@ -74,20 +74,20 @@ class Access:
 
     def _connections(self) -> int:
         if not 1 <= self.connections <= CONNECTIONS_MAX:
-            raise InputError(f"{self.connections} is not allowed; 1 to {CONNECTIONS_MAX} is", key="connections")
+            raise InputError(f"{self.connections} is out of range; must be 1 to {CONNECTIONS_MAX}", key="connections")
         return self.connections
 
     def zones(self) -> ZoneSpec | None:
-        """The zones to manage; ``None`` without zoned writing.
+        """Returns the zones to manage; ``None`` without zoned writing.
 
         >>> hs.Access(zoned="64MiB", open_zones=8).zones()
         {'size_bytes': 67108864, 'open_max': 8}
         """
         if not 0 <= self.open_zones < 1 << 32:
-            raise InputError(f"{self.open_zones} is not allowed; 0 to 4294967295 is", key="open_zones")
+            raise InputError(f"{self.open_zones} is out of range; must be 0 to 4294967295", key="open_zones")
         if self.zoned is None:
             if self.open_zones:
-                raise InputError("applies only to zoned writes; set zoned, or leave it out", key="open_zones")
+                raise InputError("applies only to zoned writes; set zoned, or remove it", key="open_zones")
             return None
         size = None if self.zoned == "device" else size_bytes("zoned", self.zoned)
         return {"size_bytes": size, "open_max": self.open_zones}
@@ -104,10 +104,10 @@ class Access:
         _, _, service = path.partition(":")
         service_ns = duration_ns("null", service) if service else 0
         if service_ns < 0:
-            raise InputError(f"{path}: a service time of {service} is negative; 0s or longer is allowed")
+            raise InputError(f"{path}: a service time of {service} is negative; must be 0s or longer")
         return {"null": {"service_ns": service_ns}}
 
 
 def is_null(path: str) -> bool:
-    """Whether the path is the target that stores nothing: ``null``, or ``null:2ms`` with a service time."""
+    """Whether the path is a null target: ``null``, or ``null:2ms`` with a service time."""
     return path == "null" or path.startswith("null:")

@@ -42,13 +42,13 @@ from headstack.simulation.runs import CURVE_DEPTHS, Demand, Options, check, one_
 NOTHING = Verifying()
 
 TIME = "10s"
-"""Default duration of a measurement, since the duration of a number of requests is not known beforehand."""
+"""Default duration of a measurement; the time that a number of requests takes is not known in advance."""
 
 EXPORT = re.compile(r"nbds?(\+[a-z]+)?://", re.IGNORECASE)
 """Prefix of the addresses of exports."""
 
 BY_HAND = "stopped by hand"
-"""The reason of an interruption in results."""
+"""Reason for an early end that results give for an interruption."""
 
 
 MEASURED_OPTIONS = tuple(
@@ -65,7 +65,7 @@ def is_export(path: str) -> bool:
 
 
 def is_target(system: object) -> bool:
-    """Whether a system is a real file, device or export, not one of the catalogue or a description."""
+    """Whether a system is a real file, device or export, and not an entry of the catalogue or a description."""
     if not isinstance(system, str | os.PathLike):
         return False
     path = os.fspath(system)
@@ -76,7 +76,7 @@ def is_target(system: object) -> bool:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        # A file that does not exist yet.
+        # The file does not exist yet.
         return os.sep in path and ".toml" not in path
     return stat.S_ISBLK(mode) or stat.S_ISREG(mode)
 
@@ -109,13 +109,13 @@ def measure(
     Workloads and options are those of ``run``; a measurement takes 10 seconds unless ``requests``, ``time`` or
     ``confidence`` is given. Reading needs no permission. A workload that writes needs ``destroy`` with the device's
     name or serial number or an export's address, or ``overwrite`` for an existing file. With ``zoned`` writes go to the
-    write pointers of zones: those of the ``device``, or of a given size. ``verify`` is ``stamp``, ``stamp_and_read`` or
-    ``check``, with a ``ledger`` that outlives the process if a file is given (see ``Verifying``). ``progress`` is
-    called with a dictionary. An interruption (Ctrl-C) ends the measurement and keeps the results so far:
-    ``ended_early`` in the table of results.
+    write pointers of zones, which are zones of the ``device`` or have a given size. ``verify`` is ``stamp``,
+    ``stamp_and_read`` or ``check``, with a ``ledger`` that survives the process if it is a file (see ``Verifying``).
+    ``progress`` is called with a dictionary. An interruption (Ctrl-C) ends the measurement and keeps the results so
+    far: ``ended_early`` in the table of results.
 
     A scenario, with its own length, may be given instead of a workload. ``luns`` maps the names of its LUNs to files or
-    devices, except for the one that is ``target``.
+    devices, except for the LUN at ``target``.
 
     >>> [row["depth"] for row in hs.measure("null:100us", "file-server", depth=[1, 4], requests=50)]
     [1, 4]
@@ -145,11 +145,11 @@ def verify(
     engine: str = "auto",
     progress: Progress | None = None,
 ) -> Results:
-    """Reads the data that a verifying run has written to a target, also after a crash, and checks them.
+    """Reads the data that a run with verification wrote to a target, and checks them; this also works after a crash.
 
-    ``ledger`` is the file that the run has left; without it only the stamps are checked, which detects damaged and
-    misplaced data, but not lost updates. The findings are ``integrity`` of the results. An interruption (Ctrl-C) ends
-    it and keeps the findings so far.
+    ``ledger`` is the ledger file of the run. Without a ledger only the stamps are checked, which detects damaged and
+    misplaced data, but not lost updates. ``integrity`` of the results has the findings. An interruption (Ctrl-C) ends
+    the check and keeps the findings so far.
 
     >>> writing = hs.Workload.uniform(read="0")
     >>> _ = hs.measure("data.bin", writing, create="1MiB", buffered=True, requests=50, verify="stamp")
@@ -192,7 +192,7 @@ def measure_target(
             raise InputError(f"{scenario.name} is a scenario; name a workload", key="verify")
         return scenario_measured(path, scenario, luns, access, options, progress)
     if luns:
-        raise InputError("only scenarios name LUNs; leave the option out", key="lun")
+        raise InputError("only scenarios name LUNs; remove the option", key="lun")
     opened, steps = prepared(path, workload, access, options, verifying)
     return opened.measure(steps, progress, swept(options))
 
@@ -205,7 +205,7 @@ def scenario_measured(
     options: Mapping[str, Any],
     progress: Progress | None,
 ) -> Results:
-    """Runs a scenario; the rest as in ``measure``."""
+    """Runs a scenario; other arguments are as in ``measure``."""
     values = {name: texts(options[name]) for name in options}
     check(values, [scenario])
     return measure_scenario(path, scenario, luns, access, values, progress)
@@ -218,7 +218,7 @@ def prepared(
     options: Mapping[str, Any],
     verifying: Verifying = NOTHING,
 ) -> tuple[Opened, list[Step]]:
-    """Opens a target, and returns it with the steps to measure."""
+    """Opens a target, and returns the target and the steps to measure."""
     values = {name: texts(options[name]) for name in options}
     demands = workloads_of(workload)
     refuse_others(values, demands)
@@ -234,7 +234,7 @@ def prepared(
 
 
 def scenario_of(demands: Iterable[Demand | None]) -> Scenario | None:
-    """Returns the scenario if there is one, which must be the only load."""
+    """Returns the scenario, if any; a scenario must be the only load."""
     loads = [load_demand(demand) if isinstance(demand, str | os.PathLike) else demand for demand in demands]
     scenarios = [load for load in loads if isinstance(load, Scenario)]
     if scenarios and len(loads) > 1:
@@ -243,12 +243,12 @@ def scenario_of(demands: Iterable[Demand | None]) -> Scenario | None:
 
 
 def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
-    """Returns the workloads; ``None`` for the one defined by access options."""
+    """Returns the workloads; ``None`` stands for the workload that the options define."""
     workloads: list[Workload | None] = []
     for demand in several(workload):
         load = load_demand(demand) if isinstance(demand, str | os.PathLike) else demand
         if isinstance(load, Scenario):
-            raise InputError(f"{load.name}: this is a scenario; name a workload")
+            raise InputError(f"{load.name} is a scenario; name a workload")
         workloads.append(load)
     return workloads
 
@@ -259,11 +259,12 @@ def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None
     measured = {option.name for option in MEASURED_OPTIONS}
     for name in values:
         if name not in measured:
-            raise InputError("does not apply to real targets; leave the option out", key=name)
+            raise InputError("does not apply to real targets; remove the option", key=name)
 
 
 def one_size_of(values: Mapping[str, list[str]]) -> Workload:
-    """Returns a workload of the first values, to determine whether it writes; all values of ``read`` are considered."""
+    """Returns a workload with the first value of each option, to determine whether it writes; considers all values of
+    ``read``."""
     reads = values.get("read", ["100"])
     least = min(
         reads, key=lambda text: float(text.rstrip("%")) if text.rstrip("%").replace(".", "", 1).isdigit() else 0
@@ -315,11 +316,10 @@ class Step:
     workload: Mapping[str, Any]
     """The description of a ``Workload``."""
     span: tuple[int, int] | None = None
-    """First byte and length in bytes of the part that is used; ``None`` for the whole target."""
+    """First byte and length in bytes of the used part; ``None`` for the whole target."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """End conditions ``requests``, ``bytes`` and ``time_ns``: the first one reached counts. Without any, the workload's
-    run length applies.
-    """
+    """End conditions ``requests``, ``bytes`` and ``time_ns``; the first condition reached ends the run. Without a
+    condition, the workload's run length applies. """
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional columns in the table of results."""
     seed: int = 1
@@ -329,21 +329,22 @@ class Step:
     target: int = 0
     """The number of the target."""
     threads: int | None = None
-    """The number of threads; that of ``Access`` if ``None``."""
+    """Number of threads; ``None`` for the number in ``Access``."""
 
 
 class Opened:
     """Targets opened with the given permissions, for several measurements one after the other."""
 
     def __init__(self, paths: Sequence[str], access: Access, writing: bool, verifying: Verifying = NOTHING) -> None:
-        """Raises ``InputError`` if one of them cannot be opened, or ``access`` does not permit it."""
+        """Opens the targets. Raises ``InputError`` if a target cannot be opened, or if ``access`` does not permit
+        it."""
         self.paths, self.access, self.writing, self._verifying = list(paths), access, writing, verifying
         self._engines = [access.engine_of(path) for path in paths]
         permitted = replace(access, write=writing)
         self._targets = _native.Targets([permitted.target_spec(path) for path in paths])
         self.described: list[TargetDescription] = self._targets.described()
         self.ended: str | None = None
-        """The reason why a measurement ended early, after which the remaining work should be skipped."""
+        """Reason why a measurement ended early; if set, the remaining work should be skipped."""
 
     def measure(
         self,
@@ -352,7 +353,7 @@ class Opened:
         swept: Sequence[str] = (),
         log: _native.RequestLog | None = None,
     ) -> Results:
-        """Runs one step after the other; ``log`` records individual requests."""
+        """Runs the steps one after the other; ``log`` records individual requests."""
         return self._measure_runs([self._run([step]) for step in steps], progress, swept, log)
 
     def each(self, steps: Sequence[Step], progress: Progress | None = None) -> Iterator[Results]:
@@ -376,13 +377,13 @@ class Opened:
         """Makes one pass over all targets as one striped stream; ``keep`` is called with each interval, ``progress``
         with the position.
 
-        An exception of either ends the pass, and is raised after all results are kept.
+        An exception of ``keep`` or ``progress`` ends the pass, and is raised after all results are kept.
         """
         end: PassEnd = self._targets.stream({**spec, "engines": self._engines}, keep, progress)
         return end
 
     def discard(self, target: int = 0) -> None:
-        """Discards the contents of a block device. Raises ``InputError`` if that is not possible."""
+        """Discards the contents of a block device. Raises ``InputError`` if this is not possible."""
         self._targets.discard(target)
 
     def pause(self, seconds: float) -> None:
@@ -402,11 +403,11 @@ class Opened:
     ) -> Results:
         ledger, resume = self._verifying.ledger, self._verifying.resume
         results = Results(self._targets.measure(runs, progress, log, ledger, resume), swept)
-        # The next measurements continue with it.
+        # Later measurements resume this ledger.
         self._verifying = replace(self._verifying, resume=ledger is not None)
         failed = results.failed_checks()
         if failed:
-            raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+            raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
         self.ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), self.ended)
         return results
 
@@ -422,7 +423,7 @@ class Opened:
         }
 
     def _job(self, step: Step) -> JobSpec:
-        """Returns the job of a step, whose load its threads share."""
+        """Returns the job of a step; the threads of the job share the load."""
         limits: Limits = {
             "requests": step.limits.get("requests"),
             "bytes": step.limits.get("bytes"),

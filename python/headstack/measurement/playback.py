@@ -14,7 +14,7 @@ from headstack.measurement.specs import ProgressReport, ReplaySpec, TargetDescri
 from headstack.traces.traces import Trace
 
 WRITES = ("as-recorded", "skip", "as-reads")
-"""Treatments of recorded writes: they write, are skipped, or become reads."""
+"""Treatments of recorded writes: write, skip, or read instead."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Prepared:
         return self.targets.replay(self.specs, None if course is None else self._add_share(course))
 
     def _add_share(self, course: Progress) -> Progress:
-        """Returns progress that is computed from completed and expected requests of a replay."""
+        """Returns the progress, computed from completed and expected requests of a replay."""
 
         def report(now: ProgressReport) -> object:
             return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
@@ -57,18 +57,18 @@ def prepare(
     options: Mapping[str, list[str]],
     playback: Playback,
 ) -> Prepared:
-    """Opens the targets for ``replays``, each as the compiled part takes it; all of them run on each target.
+    """Opens the targets for ``replays``, which are in the form of the compiled module; all of them run on each target.
 
-    The trace is read once beforehand, so that unreadable records, forbidden writes and addresses beyond a target are
-    reported before the first request.
+    The trace is read once in advance, so that unreadable records, forbidden writes and addresses above the capacity of
+    a target are reported before the first request.
     """
     for name in options:
         if name != "interval":
-            raise InputError("does not apply to real targets; leave the option out", key=name)
+            raise InputError("does not apply to real targets; remove the option", key=name)
     choice("writes", playback.writes, WRITES)
     access = playback.access
     if access.threads != 1:
-        raise InputError(f"{access.threads} is not allowed; a replay uses one thread", key="threads")
+        raise InputError(f"{access.threads} is out of range; a replay uses 1 thread", key="threads")
     counted, highest_end_byte = _extent_of(trace, playback.writes, replays[0]["requests_max"])
     writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
     permitted = access.destroy or access.overwrite or access.create is not None
@@ -104,7 +104,7 @@ def prepare(
 
 
 class Extent(NamedTuple):
-    """The requests of a trace that are replayed; an upper bound if only a part of its time is."""
+    """The requests of a trace to replay; an upper bound if only a part of its duration is replayed."""
 
     requests: Mapping[str, int]
     """Counts by kind."""
@@ -122,7 +122,7 @@ def _extent_of(trace: Trace, writes: str, requests_max: int | None) -> Extent:
 
 
 def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[TargetDescription]) -> None:
-    """Rejects a trace with addresses beyond a target."""
+    """Rejects a trace with addresses above the capacity of a target."""
     for target in described:
         capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]
         if highest_end_byte > capacity_bytes // block_bytes * block_bytes:

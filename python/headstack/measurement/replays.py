@@ -26,7 +26,7 @@ from headstack.traces.traces import Trace
 
 
 class ReplayOptions(TypedDict, total=False):
-    """Options that vary the system in a replay, each with one value or several, as in ``headstack.run``."""
+    """Options that vary the system in a replay, each with one or several values, as in ``headstack.run``."""
 
     drives: Swept
     drive: Swept
@@ -72,21 +72,21 @@ def replay(
     course: Progress | None = None,
     **options: Unpack[ReplayOptions],
 ) -> Results:
-    """Replays a trace on every system in every mode; results are those of runs, with their fidelity.
+    """Replays a trace on every system in every mode. The results are like results of runs, and include the fidelity.
 
     ``mode`` is ``"timed"`` (recorded arrivals, times ``time_scale``), ``"asap"`` (at queue depth ``depth``, in recorded
     order; by default the maximum depth of the trace), ``"closed"`` (clients with their recorded think times) or
-    ``"dependent"`` (a request waits for those it waited for when recorded: the last completions before it with no other
-    arrival in between, or, if ``within`` is given, all that completed at most that long before it arrived). ``outside``
-    selects how requests beyond the system are treated: ``"refuse"``, ``"fold"`` or ``"drop"``. ``map`` places the
-    volumes of a trace on simulated systems: ``"stacked"`` (concatenated), ``"round-robin"`` or ``"hashed"`` (over LUNs,
-    in turn or by name), ``"hm.0=lun0,hm.1=lun1@100GB"``, or a file of such lines; results then have ``volumes`` with
-    the results of each. ``requests`` and ``time`` (of the trace) end it early. ``record`` writes the requests of a
-    single replay as a trace.
+    ``"dependent"`` (a request waits for the requests that it waited for when recorded: the last completions before it
+    with no other arrival in between, or with ``within``, all completions within this time before its arrival).
+    ``outside`` selects how requests above the capacity are treated: ``"refuse"``, ``"fold"`` or ``"drop"``. ``map``
+    places the volumes of a trace on simulated systems: ``"stacked"`` (concatenated), ``"round-robin"`` or ``"hashed"``
+    (over LUNs, in turn or by name), ``"hm.0=lun0,hm.1=lun1@100GB"``, or a file of such lines; results then have
+    ``volumes`` with the results of each. ``requests`` and ``time`` (of the trace) end the replay early. ``record``
+    writes the requests of a single replay as a trace.
 
-    Simulated systems are replayed first, on all cores; ``progress`` is called with the number of requests read. A
-    system that is the path of a file or block device is a real target; these run one after the other, and ``course`` is
-    called as ``measure`` calls ``progress``. Permissions and the path of requests are given as for ``measure``;
+    Simulated systems are replayed first, on all cores; ``progress`` is called with the number of requests read. The
+    path of a file or block device is a real target; real targets are replayed one after the other, and ``course`` is
+    called like ``progress`` of ``measure``. Permissions and the path of requests are given as for ``measure``;
     recorded ``writes`` are treated ``"as-recorded"``, ``"skip"`` or ``"as-reads"``. With ``realtime`` the replaying
     thread has priority over all others of the machine. An interruption (Ctrl-C) keeps the results so far.
 
@@ -128,7 +128,7 @@ class ReplayRequest:
 
     trace: Trace
     systems: tuple[System, ...]
-    """Simulated systems and paths of real ones, in any order."""
+    """Simulated systems and paths of real systems, in any order."""
     modes: tuple[str, ...]
     settings: Mapping[str, Any]
     """``depth``, ``time_scale``, ``within``, ``outside``, ``requests`` and ``time``."""
@@ -143,7 +143,8 @@ def replay_all(
     progress: Callable[[int], object] | None,
     course: Progress | None,
 ) -> Results:
-    """Replays on all systems, in their order in the results; all inputs are checked before the first replay starts."""
+    """Replays on all systems; results have the order of the systems. All inputs are checked before the first replay
+    starts."""
     real = [is_target(system) for system in request.systems]
     simulated = [system for system, is_real in zip(request.systems, real, strict=True) if not is_real]
     if request.settings.get("map") is not None and any(real):
@@ -153,7 +154,7 @@ def replay_all(
     ]
     playback = request.playback
     if not paths and playback.realtime:
-        raise InputError("applies only to real targets; leave the option out", key="realtime")
+        raise InputError("applies only to real targets; remove the option", key="realtime")
     if simulated and playback.writes != "as-recorded":
         raise InputError(
             f"{playback.writes} does not apply to simulated systems; use --step kind=read,flush to leave writes out "
@@ -178,7 +179,7 @@ def replay_all(
     per_system = len(specs) // max(1, len(simulated))
     owners = [number for number, is_real in enumerate(real) if not is_real for _ in range(per_system)]
     owners += [[number for number, is_real in enumerate(real) if is_real][spec["target"]] for spec in played]
-    # After an interruption, the last real ones are missing.
+    # After an interruption, the last real systems are missing.
     order = sorted(range(len(results)), key=owners.__getitem__)
     results = results.chosen(order)
     if request.settings.get("map") is not None:

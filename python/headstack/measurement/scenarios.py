@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headstack.measurement.access import Access, Progress
 
 WHOLE = "target"
-"""The name of a target that no stream names as a LUN."""
+"""Name of the only target of a scenario that names no LUNs."""
 
 SCENARIO_OPTIONS = tuple(
     option for option in OPTIONS if option.name in ("depth", "requests", "time", "warm_up", "interval", "seed")
@@ -37,25 +37,25 @@ def measure_scenario(
 ) -> Results:
     """Opens the targets of a scenario's LUNs, and runs it with each combination of options.
 
-    ``luns`` maps LUNs to paths by name; the LUN that it leaves out, or the whole target if the scenario names no LUN,
-    is at ``path``. Only LUNs that streams write to are opened for writing.
+    ``luns`` maps names of LUNs to paths. The remaining LUN, or the whole target if the scenario names no LUN, is at
+    ``path``. Only LUNs that streams write to are opened for writing.
     """
     supported = {option.name for option in SCENARIO_OPTIONS}
     for name in values:
         if name not in supported:
-            raise InputError("does not apply to a scenario on real targets; leave the option out", key=name)
+            raise InputError("does not apply to a scenario on real targets; remove the option", key=name)
     if access.threads != 1:
-        raise InputError(f"{access.threads} is not allowed; a scenario uses one thread", key="threads")
+        raise InputError(f"{access.threads} is out of range; a scenario uses 1 thread", key="threads")
     if access.zoned is not None:
-        raise InputError("applies only to workloads and job files; leave the option out", key="zoned")
+        raise InputError("applies only to workloads and job files; remove the option", key="zoned")
     places = places_of(scenario, path, luns)
     specs = [replace(access, write=_is_written(scenario, lun)).target_spec(place) for lun, place in places.items()]
     real = [spec["path"] for spec in specs if spec["null_bytes"] is None]
     if len(set(real)) < len(real):
-        raise InputError(f"{', '.join(real)}: each LUN needs a file or device of its own", key="lun")
+        raise InputError(f"{', '.join(real)}: each LUN needs its own file or device", key="lun")
     engines = [access.engine_of(place) for place in places.values()]
     if any(engine != engines[0] for engine in engines):
-        raise InputError(f"{path}: LUNs that store nothing cannot be mixed with others; use one kind for all LUNs")
+        raise InputError(f"{path}: null targets cannot be mixed with other targets; use one kind for all LUNs")
     targets = _native.Targets(specs)
     several = [f"{lun}={place}" for lun, place in places.items()]
     plays = []
@@ -77,7 +77,7 @@ def measure_scenario(
     results = Results(targets.play(plays, progress), swept(values))
     failed = results.failed_checks()
     if failed:
-        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
     return results
 
 
@@ -92,7 +92,7 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
     if not named:
         return {WHOLE: path}
     if len(left) != 1:
-        state = f"{', '.join(left)} have no target" if left else f"all have a target, and none is left for {path}"
+        state = f"{', '.join(left)} have no target" if left else f"all have a target already, so {path} has no LUN"
         raise InputError(
             f"{scenario.name} names the LUNs {', '.join(named)}; {state}: TARGET is one of them; set the target "
             "of each other LUN with --lun NAME=PATH",
@@ -102,7 +102,7 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
 
 
 def _is_written(scenario: Scenario, lun: str) -> bool:
-    """Whether clients write to a LUN: those of its own streams, and of streams that use all LUNs."""
+    """Whether clients write to a LUN, considering its own streams and streams that use all LUNs."""
     streams = scenario.description["streams"]
     writes = _native.scenario_writes(scenario.description)
     return any(writing and stream.get("lun", lun) == lun for stream, writing in zip(streams, writes, strict=True))

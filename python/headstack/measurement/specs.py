@@ -1,4 +1,4 @@
-"""Types of targets and measurements as the compiled part takes them, and of its reports."""
+"""Types of targets, measurements and reports of the compiled module."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ class TargetSpec(TypedDict):
     """Whether requests bypass the page cache."""
     write: bool
     sync: NotRequired[Literal["no", "data", "file"]]
-    """When a write is complete: as the system reports it, or when its data or the whole file are on stable storage."""
+    """When a write is complete: when the system reports it, or when its data or the whole file are on stable
+    storage."""
     destroy: NotRequired[list[str]]
     """Names and serial numbers of devices whose contents may be lost."""
     signatures: NotRequired[list[str]]
     """Signatures that may be overwritten, such as ``ext4``."""
     create_bytes: NotRequired[int | None]
-    """Size of the file, which is created if it does not exist."""
+    """Size of the file to create if it does not exist."""
     overwrite: NotRequired[bool]
     null_bytes: NotRequired[int | None]
-    """The size of a target that stores nothing."""
+    """Size of a null target."""
     connections: NotRequired[int]
     """Connections of each thread to an export."""
 
@@ -37,39 +38,40 @@ class TargetDescription(TypedDict):
     capacity_bytes: int
     block_bytes: int
     rotational: bool | None
-    """Whether it rotates; ``None`` if unknown."""
+    """Whether the device rotates; ``None`` if unknown."""
     notes: list[str]
     description: Mapping[str, Any]
-    """The properties that results store of their system; the keys depend on the kind of the target."""
+    """The properties that results store about the target; the keys depend on its kind."""
 
 
 class ZoneSpec(TypedDict):
     """Zoned writing: writes go to write pointers, and full zones are reset."""
 
     size_bytes: int | None
-    """The size of a zone; ``None`` for that of the device."""
+    """Size of a zone; ``None`` for the zone size of the device."""
     open_max: int
     """Maximum number of open zones; 0 for the device's limit."""
 
 
 class NullService(TypedDict):
-    """Service time of a target that stores nothing."""
+    """Service time of a null target."""
 
     service_ns: int
 
 
 class NullEngine(TypedDict):
-    """The engine of a target that stores nothing."""
+    """Engine of a null target."""
 
     null: NullService
 
 
 Engine = str | NullEngine
-"""One of ``ENGINES``, or that of a target that stores nothing."""
+"""One of ``ENGINES``, or the engine of a null target."""
 
 
 class Limits(TypedDict):
-    """End conditions of a job: the first one reached counts. Without any, the run length of its workload applies."""
+    """End conditions of a job; the first condition reached ends it. Without a condition, the run length of its workload
+    applies."""
 
     requests: int | None
     bytes: int | None
@@ -83,7 +85,7 @@ class JobSpec(TypedDict):
     targets: list[int]
     """Numbers of the open targets."""
     span: tuple[int, int] | None
-    """First byte and length of the part that is used."""
+    """First byte and length of the used part."""
     workload: Mapping[str, Any]
     """The description of a ``Workload``."""
     threads: int
@@ -116,9 +118,9 @@ class PassSpec(TypedDict):
 
     write: bool
     block_bytes: int
-    """Bytes that go to a device before the next one has its turn."""
+    """Number of bytes that go to a device before the stream moves to the next device."""
     ahead: int
-    """Blocks by which a device may be ahead of the slowest one."""
+    """Maximum number of blocks by which a device may be ahead of the slowest device."""
     device_bytes: int | None
     """Maximum number of bytes of each device."""
     start_bytes: int
@@ -129,14 +131,14 @@ class DeviceShare(TypedDict):
     """The work of a device in an interval of a pass."""
 
     blocks: int
-    """Blocks that the stream passed, including failed ones."""
+    """Number of blocks that the stream passed, including failed blocks."""
     errors: int
     busy_ns: int
-    """Time in which the device had a block."""
+    """Time in which the device was processing a block."""
     held_ns: int
     """Time in which the oldest block of the stream was on this device."""
     sum_ns: int
-    """Sum of its block times."""
+    """Sum of the block times of the device."""
     max_ns: int
     classes: list[int]
     """Number of blocks in each class of block times."""
@@ -151,7 +153,7 @@ class Stretch(TypedDict):
     bytes: int
     duration_ns: int
     devices: list[DeviceShare]
-    """In the order of the stripes."""
+    """Devices, in the order of the stripe."""
 
 
 class PassEnd(TypedDict):
@@ -160,7 +162,7 @@ class PassEnd(TypedDict):
     end_bytes: int
     is_whole: bool
     flush_ns: int | None
-    """Time in which the devices wrote their caches to the medium, after a complete write pass."""
+    """Time that the devices took to flush their caches after a complete write pass."""
     ended_early: str | None
     failures: list[str]
     """The first failures, each with its device."""
@@ -171,7 +173,7 @@ class ReplaySpec(TypedDict):
     """A replay of a trace on a target."""
 
     target: int
-    """Its number among the open targets."""
+    """Number of the target among the open targets."""
     system_name: str
     source: Mapping[str, Any]
     """The source of a ``Trace``."""
@@ -184,45 +186,45 @@ class ReplaySpec(TypedDict):
     interval_ns: int | None
     labels: list[tuple[str, str]]
     record: str | None
-    """A trace file to write, with the requests as they were issued."""
+    """Trace file to write, with the requests as issued."""
 
 
 class ProgressReport(TypedDict):
-    """The course of a measurement."""
+    """The progress of a measurement."""
 
     run: int
     """The number of the run, from 0."""
     runs: int
     elapsed_s: float
     share: float
-    """Share of the run that is done, 0 to 1."""
+    """Completed share of the run, from 0 to 1."""
     completed: int
-    """Requests of the run that are complete."""
+    """Number of completed requests of the run."""
     bytes: int
     response_s: float
-    """Sum of their response times."""
+    """Sum of the latencies of these requests."""
     errors: int
     under_way: int
     """Current queue depth."""
     ending: bool
     """Whether no further requests are issued."""
     hosts: NotRequired[list[tuple[str, int | None]]]
-    """Hosts that measure together, each with its completed requests; ``None`` if the host is missing."""
+    """Completed requests of each host that takes part; ``None`` if the host is missing."""
 
 
 class StoredHistogram(TypedDict):
-    """Response times as results store them."""
+    """Latencies in the form in which results store them."""
 
     digits: NotRequired[int]
-    """Decimal digits to which bins are exact; absent in histograms with fio's bins."""
+    """Number of decimal digits to which bins are exact; absent in histograms with fio's bins."""
     count: int
     sum_ns: int
     sum_squares_ns2: str | int
-    """Sum of squares, as text in results since it may exceed 64 bits."""
+    """Sum of squares, stored as text because it may exceed 64 bits."""
     min_ns: int
     max_ns: int
     overflow: int
-    """Number of times above the last bin."""
+    """Number of latencies above the last bin."""
     bins: Sequence[Sequence[int]]
     """Middles of bins in ns, each with its count."""
 

@@ -15,26 +15,27 @@ KINDS = ("no", "stamp", "stamp_and_read", "check")
 
 @dataclass(frozen=True)
 class Verifying:
-    """How a measurement checks that reads return what was written."""
+    """Settings for checking that reads return what was written."""
 
     kind: str = "no"
-    """``stamp``: writes carry stamps and reads are checked on completion; ``stamp_and_read``: in addition all written
-    data are read at the end; ``check``: reads are compared with the data of an earlier run."""
+    """``stamp``: writes contain stamps, and reads are checked on completion. ``stamp_and_read``: in addition, all
+    written data are read at the end. ``check``: reads are compared with the data of an earlier run."""
     ledger: str | None = None
-    """The file that records the writes: a new one, or with ``resume`` and ``check`` that of an earlier run. If
-    ``None``, it is kept in memory; a check then only uses the stamps."""
+    """The file that records the writes: a new file, or with ``resume`` or ``check`` the file of an earlier run.
+    ``None`` keeps the ledger in memory; a check then uses only the stamps."""
     resume: bool = False
-    """Whether to continue with the ledger of an earlier run, whose data are still there."""
+    """Whether to continue with the ledger of an earlier run whose data are still on the target."""
 
     def checked(self, writes: bool) -> Verifying:
-        """Returns the same settings if they are valid for a load that ``writes`` or does not.
+        """Returns the settings if they are valid for a load that writes (``writes``) or only reads.
 
-        Raises ``InputError`` if they are not, or if a ledger exists that should not, or the reverse.
+        Raises ``InputError`` if the settings are invalid, if a ledger already exists, or if a required ledger is
+        missing.
         """
         choice("verify", self.kind, KINDS)
         if self.kind == "no":
             if self.ledger is not None or self.resume:
-                raise InputError("nothing is verified; --verify, --verify-after or --check is needed", key="ledger")
+                raise InputError("nothing is verified; add --verify, --verify-after or --check", key="ledger")
             return self
         if self.resume and self.ledger is None:
             raise InputError("needs the ledger of an earlier run; name it with --ledger", key="resume")
@@ -48,13 +49,13 @@ class Verifying:
         if self.ledger is not None and not self.resume and os.path.lexists(self.ledger):
             raise InputError(
                 f"{self.ledger}: an earlier run left this ledger; use --resume to continue it if its data are still "
-                "there, else remove it or name another with --ledger"
+                "there; otherwise remove it, or name another one with --ledger"
             )
         return self
 
 
 def ledger_of(path: str) -> Path:
-    """Returns the default path of a target's ledger: in the current folder, with the target's name; an address is
-    reduced to its letters and digits."""
+    """Returns the default path of a target's ledger, which is in the current folder and has the name of the target. An
+    address is reduced to its letters and digits."""
     name = re.sub(r"[^\w.]+", "-", path) if "://" in path else Path(path).name
     return Path(f"{name}.ledger")

@@ -175,5 +175,5 @@ def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
     bound = conformal.quantile(sizes, coverage)
     if bound is None:
         needed = conformal.devices_needed(coverage)
-        raise InputError(f"{len(sizes)} environments of a kind; a {100 * coverage:.0f} % bound needs {needed}")
+        raise InputError(f"only {len(sizes)} environments of one kind; a {100 * coverage:.0f} % bound needs {needed}")
     return bound

@@ -34,7 +34,7 @@ from headstack.results.intervals.conformal import devices_needed
 
 
 def _without_percentiles(stored: Fields) -> Fields:
-    raise InputError(f"{stored['system']}: has no percentiles; run headstack characterize again")
+    raise InputError(f"{stored['system']}: has no percentiles; run headstack lab characterize again")
 
 
 STORED = Stored("characterization", steps=(_without_percentiles,))
@@ -122,9 +122,9 @@ class Characterization:
         try:
             stored = read_json(Path(path))
         except ValueError as error:
-            raise InputError(f"is not a characterization: {error}", file=name) from None
+            raise InputError(f"not a characterization: {error}", file=name) from None
         if not isinstance(stored, dict) or stored.get("format") != STORED.head["format"]:
-            raise InputError("is not a characterization; create one with headstack characterize", file=name)
+            raise InputError("not a characterization; create one with headstack lab characterize", file=name)
         stored = STORED.upgraded(name, stored)
         try:
             return cls(
@@ -139,7 +139,7 @@ class Characterization:
                 stored["residuals"],
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"is a damaged characterization: {error!r}", file=name) from None
+            raise InputError(f"damaged characterization: {error!r}", file=name) from None
 
 
 def _stored_table(table: Table) -> StoredTable:

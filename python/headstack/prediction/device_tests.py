@@ -91,7 +91,7 @@ class Device:
                 return results
         raise RunError(
             f"{results[0]['system']}: no request completed within {LONGER[-1] * self.test_ns / 1e9:g} s; "
-            "increase the time"
+            "use a longer --time"
         )
 
 
@@ -125,7 +125,7 @@ def measure_device(
     if device.test_ns < LEAST_NS:
         least_s = device.planned * LEAST_NS / 1e9
         raise InputError(
-            f"{time} is too short for {device.planned} tests of {path}; {least_s:.0f}s or more is allowed", key="time"
+            f"{time} is too short for {device.planned} tests of {path}; use {least_s:.0f}s or more", key="time"
         )
     key = key_of([path, described, asdict(axes), device.test_ns])
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()

@@ -78,7 +78,7 @@ class _System:
 
 def _describe(system: Named) -> _System | Refusal:
     if isinstance(system, Characterization) or (isinstance(system, str) and system.endswith(".json")):
-        return Refusal("a characterization file contains no description; name the system instead")
+        return Refusal("a characterization file contains no description; name the system")
     loaded = system if isinstance(system, Drive | Array) else load_system(system)
     return _System(loaded, described(loaded))
 

@@ -135,11 +135,11 @@ class Environment:
         if not math.isclose(sum(request_class.share for request_class in self.classes), 1.0, abs_tol=1e-6):
             raise InputError(f"{self.name}: shares of classes sum to {sum(c.share for c in self.classes):g}, not to 1")
         if not 0 <= self.switch_share <= 1:
-            raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is not a share; 0 to 1 is allowed")
+            raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is not a share; must be 0 to 1")
         if self.hot is not None and not (0 <= self.hot.share <= 1 and 0 < self.hot.part <= 1):
-            raise InputError(f"{self.name}: hot: {self.hot} is out of range; shares of 0 to 1 are allowed")
+            raise InputError(f"{self.name}: hot: {self.hot} is out of range; shares must be 0 to 1")
         if self.streams < 1:
-            raise InputError(f"{self.name}: streams: {self.streams} is out of range; 1 or more is allowed")
+            raise InputError(f"{self.name}: streams: {self.streams} is out of range; must be 1 or more")
 
     @cached_property
     def random_share(self) -> float:
@@ -181,9 +181,11 @@ def classes_of(name: str, lines: Iterable[Line]) -> tuple[RequestClass, ...]:
     shares: dict[tuple[int, bool, bool], float] = {}
     for number, line in enumerate(lines):
         if line.get("trim_percent", 0) > 0 and line["read_percent"] < 100:
-            raise InputError(f"lines[{number}].trim_percent: trims have no low-level test; 0 is allowed", file=name)
+            raise InputError(
+                f"lines[{number}].trim_percent: must be 0, because trims have no low-level test", file=name
+            )
         if duration_ns("delay", line.get("delay", "0ns")) > 0:
-            raise InputError(f"lines[{number}].delay: no low-level test has pauses; 0 is allowed", file=name)
+            raise InputError(f"lines[{number}].delay: must be 0, because no low-level test has pauses", file=name)
         size = size_bytes("size", line["size"])
         for is_read in (True, False):
             for is_random in (True, False):
@@ -200,7 +202,7 @@ def of_workload(workload: Workload, span_bytes: int | None = None) -> Environmen
     description = workload.description
     name = workload.name
     if description["flush_every"]:
-        raise InputError("flush_every: flushes have no low-level test; 0 is allowed", file=name)
+        raise InputError("flush_every: must be 0, because flushes have no low-level test", file=name)
     turn = description.get("stream_turn", 1)
     aligns = [size_bytes("align", line["align"]) if "align" in line else 512 for line in description["lines"]]
     return Environment(
@@ -219,7 +221,9 @@ def load_of(name: str, arrivals: Arrivals) -> Load:
     """Returns the load of arrivals. Raises ``InputError`` for bursts."""
     if "open" in arrivals:
         if arrivals["open"]["process"] not in ("poisson", "fixed"):
-            raise InputError("arrivals.process: bursts have no low-level test; poisson or fixed is allowed", file=name)
+            raise InputError(
+                "arrivals.process: must be poisson or fixed, because bursts have no low-level test", file=name
+            )
         return Open(arrivals["open"]["rate_per_s"])
     return Closed(arrivals["closed"]["outstanding"], think_ns=mean_think_ns(arrivals["closed"]["think"]))
 
@@ -234,7 +238,7 @@ def hot_of(name: str, addresses: Addresses) -> Hot | None:
     if addresses == "uniform":
         return None
     if isinstance(addresses, str) or "hot_bands" not in addresses:
-        raise InputError("addresses: no low-level test has these; uniform and hot_bands are allowed", file=name)
+        raise InputError("addresses: must be uniform or hot_bands, because others have no low-level test", file=name)
     bands = [
         Hot(band["share_percent"] / 100, (band["to_percent"] - band["from_percent"]) / 100)
         for band in addresses["hot_bands"]
@@ -345,7 +349,7 @@ def of_video(name: str, video: Video) -> Environment:
     """Returns the environment of video tracks in turn, frame by frame: reads, then a processor, then writes."""
     if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
         raise InputError(
-            "video: frames at a rate or in a buffer have no low-level test; allowed: one frame at a time", key=name
+            "video: must read one frame at a time, because frame rates and buffers have no low-level test", key=name
         )
     frame, request = size_bytes("frame", video["frame"]), size_bytes("request", video["request"])
     whole, rest = divmod(-(-frame // 512) * 512, request)

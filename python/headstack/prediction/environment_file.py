@@ -53,7 +53,7 @@ def load_environment_file(path: Path) -> Environment | None:
         return None
     file = str(path)
     if not isinstance(table, dict):
-        raise InputError(f"{file}: environment: is not a table; write [environment]")
+        raise InputError(f"{file}: environment: not a table; use [environment]")
     _check_keys(f"{file}: environment", table, KEYS)
     lines = table.get("lines")
     if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
@@ -93,7 +93,7 @@ def _load(where: str, table: Mapping[str, object]) -> Closed | Open:
         raise InputError(f"{where}: needs exactly one of depth and rate")
     if "rate" in table:
         if "think" in table:
-            raise InputError(f"{where}.think: arrivals do not wait; think needs depth")
+            raise InputError(f"{where}.think: needs depth, because an open loop has no think time")
         return Open(_number(where, table, "rate", None, 1e-9, 1e9))
     think = _text(where, table, "think", "0ns")
     return Closed(_number(where, table, "depth", None, 1e-9, 65_536), float(duration_ns(f"{where}.think", think)))

@@ -83,7 +83,7 @@ class StoppedError(RunError):
     """The tests were interrupted; ``results`` has those of the completed tests."""
 
     def __init__(self, results: list[RunSummary], why: str, done: int, planned: int) -> None:
-        advice = "a characterization needs all of them; repeat the command to resume"
+        advice = "a characterization needs all tests; repeat the command to resume"
         super().__init__(f"{why} after {done} of {planned} tests; {advice}")
         self.results, self.why = results, why
 

@@ -418,7 +418,7 @@ class Model:
 def operation(read: Axis, environment: Environment, request_class: RequestClass) -> int:
     """Returns the index of the tests of reads or of writes. Raises ``InputError`` if there are none."""
     if float(request_class.is_read) not in read.knots:
-        raise InputError(f"{environment.name}: it writes, but only reads were tested")
+        raise InputError(f"{environment.name}: contains writes, but only reads were tested")
     return read.knots.index(float(request_class.is_read))
 
 

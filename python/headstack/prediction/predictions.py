@@ -219,7 +219,7 @@ def check_depth(environment: Environment, system: Characterization) -> None:
     load, depths = environment.load, system.model.depths
     if isinstance(load, Open):
         if load.rate_per_s <= 0:
-            raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; above 0 is allowed")
+            raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; must be above 0")
         return
     # Thinking clients are not all outstanding at once.
     thinks = isinstance(load, Closed) and load.think_ns > 0
@@ -240,13 +240,13 @@ def check_recorded(environment: Environment, system: Characterization) -> None:
     if recorded.moved_bytes < STEADY_TIMES * held:
         raise InputError(
             f"{environment.name}: moves {format_bytes(recorded.moved_bytes)}, less than twice {caches}: it does not "
-            "reach the steady state of the tests; replay it (headstack replay)"
+            "reach the steady state of the tests; replay it (headstack trace replay)"
         )
     share = recorded.returning(held)
     if share > RETURNS_MAX:
         raise InputError(
             f"{environment.name}: {100 * share:.0f} % of its blocks are reused within {caches}; predictions "
-            f"cover {100 * RETURNS_MAX:.0f} % at most; replay it (headstack replay)"
+            f"cover {100 * RETURNS_MAX:.0f} % at most; replay it (headstack trace replay)"
         )
 
 

@@ -82,12 +82,12 @@ def characterize(
     """
     if not is_target(system):
         if access is not None or time is not None:
-            raise InputError(f"{system}: is simulated; access and time apply only to real files and devices")
+            raise InputError(f"{system}: a simulated system; access and time apply only to real files and devices")
         return _load_or_make(_with_options(system, options), axes, direct, None, progress)
     for name in options:
-        raise InputError("does not apply to real targets; leave the option out", key=name)
+        raise InputError("does not apply to real targets; remove the option", key=name)
     if direct:
-        raise InputError("applies only to simulated arrays; leave the option out", key="direct")
+        raise InputError("applies only to simulated arrays; remove the option", key="direct")
     tests = MEASURED if axes == FULL else axes
     return measure_device(os.fspath(system), access or Access(), time or TIME, tests, progress)  # type: ignore[arg-type]
 
@@ -119,7 +119,7 @@ def _with_options(system: str | os.PathLike[str] | Drive | Array, options: Mappi
     chosen: dict[str, str] = {}
     for name, value in options.items():
         if name not in allowed:
-            raise InputError(f"is not an option of a system; allowed: {', '.join(sorted(allowed))}", key=name)
+            raise InputError(f"not an option of a system; allowed: {', '.join(sorted(allowed))}", key=name)
         if len(texts(value)) != 1:
             raise InputError("has several values; a characterization describes one system", key=name)
         chosen[name] = texts(value)[0]
@@ -173,7 +173,7 @@ def at_loads(
 ) -> list[Environment]:
     """Returns the environments at each load, or with the load they state."""
     if depth is not None and rate is not None:
-        raise InputError("depth, rate: only one of them can be given")
+        raise InputError("depth, rate: give only one of them")
     if depth is not None:
         return [environment.at_depth(value) for environment in environments for value in _numbers(depth)]
     if rate is not None:
@@ -198,7 +198,7 @@ def characterization_of(
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
         return Characterization.load(system)
     if is_target(system):
-        raise InputError(f"{system}: is a real file or device; run headstack characterize {system} first")
+        raise InputError(f"{system}: a real file or device; first run headstack lab characterize {system}")
     loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
     return _load_or_make(loaded_system, axes, False, store, progress)
 
@@ -216,7 +216,7 @@ def predicted_rows(
     swept = dict(settings or {})
     for name in swept:
         if name not in ("depth", "rate"):
-            raise InputError(f"settings.{name}: is not a setting of predictions; allowed: depth, rate")
+            raise InputError(f"settings.{name}: not a setting of predictions; allowed: depth, rate")
     loads = {name: [number(name, text) for text in texts(value)] for name, value in swept.items()}
     named = list(systems)
     tested = []

@@ -51,7 +51,7 @@ def finite(figure: Figure) -> Figure:
 def _with_note(figure: Some, missing: int) -> Some:
     if not missing:
         return figure
-    sentence = f"{missing:,} {'value is' if missing == 1 else 'values are'} not finite, and left out."
+    sentence = f"{missing:,} {'value is' if missing == 1 else 'values are'} not finite and left out."
     return replace(figure, note=f"{figure.note} {sentence}".strip())
 
 

@@ -101,4 +101,4 @@ def _check(report: Report) -> None:
     for section in report.sections:
         names = Counter(figure.name for figure in section.figures)
         for name in (name for name, count in names.items() if count > 1):
-            raise InputError(f"two figures of a section are named {name!r}; each needs a name of its own", key="report")
+            raise InputError(f"two figures of a section have the name {name!r}; names must be unique", key="report")

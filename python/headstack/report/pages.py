@@ -25,7 +25,7 @@ def built(name: str) -> str:
         return (FOLDER / name).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(
-            "HTML reports need the page built once: npm ci && npm run build in web/ (Node 20 or newer), or make web"
+            "HTML reports need the page, which is not built; run make web (needs Node 20 or newer)"
         ) from None
 
 

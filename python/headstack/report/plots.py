@@ -42,7 +42,7 @@ def picture_format(path: str | os.PathLike[str]) -> str:
     """Returns the format of a path's suffix. Raises ``InputError`` for unknown ones."""
     suffix = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
     if suffix not in FORMATS:
-        raise InputError(f"{os.fspath(path)}: no picture has this suffix; allowed: {', '.join(FORMATS)}")
+        raise InputError(f"{os.fspath(path)}: unknown picture format; allowed: {', '.join(FORMATS)}")
     return suffix
 
 

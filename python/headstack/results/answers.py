@@ -1,5 +1,5 @@
-"""Answers for those who choose between systems: speedups, systems that meet a latency limit, and the fewest drives that
-meet it."""
+"""Answers for choosing between systems: speedups, systems that meet a latency limit, and the smallest number of drives
+that meets the limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headstack.catalogue.options import OPTIONS
 Row = dict[str, Any]
 
 YES, NO, CLOSE = "yes", "no", "close"
-"""Whether a run meets a limit; close: the limit is within the confidence interval."""
+"""Verdict on a limit; ``close`` means that the limit is within the confidence interval."""
 
 OF_SYSTEMS = {"range", *(option.name for option in OPTIONS if option.group in ("Array", "Drive"))}
 """Options that change the system, not the load."""
@@ -24,12 +24,12 @@ _PERCENTILES = {0.5: "p50", 0.9: "p90", 0.95: "p95", 0.99: "p99", 0.999: "p999"}
 
 @dataclass(frozen=True)
 class Gain:
-    """The speedup of a system over the first one."""
+    """The speedup of a system over the first system."""
 
     times: float
-    """Ratio of throughputs, or of mean latencies if arrivals set the rate."""
+    """Ratio of throughputs, or ratio of mean latencies if arrivals set the rate."""
     half_width: float | None
-    """95 % confidence half-width from both runs, without the error of the model; ``None`` if a run is too short."""
+    """95 % confidence half-width from both runs, without the model error; ``None`` if a run is too short."""
 
     def __str__(self) -> str:
         if self.half_width is None:
@@ -53,9 +53,10 @@ def gains(rows: Sequence[Row], swept: Sequence[str]) -> list[Gain | None]:
 
 
 def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
-    """Returns lines that name each system whose prediction interval overlaps that of the first one, and at which loads.
+    """Returns one line for each system whose prediction interval overlaps the interval of the first system, with the
+    loads.
 
-    Parts of one system, and the same system with other options, share their model error and are left out.
+    Parts of one system, and one system with different options, share their model error and are left out.
     """
     loads: dict[str, list[str]] = {}
     first = {tuple(row[name] for name in _LOAD): row for row in reversed(rows) if row["system"] == rows[0]["system"]}
@@ -115,7 +116,7 @@ def within(row: Row, quantile: float | None, value_ms: float, limit_ms: float) -
 
 @dataclass(frozen=True)
 class Drives:
-    """The number of drives that meets a limit, among the numbers tried."""
+    """The smallest number of drives, among those tried, that meets a limit."""
 
     system: str
     """The system's name, and the values of its options that vary."""
@@ -128,13 +129,14 @@ class Drives:
 
     @property
     def fewest(self) -> int | None:
-        """The smallest number that meets the limit, if all larger numbers meet it too."""
+        """The smallest number of drives that meets the limit, if all larger numbers also meet it; otherwise
+        ``None``."""
         failing = [n for n, verdict in enumerate(self.verdicts) if verdict != YES]
         first = failing[-1] + 1 if failing else 0
         return self.tried[first] if first < len(self.tried) else None
 
     def format_answer(self, limit: str) -> str:
-        """Returns the answer in words; ``limit`` as the user wrote it."""
+        """Returns the answer as a sentence. ``limit`` is the limit as the user wrote it."""
         figure, _, time = limit.rpartition("=")
         kept = f"{figure if figure not in ('', 'mean') else 'the mean'} within {time} {self.load}".rstrip()
         count = self.tried[-1] if self.fewest is None else self.fewest
@@ -144,11 +146,12 @@ class Drives:
         tried += f"; undecided: {', '.join(close)}" if close else ""
         if self.fewest is None:
             return f"{self.system}: no number of drives meets the limit, {kept}; {count} drives: {value} ({tried})"
-        return f"{self.system}: {count} drives are the fewest that meet {kept}: {value} ({tried})"
+        return f"{self.system}: at least {count} drives are needed to meet {kept}: {value} ({tried})"
 
 
 def most_within(throughputs: Mapping[str, tuple[float, bool] | None], limit: str) -> str:
-    """States which curve serves most IOPS within a limit, from the IOPS of each and whether that is a lower bound."""
+    """Returns a sentence that names the curve with most IOPS within a limit. The input is the IOPS of each curve, and
+    whether that is a lower bound."""
     figure, _, time = limit.rpartition("=")
     kept = f"{figure if figure not in ('', 'mean') else 'the mean'} within {time}"
     ranked = sorted(

@@ -22,7 +22,8 @@ def format_us(value_ms: float | None) -> str:
 
 
 def _short_ms(value: float | None) -> str:
-    """Formats a time in ms with three digits below 1 ms: operations on files may take less than a microsecond."""
+    """Formats a time in ms, with three significant digits below 1 ms, because operations on files may take less than a
+    microsecond."""
     return format_ms(value) if value is None or value >= 1 else f"{value:.3g}"
 
 
@@ -70,7 +71,7 @@ class Shown(Column):
     """Whether the column is left out if all its cells are empty."""
 
     def in_microseconds(self) -> Shown:
-        """Returns the column with times in microseconds; a column without times unchanged."""
+        """Returns the column with times in microseconds; returns a column without times unchanged."""
         formats = {format_ms: format_us, _half_width: _half_width_us}
         if not self.name.endswith("_ms") or self.format not in formats:
             return self

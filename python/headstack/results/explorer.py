@@ -23,7 +23,7 @@ ENGINE = FOLDER / "engine.wasm.lzma"
 USUAL = ("cheetah-x15-36lp", "file-server")
 """The drive and the workload that the page shows by default."""
 CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned", "host")
-"""Options for which the page offers a choice of one value."""
+"""Options of which the page offers a choice of single values."""
 
 UNSEEN = "<noscript>This page needs JavaScript to run the simulator.</noscript>"
 
@@ -38,11 +38,12 @@ def explore(
     prices: Named | Sequence[Named] = (),
     on: str | None = None,
 ) -> None:
-    """Writes one HTML file, in which the reader drags the values of these systems and workload and sees them simulated.
+    """Writes one HTML file in which the reader varies the values of these systems and this workload, and sees the
+    results.
 
     The page contains the files of systems and workloads given here, and offers all others of the catalogue. With
-    ``prices`` it shows dollars per IOPS, ``on`` a day. Raises ``InputError`` for unknown names, and if the page or its
-    engine are not built.
+    ``prices`` it shows dollars per IOPS, at the prices of the day ``on``. Raises ``InputError`` for unknown names, or
+    if the page or its engine is not built.
 
     >>> hs.explore("page.html", ["cheetah-x15-36lp", "man3735"], "web-server")
     """
@@ -53,11 +54,11 @@ def explore(
 
 
 def check_built() -> None:
-    """Raises ``InputError`` if the page or its engine are not built."""
+    """Raises ``InputError`` if the page or its engine is not built."""
     built("explore.js")
     if not ENGINE.is_file():
         raise InputError(
-            "the explorer needs the simulator for pages; build it with: make web, with Node 20 or newer and "
+            "the explorer needs the simulator for pages; build it with `make web`, which needs Node 20 or newer and "
             "Rust's target wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown)"
         )
 
@@ -105,12 +106,12 @@ def _page_data(
 
 
 def _prices(book: PriceBook, shown: Sequence[str]) -> dict[str, float]:
-    """Returns the price in dollars of each drive, and of each array's host without its drives, that has one."""
+    """Returns the known prices in dollars of drives, and of the hosts of arrays without their drives."""
     items = dict.fromkeys(map(_item, (*_native.drive_ids(), *_native.array_ids(), *shown)))
     prices = {item: book.price(item) for item in items}
     return {item: price.usd for item, price in prices.items() if price is not None}
 
 
 def _item(name: str) -> str:
-    """Returns the name of a system in price lists: for a file, its name without folder and suffix."""
+    """Returns the name of a system in price lists, which for a file is its name without folder and suffix."""
     return Path(name).stem if name.endswith(".toml") else name

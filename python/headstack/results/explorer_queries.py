@@ -1,6 +1,6 @@
 """`variable_curves`: questions for the explorer that reproduce the curves of a report.
 
-A question names a run as a sweep names its points: by a file, and by values of fields and options. If the run states
+Like a point of a sweep, a question names a run by a file and by values of fields and options. If the run states
 its description, the question must describe the same system. The runs of a curve are identified by their figures: no
 two runs agree to the last digit by chance.
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 LOADS = ("depth", "rate")
 LENGTHS = {"requests", "time", "confidence"}
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p999_ms")
-"""Columns by which a point of a figure is matched with its run."""
+"""Columns that match a point of a figure with its run."""
 CURVES_MAX = 12
-"""The most curves of one figure that have a button."""
+"""Maximum number of curves of one figure that have a button."""
 NAMED_MAX = 3
-"""The most curves that one sentence names; more are counted."""
+"""Maximum number of curves that a sentence names; with more curves, the sentence has their number."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-ELSEWHERE = "they are not from a run that this page can repeat"
+ELSEWHERE = "this page cannot repeat their runs"
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class VariableCurves:
     curves: dict[int, list[Curve]] = field(default_factory=dict)
     """Curves by the index of their figure in the report."""
     refused: dict[int, list[str]] = field(default_factory=dict)
-    """Reasons why other curves cannot be varied, as sentences, by the index of their figure."""
+    """Sentences with the reason why other curves cannot be varied, by the index of their figure."""
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Descriptions that the catalogue does not have, as ``Stated`` in web/src/engine.ts."""
+    """Descriptions that are not in the catalogue, as ``Stated`` in web/src/engine.ts."""
 
 
 def request_of(row: Row, whole: Row) -> RunInputs:
@@ -76,7 +76,7 @@ def request_of(row: Row, whole: Row) -> RunInputs:
 
 
 def figures_of(row: Row) -> dict[str, float]:
-    """Returns the figures by which a point is matched with its run."""
+    """Returns the figures that match a point with its run."""
     return {name: row[name] for name in FIGURES if row.get(name) is not None}
 
 
@@ -142,8 +142,8 @@ def variable_curves(report: Report) -> VariableCurves:
 
 
 def _runs(series: Series, by_figure: Mapping[float, Sequence[RunInputs]]) -> list[tuple[str, RunInputs]]:
-    """Returns the name and run of each point of a series; empty if a point of a line has no run. Without lines, points
-    without a run are skipped."""
+    """Returns the name and run of each point of a series; empty if the series is a line and a point has no run.
+    Otherwise, points without a run are skipped."""
     runs = []
     for place, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         if x is None or y is None:
@@ -157,8 +157,8 @@ def _runs(series: Series, by_figure: Mapping[float, Sequence[RunInputs]]) -> lis
 
 
 def _run(x: float, y: float, by_figure: Mapping[float, Sequence[RunInputs]]) -> RunInputs | None:
-    """Returns the run that has both figures of a point, else one that has a figure with a fractional part, which
-    no other run has by chance."""
+    """Returns the run with both figures of a point, otherwise a run with one of them, if it has a fractional part and
+    so cannot match another run by chance."""
     runs = [[run for run in by_figure.get(value, ()) if not float(value).is_integer()] for value in (y, x)]
     both = [run for run in runs[0] if x in run.figures.values()]
     return next(iter([*both, *runs[0], *runs[1]]), None)
@@ -176,13 +176,13 @@ class _Question:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The arguments that all runs of a curve share: all but the load."""
+        """The arguments that all runs of a curve share, which are all except the load."""
         return self.system, self.demand, self.load, tuple(sorted(self.values.items()))
 
 
 def _question(request: RunInputs, files: dict[str, dict[str, Any]]) -> _Question | str:
-    """Returns the question that repeats a run, or the reason why there is none. Adds descriptions that the catalogue
-    lacks to ``files``."""
+    """Returns the question that repeats a run, or the reason why the run cannot be repeated. Adds descriptions that are
+    not in the catalogue to ``files``."""
     if request.refused:
         return request.refused
     demand, workload = _demand(request)
@@ -226,8 +226,8 @@ def _demand(request: RunInputs) -> tuple[str, Blueprint | None]:
 
 
 def _systems(name: str, request: RunInputs) -> Iterable[tuple[str, Blueprint]]:
-    """Yields candidates for a system, as its name in the page and its blueprint: the run's own, the file of that name
-    in the catalogue, or the exact description."""
+    """Yields candidates for a system, as its name in the page and its blueprint: the run's own blueprint, the file of
+    that name in the catalogue, or the exact description."""
     listed = _native.system_blueprint(name, []) if name in _catalogue() else None
     if request.system_blueprint is not None:
         blueprint = request.system_blueprint
@@ -255,7 +255,7 @@ def _catalogue() -> frozenset[str]:
 def _described(
     system: str, part: str, blueprint: Blueprint, workload: Blueprint | None, values: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Returns the specification of the run that a question describes; ``None`` if it describes none."""
+    """Returns the specification of the run that a question describes, or ``None`` if the question is invalid."""
     fields = list(values)
     chunk = {
         "system": {"name": system, "part": part or None, "blueprint": blueprint},
@@ -285,7 +285,8 @@ def _demand_of(spec: Mapping[str, Any]) -> Row:
 
 
 def _is_as_stated(spec: Mapping[str, Any], request: RunInputs) -> bool:
-    """Whether a question describes exactly the system and workload that the run states; true if it states none."""
+    """Whether a question describes exactly the system and workload in the run's result; true if the result has
+    neither."""
     return request.described is None or described_of(spec) == request.described
 
 
@@ -299,12 +300,12 @@ def kind_of(name: str) -> str:
 
 
 def _curve(series: str, runs: Sequence[tuple[float, _Question]], is_one_of: bool) -> Curve:
-    """Returns the curve of these runs, named by its system and values if it is one of several with its series' name."""
+    """Returns the curve of these runs. If several curves have the name of its series, the system and values name it."""
     question = runs[0][1]
     loads = sorted({at for at, _ in runs})
     at = loads[len(loads) // 2]
     if len(loads) == 1:
-        # A single point becomes one of a curve.
+        # A single point becomes a point of a curve.
         loads = (
             sorted({*DEPTHS, at})
             if question.load == "depth"
@@ -331,7 +332,7 @@ def _without_dates(value: Any) -> Any:
 
 
 def add_to_figures(sections: Sequence[dict[str, Any]], curves: VariableCurves) -> None:
-    """Adds to each figure of a report, as the page reads it, the curves that can be varied and the others' reasons."""
+    """Adds to each figure of a report the curves that can be varied, and the reasons why others cannot."""
     figures = [figure for section in sections for figure in section["figures"]]
     for place, figure in enumerate(figures):
         if curves.curves.get(place) or curves.refused.get(place):

@@ -1,4 +1,4 @@
-"""The verification of data that a run read."""
+"""The verification of the data that a run read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BlockClass: TypeAlias = Literal[
     "foreign",
     "unreadable",
 ]
-"""The classes of blocks; each block that was read is in one of them."""
+"""Classes of verified blocks; each block that was read is in exactly one class."""
 
 
 class Integrity(TypedDict):

@@ -1,4 +1,4 @@
-"""The order of notes: those that a reader can act on come before standing descriptions of a run."""
+"""The order of notes: notes that require action come before notes that only describe a run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ STANDING = re.compile(
     r"|.*\bremoved \d+ files, \d+ folders$"
     r"|.*\bthat were written were read again in [\d.]+ s$"
 )
-"""Notes that describe how a run was made, and call for no action."""
+"""Notes that describe how a run was made and require no action."""
 
 
 def is_standing(note: str) -> bool:
-    """Whether a note describes how a run was made, and calls for no action.
+    """Whether a note describes how a run was made and requires no action.
 
     >>> is_standing("warm-up, left out: 14 requests in 0.10 s")
     True

@@ -49,9 +49,9 @@ BAND = "Bands: 90 % prediction intervals."
 WHISKERS = "Error bars: 90 % prediction intervals."
 PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
 RUNS_MAX = 8
-"""The most runs drawn over each other; of more, each curve is represented by one run."""
+"""Maximum number of runs drawn in one figure; with more runs, one run represents each curve."""
 BARS_MAX = 64
-"""The most bars of a figure with one bar for each member of a stream, such as the boot times of guests."""
+"""Maximum number of bars in a figure with one bar per member of a stream, such as the boot times of guests."""
 
 
 def report_of(results: ResultTable) -> Report:
@@ -78,7 +78,7 @@ def requests_of(results: ResultTable) -> list[RunInputs]:
 
 
 def provenance(results: ResultTable) -> list[Provenance]:
-    """Returns the provenance of each run: all that is needed to repeat it."""
+    """Returns the provenance of each run, which is everything needed to repeat the run."""
     return [provenance_of(results.whole(index)) for index in range(len(results))]
 
 
@@ -123,8 +123,8 @@ def _summary(results: ResultTable) -> str:
 def saturation(results: ResultTable) -> Lines:
     """Draws mean latency over throughput: one curve for runs that differ only in load, ordered by load.
 
-    Points of a closed loop are labelled with their load; a ring marks the knee. Runs of a saturated open loop are left
-    out, since their latency grows with the length of the run.
+    Labels show the load of points of a closed loop; a ring marks the knee. Runs of a saturated open loop are left out,
+    because their latency grows with the length of the run.
     """
     knees = {knee.curve: knee for knee in results.knees()}
     curves = _drawn(results)
@@ -165,8 +165,8 @@ def _ends(results: ResultTable, runs: Iterable[int], end: str) -> list[float | N
 
 
 def _things(results: ResultTable, runs: Mapping[str, int]) -> dict[str, str]:
-    """Returns the object that has the colour of each run or curve: its system if there are several systems, each with
-    no more curves than there are dashes; otherwise the curve itself."""
+    """Returns the owner of the colour of each run or curve: the system if there are several systems, each with no more
+    curves than line styles; otherwise the curve."""
     systems = {name: str(results[run]["system"]) for name, run in runs.items()}
     counts = Counter(systems.values())
     shares_colours = len(counts) > 1 and max(counts.values()) <= DASHES
@@ -174,7 +174,7 @@ def _things(results: ResultTable, runs: Mapping[str, int]) -> dict[str, str]:
 
 
 def _drawn(results: ResultTable) -> dict[str, list[int]]:
-    """Returns the curves without their saturated runs; curves with only saturated runs keep them."""
+    """Returns the curves without saturated runs; a curve with only saturated runs keeps its runs."""
     curves = results.curves()
     unsaturated = {name: [run for run in runs if not results[run]["saturated"]] for name, runs in curves.items()}
     return {name: unsaturated[name] or runs for name, runs in curves.items()}
@@ -222,7 +222,7 @@ def _curves(results: ResultTable) -> list[Figure]:
 
 
 def _bars_of(rows: Mapping[str, Row], things: Mapping[str, str], key: str, ends: tuple[str, str]) -> list[Series]:
-    """Returns a series for each colour, with a bar for each of its runs and gaps for the others."""
+    """Returns a series for each colour, with a bar for each run of the colour and gaps for other runs."""
 
     def only(thing: str, column: str) -> list[float | None]:
         return [row[column] if things[name] == thing else None for name, row in rows.items()]
@@ -252,7 +252,7 @@ def _cell(value: Any) -> Cell:
 
 
 def _chosen(results: ResultTable) -> tuple[dict[str, int], str]:
-    """Returns the runs that are drawn one by one, by name, and a note that states how they were chosen."""
+    """Returns the runs to draw one by one, by name, and a note on how they were chosen."""
     curves = results.curves()
     if len(results) <= RUNS_MAX:
         named = {_named(results, name, run, len(curves)): run for name, runs in curves.items() for run in runs}
@@ -304,7 +304,7 @@ def _percentiles(results: ResultTable) -> Iterable[Figure]:
 
 
 def _components(results: ResultTable) -> Iterable[Figure]:
-    """Draws the utilization of each component; of drives with equal roles, the busiest."""
+    """Draws the utilization of each component; among drives with equal roles, only the busiest."""
     chosen, note = _chosen(results)
     busy = {name: _busy_percent(results.whole(run)) for name, run in chosen.items()}
     rows = list(dict.fromkeys(component for shares in busy.values() for component in shares))
@@ -382,7 +382,7 @@ def _number(text: str) -> float | None:
 
 
 def _counted(results: ResultTable) -> Iterable[Figure]:
-    """Draws figures that streams have for each of their members, such as the boot time of each guest."""
+    """Draws figures of single members of streams, such as the boot time of each guest."""
     alike: dict[str, dict[str, dict[int, float]]] = {}
     chosen, note = _chosen(results)
     for name, run in chosen.items():

@@ -47,8 +47,8 @@ class Results(ResultTable):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
-        """Writes ``report`` as one HTML file; ``with_simulator``, readers can vary its curves. Needs the page, which a
-        build of the package contains.
+        """Writes ``report`` as one HTML file. With ``with_simulator``, readers can vary its curves. Needs the page,
+        which every built package contains.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.to_html("results.html")
@@ -91,7 +91,7 @@ class Results(ResultTable):
         return self if native is self._native else Results(native, self._swept)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns the whole results as a JSON list, one run a line, and writes it if ``path`` is given.
+        """Returns the whole results as a JSON list with one run per line, and writes the list if ``path`` is given.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.to_json().startswith("[")

@@ -40,7 +40,7 @@ from headstack.results.columns import (
 Row = dict[str, Any]
 
 WARM_UPS_MAX = 4
-"""The most runs whose warm-up a note states one by one."""
+"""Maximum number of runs with a separate note on their warm-up."""
 
 
 def _unsteady(row: Row) -> str:
@@ -64,7 +64,8 @@ def _duration_ns(stall: dict[str, int]) -> int:
 
 
 def described(facts: dict[str, float]) -> str:
-    """Formats named figures for people; numbered figures (``guest_1_boot_s``, ``guest_2_boot_s``) as their mean."""
+    """Formats named figures for display; of numbered figures (``guest_1_boot_s``, ``guest_2_boot_s``), formats the
+    mean."""
     alike: dict[str, list[float]] = {}
     for name, value in facts.items():
         alike.setdefault(re.sub(r"_\d+_", "_", name), []).append(value)
@@ -111,14 +112,14 @@ class WithinLimit:
 
     iops: float
     is_at_least: bool
-    """Whether ``iops`` is a lower bound, since the heaviest load of the curve meets the limit too."""
+    """Whether ``iops`` is a lower bound, because even the heaviest load of the curve meets the limit."""
 
 
 def response_limit(name: str, text: str) -> tuple[float | None, int]:
     """Parses a limit on the mean latency (``"20ms"``, ``"mean=20ms"``) or on a percentile (``"p99=20ms"``).
 
-    Returns the quantile from 0 to 1, or ``None`` for the mean, and the limit in ns. Raises an ``InputError`` that
-    names ``name`` for any other text.
+    Returns the quantile from 0 to 1, or ``None`` for the mean, and the limit in ns. Raises an ``InputError`` with the
+    key ``name`` for any other text.
     """
     figure, equals, time = text.partition("=")
     if not equals:
@@ -131,13 +132,13 @@ def response_limit(name: str, text: str) -> tuple[float | None, int]:
         percentile = math.nan
     if not 0 < percentile < 100:
         raise InputError(
-            f"{text!r} is not a limit; write for example 20ms or mean=20ms (mean), p99=20ms or p99.9=50ms", key=name
+            f"{text!r} is not a limit; use for example 20ms or mean=20ms (mean), p99=20ms or p99.9=50ms", key=name
         )
     return percentile / 100, duration_ns(name, time)
 
 
 class ResultTable(Tabular):
-    """Results as a table: rows, curves, knees and what limits them. ``Results`` draws and writes them.
+    """Results as a table: rows, curves, knees and limits. ``Results`` adds pictures and files.
 
     duckdb, polars, pyarrow and pandas read the object itself as a table, without a copy.
     """
@@ -150,7 +151,7 @@ class ResultTable(Tabular):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads the results of a file that ``to_json`` has written. Raises ``InputError`` if it cannot be read.
+        """Reads the results in a file written by ``to_json``. Raises ``InputError`` if the file cannot be read.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> _ = results.to_json("results.json")
@@ -187,7 +188,7 @@ class ResultTable(Tabular):
         return format_repr(*self.shown(), f"runs: {len(self)}", "to_csv has them")
 
     fields = dict(_native.result_fields())["results"]
-    """The columns that every table has; columns of the varied options follow them."""
+    """The columns of every table; columns of the varied options follow."""
 
     @property
     def column_names(self) -> list[str]:
@@ -247,7 +248,7 @@ class ResultTable(Tabular):
         return self._native.operations_of(index)
 
     def facts(self) -> _native.Table:
-        """Returns figures of streams of a kind, such as dropped frames: a row for each run, stream and figure.
+        """Returns the streams' own figures, such as dropped frames, with a row for each run, stream and figure.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> results.facts().column_names
@@ -256,7 +257,7 @@ class ResultTable(Tabular):
         return self._native.facts()
 
     def streams_of(self, index: int) -> list[Row]:
-        """Returns the streams of one run; ``facts`` has the figures of their kind by name.
+        """Returns the streams of one run. ``facts`` contains the stream's own figures by name.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> {type(stream["facts"]) for stream in results.streams_of(0)}
@@ -301,8 +302,8 @@ class ResultTable(Tabular):
 
     @property
     def warnings(self) -> list[str]:
-        """Notes on the runs, each once: first those that a reader can act on, such as failed requests, stalls and runs
-        that are too short, then standing descriptions, such as the length of the warm-up."""
+        """Notes on the runs, without duplicates: first notes that require action, such as on failed requests, stalls
+        and runs that are too short, then descriptions, such as the length of the warm-up."""
         own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
         return actionable_first([*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()])
 
@@ -335,7 +336,7 @@ class ResultTable(Tabular):
         return ", ".join([*([first["system"]] if several else []), *options])
 
     def _stall_notes(self) -> list[str]:
-        """Notes on stalls of measured devices, with latencies with and without them."""
+        """Notes on stalls of measured devices, with the latencies including and excluding the stalls."""
         notes = []
         for number, row in enumerate(self, 1):
             if not row["stalls"]:
@@ -380,7 +381,7 @@ class ResultTable(Tabular):
         return notes
 
     def _model_notes(self) -> list[str]:
-        """Notes on the sources of the prediction intervals, and on systems that these cannot distinguish."""
+        """Notes on the sources of the prediction intervals, and on systems that the intervals cannot distinguish."""
         rows = list(self)
         reasons = Counter(row["model_error"] for row in rows if row["model_error"] is not None)
         whose = {
@@ -390,7 +391,7 @@ class ResultTable(Tabular):
         return lines + answers.indistinguishable(rows, self._swept)
 
     def integrity(self, index: int) -> Integrity | None:
-        """Returns the verification of the data that one run read: blocks by class, and the first findings.
+        """Returns the verification of the data that one run read, with blocks by class and the first findings.
 
         ``None`` if the run verified nothing.
 
@@ -515,7 +516,7 @@ class ResultTable(Tabular):
         ]
 
     def most_within(self, response: str) -> str:
-        """States which curve serves most IOPS within ``response``, without a confidence interval.
+        """Returns a sentence that names the curve with most IOPS within ``response``, without a confidence interval.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.most_within("1us")
@@ -527,7 +528,7 @@ class ResultTable(Tabular):
 
     def gains(self) -> list[Gain | None]:
         """Returns the speedup of each run over the first system at the same load: the ratio of IOPS in a closed loop,
-        or of mean latencies if arrivals set the rate. ``None`` for the first system, and without a comparable run.
+        or of mean latencies if arrivals set the rate; ``None`` for the first system, or without a comparable run.
 
         Systems differ in name or in any option of arrays and drives. ± is the 95 % confidence interval, without the
         error of the model.
@@ -562,13 +563,13 @@ class ResultTable(Tabular):
         return answers.fewest_drives(list(self), self._swept, self._latencies_ms(quantile), self.within(response))
 
     def _latencies_ms(self, quantile: float | None) -> list[float]:
-        """Returns the latency of each run that is compared with a limit: a quantile, or the mean for ``None``."""
+        """Returns the latency of each run for comparison with a limit: a quantile, or the mean for ``None``."""
         if quantile is None:
             return [row["mean_ms"] for row in self]
         return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
 
     def compared(self, limit: str | None = None) -> list[Row]:
-        """Returns the rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities if all are
+        """Returns the rows, each with its ``gain`` and its verdict ``within`` a limit. Leaves out capacities if all are
         equal.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
@@ -610,7 +611,8 @@ class ResultTable(Tabular):
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """Like ``shown``, with a row for each stream of runs that have several streams, or streams with own figures.
+        """Like ``shown``, with a row for each stream of runs that have several streams or streams with their own
+        figures.
 
         >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
         >>> columns, cells = results.shown_streams()

@@ -1,4 +1,4 @@
-"""Sentences of reports: `headline` states the answer with its interval, `with_says` gives each figure a sentence."""
+"""Sentences of reports: `headline` returns the answer with its interval, `with_says` adds a sentence to each figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headstack.results.table import ResultTable, Row
 
 NAMED_MAX = 3
-"""So many systems are named in one sentence."""
+"""Maximum number of systems named in one sentence."""
 UNDECIDED = "not enough data for a verdict"
 """The beginning of an answer without a verdict."""
 DEVICES = ", 90 % prediction interval"
@@ -38,7 +38,7 @@ NEAR = 0.9
 
 
 def headline(results: ResultTable) -> str:
-    """States the answer with its interval: throughput under the load, or latency where arrivals set the rate."""
+    """Returns the answer with its interval: throughput under the load, or latency if arrivals set the rate."""
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -54,7 +54,8 @@ def headline(results: ResultTable) -> str:
 
 
 def _worth(row: Row) -> tuple[bool, float]:
-    """Orders runs: those that keep up before others, then by latency where arrivals set the rate, or by throughput."""
+    """Sorts runs: runs that keep up with their rate first, then by latency if arrivals set the rate, otherwise by
+    throughput."""
     keeps_up = not row["saturated"]
     return keeps_up, -row["mean_ms"] if is_of_arrivals(row) and keeps_up else row["iops"]
 
@@ -114,7 +115,7 @@ def words_of(column: str) -> tuple[str, str]:
 
 
 def describe_curves(results: ResultTable, curves: Mapping[str, Sequence[int]]) -> str:
-    """States how much throughput each system gains with load, and at which latency."""
+    """Returns a sentence with the throughput that each system gains with load, and its latency."""
     said = []
     for name, runs in list(curves.items())[:NAMED_MAX]:
         rows = [results[run] for run in runs]
@@ -127,12 +128,12 @@ def describe_curves(results: ResultTable, curves: Mapping[str, Sequence[int]]) -
         else:
             said.append(f"{name} serves about {number(first['iops'])} IOPS at any load")
     text = _joined(said, len(curves))
-    # A name is written as it is.
+    # A name is not changed.
     return f"A{text[1:]}" if text.startswith("at ") else text
 
 
 def describe_extremes(values: Mapping[str, float], unit: str) -> str:
-    """Names the largest and the smallest value; empty if all are equal."""
+    """Returns a sentence with the largest and the smallest value; empty if all values are equal."""
     most, least = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
     if most == least:
         return ""
@@ -140,7 +141,7 @@ def describe_extremes(values: Mapping[str, float], unit: str) -> str:
 
 
 def describe_percentiles(percentiles: Mapping[str, Mapping[float, float]]) -> str:
-    """States the median and the 99th percentile of each curve, from latencies in ms by percentile."""
+    """Returns the median and the 99th percentile of each curve in words, from latencies in ms by percentile."""
     said = [
         f"{name}: p50 {time(times[50])}, p99 {time(times[99])}"
         for name, times in list(percentiles.items())[:NAMED_MAX]
@@ -150,17 +151,17 @@ def describe_percentiles(percentiles: Mapping[str, Mapping[float, float]]) -> st
 
 
 def describe_range(values: Iterable[float], unit: str) -> str:
-    """States the smallest and the largest value over time."""
+    """Returns a sentence with the smallest and the largest value over time."""
     figures = list(values)
     return f"Between {number(min(figures))} and {number(max(figures))} {unit}."
 
 
-# Sentences for figures of any table. Only its authors know the question that a study answers.
+# Sentences for figures of any table. Only the authors of a study know which question it answers.
 
 
 def with_says(figure: Figure) -> Figure:
-    """Returns the figure with a sentence that states its difference from published values or, without those, its
-    extremes. Tables have none."""
+    """Returns the figure with a sentence on its difference from published values or, without published values, on its
+    extremes. A table gets no sentence."""
     if figure.says:
         return figure
     match figure:
@@ -183,12 +184,12 @@ def unit_of(axis: Axis) -> str:
 
 
 Pair = tuple[str, float, float]
-"""The name of a point, our value and the published value."""
+"""Name of a point, our value and the published value."""
 
 
 def _pairs_of_lines(figure: Lines) -> Iterator[Pair]:
-    """Yields points of published series with those of our series of the same name, at the same label or, without
-    labels, at the same x."""
+    """Yields pairs of a published point and our point, from series of equal name, at equal labels or, without labels,
+    at equal x."""
     for published in figure.series:
         for simulated in figure.series if published.published else ():
             if simulated.published or simulated.name != published.name:
@@ -207,8 +208,8 @@ def _pairs_of_lines(figure: Lines) -> Iterator[Pair]:
 
 
 def _pairs_of_bars(figure: Bars) -> Iterator[Pair]:
-    """Yields our bars with the published bars of the same group: of series of the same name, or of all our series if
-    only one is published."""
+    """Yields pairs of our bar and the published bar of the same group, from series of equal name, or from all our
+    series if only one series is published."""
     published = [series for series in figure.series if series.published]
     ours = [series for series in figure.series if not series.published]
     for published_series in published:
@@ -228,8 +229,8 @@ def _pairs_of_grid(figure: Grid) -> Iterator[Pair]:
 
 
 def _of_errors(pairs: Sequence[Pair], unit: str) -> str:
-    """States the mean and the largest difference from published values: in points if the values are percentages,
-    otherwise in percent."""
+    """Returns a sentence with the mean and the largest difference from published values, in percentage points if the
+    values are percentages, otherwise in percent."""
     in_points = unit.startswith("%") or unit == "points"
     errors = {
         name: value - stated if in_points else 100 * (value / stated - 1)
@@ -250,7 +251,7 @@ def _short(error: float) -> str:
 
 
 def _of_lines(figure: Lines) -> str:
-    """States the first and the last value of each line, with their intervals."""
+    """Returns the first and the last value of each line in words, with their intervals."""
     if figure.x_is_percentile and unit_of(figure.y) == "ms":
         percentiles = {
             series.name: {x: y for x, y in zip(series.x, series.y, strict=True) if x and y} for series in figure.series
@@ -268,7 +269,7 @@ def _of_lines(figure: Lines) -> str:
 
 def _point(figure: Lines, series: Series, n: int) -> str:
     x, unit = series.x[n] or 0.0, unit_of(figure.x)
-    # Points at counts may be drawn slightly off their x, so that their intervals do not overlap.
+    # Points at whole counts may be drawn slightly beside their x, so that intervals do not overlap.
     return _figure(series.y[n] or 0.0, unit_of(figure.y), series, n) + (f" at {in_unit(x, unit)}" if unit else "")
 
 
@@ -347,7 +348,7 @@ def _unit(ms: float) -> tuple[float, str]:
 
 
 def format_significant(value: float, half_width: float) -> str:
-    """Formats a value with the digits that are significant at this half-width of its interval."""
+    """Formats a value with the digits that are significant for this half-width of its interval."""
     return f"{value:,.{max(0, _decimals(half_width))}f}"
 
 
@@ -359,8 +360,8 @@ def with_error(value: float, half_width: float) -> str:
 
 
 def _decimals(half_width: float) -> int:
-    """Returns the number of decimals at which the half-width has one digit, or two if the first is a 1; negative if
-    tens are rounded."""
+    """Returns the number of decimals that gives the half-width one significant digit, or two if the first digit is 1;
+    negative to round to tens or more."""
     if not half_width > 0:
         return 2
     place = math.floor(math.log10(half_width))

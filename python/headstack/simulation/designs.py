@@ -130,9 +130,9 @@ def axis(field: str, text: str) -> Axis:
         else:
             raise InputError(f"{word!r} is unknown after a range; steps (2 or more) and log are allowed", key=field)
     if not low < high:
-        raise InputError(f"the range {text} is empty; the lower end comes first", key=field)
+        raise InputError(f"the range {text} is empty; put the lower end first", key=field)
     if log and low <= 0:
-        raise InputError("a range by ratios begins above 0", key=field)
+        raise InputError("a range by ratios must begin above 0", key=field)
     whole = (unit == "" or unit in _SIZES) and all(re.fullmatch(r"[+-]?[\d_]+", end) for end in (low_text, high_text))
     return Range(low, high, unit, steps, log, whole)
 

@@ -129,7 +129,7 @@ def run_specs(
     failed = results.failed_checks()
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}{more}")
+        raise RunError(f"a run failed an internal check, so its figures are not reliable: {failed[0]}{more}")
     return results.with_model_errors(specs, lambda sampled: _native.run(sampled))
 
 

@@ -85,7 +85,7 @@ def check_choices(study: Study) -> None:
     allowed = {*OWN, *inspect.signature(parse_question).parameters} - {*NOT_OURS}
     for table, path_of in study.table_names().items():
         if study.choices and table in TABLES:
-            raise study.error(f"{KEY}[0]", f"{path_of.name} would be a table of the same name as that of the answers")
+            raise study.error(f"{KEY}[0]", f"{path_of.name} would be a table with the name of the table of answers")
     seen: set[str] = set()
     for number, choice in enumerate(study.choices):
         path = f"{KEY}[{number}]"
@@ -97,17 +97,17 @@ def check_choices(study: Study) -> None:
             if key not in choice:
                 raise study.error(f"{path}.{key}", "this key is missing")
         if choice["name"] in seen:
-            raise study.error(f"{path}.name", f"{choice['name']!r} is used twice")
+            raise study.error(f"{path}.name", f"{choice['name']!r} is used twice; names must be unique")
         seen.add(choice["name"])
         each = choice.get("each", {})
         if not isinstance(each, dict):
-            raise study.error(f"{path}.each", "a table of lists is needed, one for each key")
+            raise study.error(f"{path}.each", "must be a table of lists, one for each key")
         for key, values in each.items():
             _check_key(study, f"{path}.each.{key}", key, allowed - {"name", "each"})
             if key in choice:
-                raise study.error(f"{path}.each.{key}", "this key has one value for all already")
+                raise study.error(f"{path}.each.{key}", "this key already has one value for all choices")
             if not isinstance(values, list) or not values:
-                raise study.error(f"{path}.each.{key}", "a list of values is needed, of which each is asked")
+                raise study.error(f"{path}.each.{key}", "must be a list of values, each of which is a question")
             for value in values:
                 _check_kind(study, f"{path}.each.{key}", key, _listed(key, value))
 
@@ -126,7 +126,7 @@ def _check_kind(study: Study, path: str, key: str, value: Any) -> None:
     elif key in FIGURES:
         fits, needed = isinstance(value, list) and all(map(is_number, value)), "a list of numbers"
         if key == "drives" and fits and (len(value) != 2 or not all(isinstance(item, int) for item in value)):
-            fits, needed = False, "the fewest and the most, two whole numbers,"
+            fits, needed = False, "two whole numbers, the smallest first"
     elif key in BY_NAME:
         fits, needed = isinstance(value, dict) and all(map(is_number, value.values())), "a table of numbers by name"
     elif key in TEXTS:
@@ -138,7 +138,7 @@ def _check_kind(study: Study, path: str, key: str, value: Any) -> None:
     else:
         fits, needed = is_number(value), "a number"
     if not fits:
-        raise study.error(path, f"{value!r}: {needed} is needed")
+        raise study.error(path, f"{value!r}: must be {needed}")
 
 
 def _listed(key: str, value: Any) -> Any:

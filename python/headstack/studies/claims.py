@@ -122,7 +122,7 @@ def compare(study: Study, number: int, tables: Tables) -> Compared:
     tolerance = _tolerance(study, path, claim, "tolerance") if has_figures else None
     average = _tolerance(study, path, claim, "mean") if claim["mean"] is not None else None
     if tolerance is not None and tolerance.unit == "%" and any(0 in map(row.get, PUBLISHED) for row in rows):
-        raise study.error(f"{path}.tolerance", "a percentage of a published 0 is 0; state an amount")
+        raise study.error(f"{path}.tolerance", "a percentage of a published 0 is 0; use an amount")
     errors = [] if tolerance is None else [tolerance.error(row) for row in rows]
     within = [row.get("holds", True) for row in rows]
     if tolerance is not None:
@@ -152,7 +152,9 @@ def judge(
     compared = compare(study, number, tables)
     if ground.compares_runs:
         if claim["missing"] is None:
-            message = "published contains results of our own runs; state in missing what the document does not publish"
+            message = (
+                "published contains results of headstack's runs; put what the document does not publish into missing"
+            )
             raise study.error(f"{path}.sql", message)
         return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _evidence(claim, compared, ground, ()))
     chosen = chosen if ground.rests == Rests.RUNS else ()
@@ -203,23 +205,25 @@ def _check(study: Study, path: str, claim: Mapping[str, Any], result: QueryResul
     """Rejects invalid evidence; returns whether it contains figures."""
     columns = set(result.columns)
     if not rows:
-        raise study.error(f"{path}.sql", "the query gives no rows, so there is no evidence")
+        raise study.error(f"{path}.sql", "the query returns no rows, so there is no evidence")
     has_figures = "found" in columns
     if has_figures and not ("published" in columns or {"low", "high"} <= columns):
-        raise study.error(f"{path}.sql", "found has nothing beside it: published, or low and high, is needed")
+        raise study.error(f"{path}.sql", "found has nothing to compare with; add published, or low and high")
     if not has_figures and "holds" not in columns:
         raise study.error(
-            f"{path}.sql", f"gives {', '.join(result.columns)}; found and published, or holds, are needed"
+            f"{path}.sql", f"returns {', '.join(result.columns)}; must return found and published, or holds"
         )
     if has_figures and claim["tolerance"] is None:
-        raise study.error(f"{path}.tolerance", "this key is missing: how far may what is found be from the published?")
+        raise study.error(
+            f"{path}.tolerance", "this key is missing; set the allowed difference from the published value"
+        )
     needed = [name for name in ("found", "published", "low", "high", "holds") if name in columns]
     for number, row in enumerate(rows, 1):
         for name in needed:
             if row[name] is None:
                 raise study.error(f"{path}.sql", f"row {number} ({_format_row(row)}) has no {name}")
             if name == "holds" and not isinstance(row[name], bool):
-                raise study.error(f"{path}.sql", f"holds is {row[name]!r}; true or false is allowed")
+                raise study.error(f"{path}.sql", f"holds is {row[name]!r}; must be true or false")
     return has_figures
 
 
@@ -227,7 +231,8 @@ def _tolerance(study: Study, path: str, claim: Mapping[str, Any], key: str) -> T
     tolerance = Tolerance.parse(claim[key])
     if tolerance is None:
         raise study.error(
-            f"{path}.{key}", f"{claim[key]!r} is not a tolerance; allowed: 5%, or an amount such as 6 points"
+            f"{path}.{key}",
+            f"{claim[key]!r} is not a tolerance; use a percentage such as 5%, or an amount such as 6 points",
         )
     return tolerance
 
@@ -237,7 +242,9 @@ def _verdict(
 ) -> Verdict:
     rests = ground.rests
     if claim["configured"] is not None and rests != Rests.RUNS:
-        raise study.error(f"{path}.configured", f"no run is in it, it rests on {rests} as it is; leave the key out")
+        raise study.error(
+            f"{path}.configured", f"its evidence contains no run and rests on {rests} anyway; remove the key"
+        )
     if not agrees:
         if claim["contradicted"] is None:
             return Verdict.MISSED
@@ -249,7 +256,7 @@ def _verdict(
         return Verdict.CONTRADICTED
     for key in ("contradicted", "missing"):
         if claim[key] is not None:
-            raise study.error(f"{path}.{key}", f"{claim['id']} agrees with what was published; leave the key out")
+            raise study.error(f"{path}.{key}", f"{claim['id']} agrees with the published figures; remove the key")
     match rests if ground.is_of_runs else ground.others:
         case Rests.PUBLISHED:
             return Verdict.ARITHMETIC
@@ -271,7 +278,7 @@ def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, cho
     elif claim["missing"] is not None:
         parts.append(claim["missing"])
     elif not compared.agrees:
-        parts.append("missed, and no reason is stated")
+        parts.append("missed, without a stated reason")
     if claim["configured"] is not None:
         parts.append(f"stated by {claim['configured']}")
     if chosen:

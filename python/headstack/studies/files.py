@@ -74,13 +74,13 @@ def _folder(name: str) -> Path:
         if (folder / FILE).is_file():
             return folder
     if Path(name).is_dir():
-        raise InputError(f"no study; there is no {FILE} in this folder", file=name)
-    raise InputError(f"no study {name!r}; there are {', '.join(listed())}, or name a folder that holds a {FILE}")
+        raise InputError(f"not a study: the folder has no {FILE}", file=name)
+    raise InputError(f"study {name!r} is unknown; allowed: {', '.join(listed())}, or a folder with a {FILE}")
 
 
 def check(study: Study) -> None:
     """Rejects contradictions; systems and workloads are resolved when runs are specified."""
-    names: dict[str, str] = dict.fromkeys(TAKEN, "a table that is always there")
+    names: dict[str, str] = dict.fromkeys(TAKEN, "a built-in table")
     if study.choices:
         names |= dict.fromkeys(TABLES, f"a table of [[{KEY}]]")
     names |= {name: f"the table {path.name}" for name, path in study.table_names().items()}
@@ -88,9 +88,9 @@ def check(study: Study) -> None:
         for number, named in enumerate(getattr(study, kind)):
             path = f"{kind}[{number}].name"
             if not named["name"].replace("_", "a").isidentifier() or not named["name"].isascii():
-                raise study.error(path, f"{named['name']!r} cannot name a table; {NAME} are allowed")
+                raise study.error(path, f"{named['name']!r} cannot name a table; use {NAME}")
             if named["name"] in names:
-                raise study.error(path, f"{named['name']!r} is the name of {names[named['name']]} as well")
+                raise study.error(path, f"{named['name']!r} is also the name of {names[named['name']]}")
             names[named["name"]] = f"{kind}[{number}]"
     check_choices(study)
     for number, grid in enumerate(study.grids):
@@ -137,17 +137,19 @@ def _check_unique(study: Study, kind: str, key: str, seen: set[str]) -> None:
 
 def _check_grid(study: Study, number: int, grid: Mapping[str, Any]) -> None:
     if (grid["record"] is not None) != (grid["kind"] == "replay"):
-        needed = "a replay needs one" if grid["kind"] == "replay" else 'only grids of kind = "replay" have one'
+        needed = (
+            "a replay needs this key" if grid["kind"] == "replay" else 'only grids of kind = "replay" have this key'
+        )
         raise study.error(f"grids[{number}].record", needed)
     if grid["kind"] == "replay" and grid["workloads"]:
-        raise study.error(f"grids[{number}].workloads", "what is replayed is stated in record")
+        raise study.error(f"grids[{number}].workloads", "a replay takes its workload from record")
     for place, limit in enumerate(grid["within"]):
         try:
             duration_ns(limit, limit)
         except InputError as error:
             raise study.error(f"grids[{number}].within[{place}]", str(error)) from None
     if grid["kind"] == "predict" and (grid["keep"] or grid["within"]):
-        raise study.error(f"grids[{number}]", "predictions have no further tables; leave keep and within out")
+        raise study.error(f"grids[{number}]", "predictions have no further tables; remove keep and within")
 
 
 def _check_claim(study: Study, number: int, claim: Mapping[str, Any]) -> None:
@@ -155,7 +157,7 @@ def _check_claim(study: Study, number: int, claim: Mapping[str, Any]) -> None:
     if claim["contradicted"] is not None and claim["missing"] is not None:
         raise study.error(f"{path}.missing", "a claim is contradicted or missed, not both")
     if claim["sql"] is None and claim["missing"] is None:
-        raise study.error(f"{path}.sql", "this key is missing: what is the evidence? or state what is missing")
+        raise study.error(f"{path}.sql", "this key is missing; set evidence, or missing")
 
 
 def _check_open(study: Study, path: str, open_choice: Mapping[str, Any], ids: set[str]) -> None:
@@ -165,14 +167,14 @@ def _check_open(study: Study, path: str, open_choice: Mapping[str, Any], ids: se
             raise study.error(f"{path}.on[{place}]", f"no claim has the id {claim!r}")
     for place, name in enumerate(open_choice["grids"]):
         if name not in grids or grids[name]["kind"] == "predict":
-            raise study.error(f"{path}.grids[{place}]", f"no grid of runs or replays is called {name!r}")
+            raise study.error(f"{path}.grids[{place}]", f"no grid of runs or replays has the name {name!r}")
     for number, other in enumerate(open_choice["others"]):
         if not other["names"] and not other["settings"]:
-            raise study.error(f"{path}.others[{number}]", "nothing is chosen otherwise: names or settings are needed")
+            raise study.error(f"{path}.others[{number}]", "a placebo without a change; add names or settings")
         for key, value in other["settings"].items():
             if isinstance(value, list):
                 raise study.error(
-                    f"{path}.others[{number}].settings.{key}", "one value is needed, as the grid has runs"
+                    f"{path}.others[{number}].settings.{key}", "must be one value, because the grid has runs"
                 )
 
 
@@ -181,7 +183,7 @@ def _check_published(study: Study, number: int, published: Mapping[str, Any]) ->
     if not path.is_file():
         raise study.error(f"published[{number}].file", f"{path} does not exist")
     if published["grid"] not in {grid["name"] for grid in study.grids}:
-        raise study.error(f"published[{number}].grid", f"no grid is called {published['grid']!r}")
+        raise study.error(f"published[{number}].grid", f"no grid has the name {published['grid']!r}")
     columns = headings(path)
     for place, name in enumerate(published["by"]):
         if name not in columns:

@@ -28,9 +28,9 @@ def draw(study: Study, number: int, tables: Tables) -> Figure:
     result = tables.query(f"{path}.sql", picture["sql"])
     missing = [name for name in NEEDED[picture["kind"]] if name not in result.columns]
     if missing:
-        raise study.error(f"{path}.sql", f"gives no column {missing[0]!r}, which pictures of this kind need")
+        raise study.error(f"{path}.sql", f"returns no column {missing[0]!r}, which pictures of this kind need")
     if not result.rows:
-        raise study.error(f"{path}.sql", "the query gives no rows")
+        raise study.error(f"{path}.sql", "the query returns no rows")
     try:
         return with_says(_drawn(picture, result))
     except ValueError as error:
@@ -104,7 +104,7 @@ def _look(row: Row) -> dict[str, Any]:
     colour, shape = row.get("colour"), row.get("shape")
     for value, allowed in ((colour, COLOURS), (shape, get_args(Shape))):
         if value is not None and value not in allowed:
-            raise ValueError(f"{value!r} is none of {', '.join(allowed)}")
+            raise ValueError(f"{value!r} is unknown; allowed: {', '.join(allowed)}")
     return {"thing": str(row.get("thing") or ""), "colour": colour, "shape": shape, "dash": row.get("dash")}
 
 

@@ -49,9 +49,9 @@ def first_difference(file: Path, text: str) -> str | None:
     old, new = written.splitlines(), text.splitlines()
     for number, (was, now) in enumerate(zip(old, new, strict=False), 1):
         if was != now:
-            return f"{file}:{number}: is no longer current: {was!r} is now {now!r}"
+            return f"{file}:{number}: out of date: {was!r} is now {now!r}"
     if len(old) != len(new):
-        return f"{file}: is no longer current: it has {len(old)} lines, {len(new)} are needed"
+        return f"{file}: out of date: it has {len(old)} lines instead of {len(new)}"
     return None
 
 

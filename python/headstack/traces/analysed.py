@@ -60,7 +60,7 @@ class Analysed:
         except InputError:
             raise
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{os.fspath(path)}: is not an analysis of a trace: {error!r}") from None
+            raise InputError(f"{os.fspath(path)}: not an analysis of a trace: {error!r}") from None
 
     @property
     def workload_toml(self) -> str:
@@ -86,6 +86,6 @@ class Analysed:
         """
         reuse = self.report["reuse"]
         if reuse is None:
-            raise InputError(f"{self.name}: re-use is not counted")
+            raise InputError(f"{self.name}: re-use was not counted")
         within = [point for point in reuse["lru_curve"] if cache_size(point) <= cache]
         return float(within[-1]["miss_ratio"]) if within else 1.0

@@ -68,7 +68,7 @@ def _maps(report: TraceReport) -> Iterable[Figure]:
         cells, cell_ns, cell_bytes = map_of(heat, kind)
         time_ns, time_unit = unit(report["duration_ns"], SPANS)
         place_bytes, place_unit = unit(end_bytes, BYTES)
-        several = ", devices over each other" * (len(report["devices"]) > 1)
+        several = ", all devices in one map" * (len(report["devices"]) > 1)
         yield Heat(
             f"map-{kind}",
             f"Addresses over time: {map_title(report, kind)}",
@@ -87,7 +87,7 @@ def _describe_map(cells: Sequence[Sequence[int]], requests: str) -> str:
     counts = sorted(map(sum, cells), reverse=True)
     busiest = sum(counts[: max(1, round(len(counts) / 10))])
     never = sum(count == 0 for count in counts)
-    idle = f"; {100 * never / len(counts):.0f} % get none" if never else ""
+    idle = f"; {100 * never / len(counts):.0f} % get no requests" if never else ""
     share = 100 * busiest / (sum(counts) or 1)
     return f"The busiest 10 % of the addresses get {share:.0f} % of the {requests}{idle}."
 
@@ -203,12 +203,14 @@ def _describe_misses(misses: Series, unit_of_caches: str) -> str:
 
     last = len(misses.x) - 1
     if hits(last) < 0.05:
-        return f"A cache of up to {figures(misses.x[last] or 0.0)} {unit_of_caches} has no hits."
+        return f"A cache of up to {figures(misses.x[last] or 0.0)} {unit_of_caches} gets no hits."
     half = next(n for n in range(len(misses.x)) if hits(n) >= hits(last) / 2)
     caches = [f"{figures(misses.x[n] or 0.0)} {unit_of_caches}" for n in (last, half)]
     low, high = (100 - (ends[last] or 0.0) if ends else None for ends in (misses.high, misses.low))
     between = f" ({low:.1f} to {high:.1f})" if low is not None and high is not None else ""
-    return f"A cache of {caches[0]} has a hit ratio of {hits(last):.1f} %{between}, one of {caches[1]} half of that."
+    return (
+        f"A cache of {caches[0]} has a hit ratio of {hits(last):.1f} %{between}, a cache of {caches[1]} half as much."
+    )
 
 
 def _depth(report: TraceReport) -> Iterable[Figure]:

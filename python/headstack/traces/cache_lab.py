@@ -92,7 +92,7 @@ def caches(
         "memory_bytes": size_bytes("memory", memory),
     }
     if behind is not None and sample is not None:
-        raise InputError("a system behind a cache needs all misses; leave one of them out", key="sample")
+        raise InputError("the system behind a cache needs all misses; remove --sample or --behind", key="sample")
     system: Drive | Array | None = None
     hit_ns = 0
     if behind is not None:
@@ -120,7 +120,7 @@ def whole_system(named: System) -> Drive | Array:
     """Returns the system behind a cache. Raises ``InputError`` for a range of one."""
     (system,) = loaded(named, {})
     if isinstance(system, str | os.PathLike) or system.span is not None:
-        raise InputError(f"needs a whole system, not the range {named}", key="behind")
+        raise InputError(f"needs a whole system; remove the range from {named}", key="behind")
     return system
 
 
@@ -147,7 +147,7 @@ def admission_of(text: str) -> Admission:
         return {"up_to": {"length_bytes": size_bytes("admit", text)}}
     except InputError:
         raise InputError(
-            f"{text!r} is unknown; allowed: all, second, a size such as 64KiB, a share such as 50%", key="admit"
+            f"{text!r} is unknown; use all, second, a size such as 64KiB, or a share such as 50%", key="admit"
         ) from None
 
 
@@ -186,14 +186,14 @@ def size_of(text: str, unit: Unit) -> int:
 def between(low: int, high: int, points: int, text: str) -> list[int]:
     """Returns sizes in geometric steps."""
     if low >= high:
-        raise InputError(f"the range {text} is empty; write the lower end first", key="size")
+        raise InputError(f"the range {text} is empty; put the lower end first", key="size")
     return [round(low * (high / low) ** (step / (points - 1))) for step in range(points)]
 
 
 def usual_sizes(trace: Trace, points: int, options: LabOptions, progress: Progress | None) -> list[int]:
     """Returns sizes up to the trace's working set, which takes one more pass to determine."""
     if options["unit"] == "object_bytes":
-        raise InputError("needed for --holds bytes: name the sizes of the caches", key="size")
+        raise InputError("required for --holds bytes; give the cache sizes", key="size")
     report = _native.trace_cache(trace.source, {**options, "policies": ["fifo"], "sizes": [1]}, progress)
     touched = math.ceil(report["distinct"])
     if touched < 1:

@@ -59,7 +59,7 @@ def times_of(lab: CacheRuns) -> Lines:
     mean_ms, fastest = min(means, key=lambda entry: entry[0])
     says = f"{fastest['policy']} of {format_size(fastest)} is fastest: {mean_ms:.3g} ms on average."
     axes = Axis(f"Cache ({unit})", log=True), Axis("Response time (ms)")
-    return Lines("times", "Response times before the cache", *axes, series, lab.remarks[-1], says=says)
+    return Lines("times", "Latency in front of the cache", *axes, series, lab.remarks[-1], says=says)
 
 
 def table_of(lab: CacheRuns) -> Table:

@@ -182,7 +182,7 @@ class CacheRuns(Tabular):
         except InputError:
             raise
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{os.fspath(path)}: is not a result of the cache lab: {error!r}") from None
+            raise InputError(f"{os.fspath(path)}: not a result of trace cache: {error!r}") from None
 
     @property
     def remarks(self) -> list[str]:
@@ -197,12 +197,12 @@ class CacheRuns(Tabular):
                 "bands are 95 % confidence intervals."
             )
         else:
-            notes.append(f"Exact; {report['distinct']:,.0f} of them are distinct.")
+            notes.append(f"The result is exact; {report['distinct']:,.0f} references are distinct.")
         if self.behind is not None:
             hit = _native.format_duration_ns(self.behind["hit_ns"])
             notes.append(
                 f"Latencies are simulated: misses are replayed at their recorded times on {self.behind['system']}, "
-                f"and a hit takes {hit}, as stated."
+                f"and a hit takes {hit}, as set."
             )
             notes += [f"{note[0].upper()}{note[1:]}." for note in self.behind.get("notes", [])]
         return notes

@@ -118,7 +118,7 @@ def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
     axes.set_xlim(0, (report["duration_ns"] or span_ns) / time_ns)
     axes.set_title(f"Addresses over time: {map_title(report, kind)}")
     axes.set_xlabel(f"Time ({time_unit})")
-    several = ", devices over each other" * (len(report["devices"]) > 1)
+    several = ", all devices in one map" * (len(report["devices"]) > 1)
     axes.set_ylabel(f"Address ({place_unit}){several}")
     bar = axes.figure.colorbar(image, ax=axes, pad=0.01, aspect=30)
     bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < 100 else (1,)))

@@ -78,7 +78,7 @@ def check_replays(results: Results) -> None:
     """Raises ``RunError`` if a replay fails its own check."""
     failed = results.failed_checks()
     if failed:
-        raise RunError(f"a replay failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a replay failed an internal check, so its figures are not reliable: {failed[0]}")
 
 
 def volumes_of(results: Results, volumes: list[list[VolumeResult]]) -> list[VolumeRow]:
@@ -197,5 +197,5 @@ def recorded_depth(trace: Trace) -> int:
     """Returns the maximum queue depth of the trace."""
     depth = trace.info()["summary"]["most_in_flight"]
     if depth == 0:
-        raise InputError(f"{trace.name}: without recorded completions the queue depth is unknown; set it")
+        raise InputError(f"{trace.name}: without recorded completions the queue depth is unknown; set --depth")
     return depth

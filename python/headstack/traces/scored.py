@@ -60,7 +60,7 @@ class Scored:
             ):
                 error = _off(twin, trace)
                 if error is None:
-                    words.append(f"replayed on {row['system']}: {figure} unknown for one of them")
+                    words.append(f"replayed on {row['system']}: {figure} is unknown for one trace")
                 elif abs(error) > near:
                     words.append(f"replayed on {row['system']}: {figure} is {error:+.0%} off")
         return words

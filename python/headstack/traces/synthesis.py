@@ -130,9 +130,9 @@ def cannot_keep(options: SynthesisOptions, made: Made) -> tuple[str, ...]:
         "than a few requests may precede it"
     ]
     if options["rate"] != 1 and made["clients"] is not None:
-        words.append("rate: a closed loop has none, so its clients and its device were made faster")
+        words.append("rate: a closed loop has no rate, so its clients and its device were made faster")
     if options["clients"] not in (None, made["learnt_clients"]):
-        words.append("response times: they were recorded with the trace's own number of clients")
+        words.append("latency: it was recorded with the trace's own number of clients")
     if options["footprint"] > 1:
         words.append(
             "locality: a larger footprint consists of interleaved copies; a burst has its original length but accesses "
@@ -175,7 +175,7 @@ def synthesize_scenario(
         "short-term re-use and sequential runs: each request is drawn independently",
     ]
     if len(analysis.report["devices"]) > 1:
-        words.append("devices: they are concatenated and busy at the same time, so that no replay is compared")
+        words.append("devices: they are concatenated and busy at the same time, so replays are not compared")
     if clients is not None:
         words.append("rate, bursts and queue depth: a closed loop is as fast as the system it runs on")
     return Synthesis(traced.name, made, {}, card, tuple(words))
@@ -188,7 +188,9 @@ def score_scenario(trace: Trace, analysis: Analysis, text: str, room: Path, made
     span_bytes = span_bytes_of(analysis.report)
     system = next((name for most, name in PLAYED_ON if span_bytes <= most), None)
     if system is None:
-        raise InputError(f"{trace.name}: addresses {span_bytes} bytes, more than any system for scorecards has")
+        raise InputError(
+            f"{trace.name}: its address range of {span_bytes} bytes is larger than every system of the scorecard"
+        )
     run(system, str(scenario), record=recording)
     twin = Trace(recording)
     like = twin.analyze()

@@ -106,7 +106,7 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
     """Returns the rate of each stream, and its arrival process."""
     rate_per_s = report["requests_per_s"]
     if rate_per_s is None:
-        raise InputError("all requests of the trace arrive at the same time: it has no rate, and no scenario")
+        raise InputError("all requests of the trace arrive at the same time, so it has no rate for a scenario")
     scales = [scale for scale in report["arrivals"]["scales"] if scale["index_of_dispersion"] > 0]
     bins_s = [scale["bin_ns"] / 1e9 for scale in scales]
     # Relative errors of each scale, since dispersion grows by orders of magnitude.

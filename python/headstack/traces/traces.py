@@ -62,7 +62,7 @@ class Trace:
         device got them.
         """
         if not paths:
-            raise InputError("a trace needs a file")
+            raise InputError("no trace file; name at least one")
         object.__setattr__(self, "paths", tuple(os.fspath(path) for path in paths))
         object.__setattr__(self, "format", format)
         object.__setattr__(self, "skip_bad", skip_bad)
@@ -133,7 +133,7 @@ class Trace:
         't.parquet'
         """
         if sample is not None and reuse is None:
-            raise InputError("samples re-use, which is off", key="sample")
+            raise InputError("applies to re-use, which is off", key="sample")
         options = {"block_bytes": size_bytes("block", block), "reuse": reuse, "sample": sample}
         if executor is None and store is None:
             analyzed = cast(Analyzed, _native.trace_analyze(self.source, options, progress))

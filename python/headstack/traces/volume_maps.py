@@ -72,7 +72,7 @@ def place_by_rule(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool
             where = "the system" if way == "stacked" else f"LUN {lun.name!r}"
             raise InputError(
                 f"{where} has {format_bytes(lun.length)}, and {len(names)} volumes need {format_bytes(total)}; "
-                "outside: fold gives each a part of what it needs",
+                "--outside fold gives each volume a part of the space that it needs",
                 key="map",
             )
         at = lun.start
@@ -95,7 +95,7 @@ def parse_assignments(text: str) -> dict[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "is not text"
             raise InputError(
-                f"{text}: {reason}; allowed: {', '.join(WAYS)}, VOLUME=LUN@SIZE,..., a file", key="map"
+                f"{text}: {reason}; allowed: {', '.join(WAYS)}, VOLUME=LUN@SIZE,..., or a file", key="map"
             ) from None
     places: dict[str, str] = {}
     for line in lines:
@@ -127,7 +127,7 @@ def place_by_assignments(
         name, _, offset = place.partition("@")
         lun = by_name.get(name)
         if lun is None:
-            raise InputError(f"{volume}: there is no LUN {name!r}; the system has {listed(by_name)}", key="map")
+            raise InputError(f"{volume}: LUN {name!r} is unknown; the system has {listed(by_name)}", key="map")
         at = size_bytes("map", offset) if offset else 0
         if at >= lun.length:
             raise InputError(f"{volume}: {name} ends at {format_bytes(lun.length)}, before {offset}", key="map")

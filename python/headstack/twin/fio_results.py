@@ -133,7 +133,7 @@ def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float)
     usual_s = 0.5 * point.p50_s + 0.45 * (point.p50_s + point.p95_s) / 2 + 0.05 * point.p99_s
     stalls = max(1, round(requests * (mean_s - usual_s) / (point.depth * max_s)))
     if stalls * max_s >= runtime_s:
-        raise InputError(f"{point.name}: the device did not answer during the whole run")
+        raise InputError(f"{point.name}: the device completed no request during the run")
     return replace(point, rate=requests / (runtime_s - stalls * max_s), stalls=stalls)
 
 

@@ -59,7 +59,7 @@ def learn(
         try:
             module.probes(session)
         except OutOfTimeError:
-            refused.append(f"{family}: {budget_s:g} s of device time are not enough")
+            refused.append(f"{family}: {budget_s:g} s of device time are too few; use a longer --time")
             continue
         if progress is not None:
             progress(f"finding the {family}", 0.0)

@@ -139,7 +139,11 @@ def compare_rounds(
             spread = float(np.std([math.log(model[figure]) for model in models[1:]])) if len(models) > 2 else 0.0
             interval = None if scores is None else scores.learnt(load, figure)
             width = math.hypot(interval.half_width(spread), strays[figure]) if isinstance(interval, Within) else None
-            why = "" if width is not None else getattr(interval, "why", "no such twins were scored")
+            why = (
+                ""
+                if width is not None
+                else getattr(interval, "why", "there are no scores of calibrated models of this kind")
+            )
             middle = float(np.median([row[number][figure] for row in rounds]))
             rows.append(RoundComparison(workload, figure, middle, models[0][figure], width, why))
     return rows

@@ -96,5 +96,5 @@ def _select_value(values: list[str], number: int, column: int | None) -> str:
             f"line {number}: the sheet has {len(values)} models; choose one with --column 1 to {len(values)}"
         )
     if not 1 <= column <= len(values):
-        raise InputError(f"line {number}: column {column} is out of range; 1 to {len(values)} are allowed")
+        raise InputError(f"line {number}: column {column} is out of range; must be 1 to {len(values)}")
     return values[column - 1]

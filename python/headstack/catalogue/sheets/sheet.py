@@ -202,7 +202,7 @@ class Sheet:
         heads, disks = values.get("geometry.heads"), values.get("geometry.platters")
         if heads and disks and not 2 * disks - 2 <= heads <= 2 * disks:
             self._differ(
-                "geometry.heads", f"{heads} heads on {disks} platters; allowed: two per platter, or up to two fewer"
+                "geometry.heads", f"{heads} heads on {disks} platters; must be two per platter, or up to two fewer"
             )
         for low, high in (
             ("seek.read_track_to_track", "seek.read_average"),

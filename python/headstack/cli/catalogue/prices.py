@@ -196,7 +196,7 @@ def _format_count(number: int, noun: str) -> str:
 
 
 def _date_of(on: str | None) -> str:
-    """Returns the day of ``--on``, by default today; only this function reads the clock."""
+    """Returns the date of ``--on``, or today without the option. No other function here reads the clock."""
     if on is None:
         return datetime.date.today().isoformat()
     last_day(on, "--on")

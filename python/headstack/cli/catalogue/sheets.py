@@ -48,7 +48,7 @@ PROMPTS = {
         "Endurance (DWPD)",
     ),
 }
-"""Figures to prompt for by kind of drive; each is a label of data sheets."""
+"""Labels of data sheets to prompt for, by kind of drive."""
 
 
 @click.command("new")
@@ -88,7 +88,7 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
         lines = lines_of(_text(sheet), _format_of(sheet), column)
         sheet_name = "the standard input" if sheet == "-" else os.path.basename(sheet)
     elif sys.stdin.isatty():
-        lines, sheet_name = _prompt(), "as its owner says"
+        lines, sheet_name = _prompt(), "as entered by the user"
     else:
         raise hs.InputError("--from: name a data sheet; headstack prompts for figures only on a terminal")
     if not lines:
@@ -119,7 +119,7 @@ def _format_of(sheet: str) -> str:
 
 
 def _source(text: str | None, sheet_name: str) -> str:
-    """Returns the source with a confidence grade, by default A."""
+    """Returns the source with a confidence grade, A unless the text states another."""
     if text is None:
         return f"A data sheet, {sheet_name}"
     return text if text[:2] in ("A ", "S ", "B ", "C ", "D ", "I ") else f"A {text}"

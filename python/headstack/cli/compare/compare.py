@@ -51,7 +51,7 @@ PAIRS = "10"
 OF_POINTS = ("tolerance", "fail_below", "members")
 OF_RUNS = ("same_within", "detect", "figures", "fail_if")
 OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
-"""Options of each form of the command: points, runs, and runs that it makes itself."""
+"""Options of each form of the command: points, runs, and runs that the command makes itself."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ class Options:
     quiet: bool
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
-        """Raises ``InputError`` if an option of another form is set."""
+        """Raises ``InputError`` if an option is set that belongs to another form."""
         for name in names:
             if getattr(self, name):
                 raise InputError(f"--{name.replace('_', '-')}: {why}")
 
 
 class RunsCommand(Brief):
-    """A command whose ``--against`` takes all names up to the next option, if RUNS come before it: a shell expands one
-    pattern to many names."""
+    """A command whose ``--against`` takes all names up to the next option if FILES precede it, because a shell
+    expands one pattern to many names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Repeats ``--against`` before each of its names."""
@@ -222,10 +222,10 @@ def compare(
     options = Options(**{field.name: paths.pop(field.name) for field in fields(Options)})
     if not (against or baseline or save_baseline or commands):
         return compare_sources(sources, options, paths)
-    options.refuse(OF_POINTS, "is for points; name only the two results")
+    options.refuse(OF_POINTS, "applies only to points; name only the two results")
     if commands:
         if sources or against or baseline:
-            raise InputError("--run: makes the runs itself; remove the other runs")
+            raise InputError("--run: headstack makes the runs itself; remove the files and --against")
         return compare_commands(commands, save_baseline, options, paths)
     options.refuse(OF_COMMANDS, "needs --run")
     if not sources:
@@ -237,13 +237,13 @@ def compare(
 
 
 def compare_sources(sources: tuple[str, ...], options: Options, paths: Mapping[str, object]) -> int:
-    """Compares files as their kinds require."""
+    """Compares files in the form that their kinds require."""
     options.refuse(OF_COMMANDS, "needs --run")
     if not sources:
         raise InputError("nothing to compare; name two files, for example headstack compare before.json after.json")
     if len(sources) == 2 and sides.is_system(sources[1]):
         sides.check(sources[:1])
-        options.refuse(OF_RUNS, "is for sets of runs; a system is compared point by point")
+        options.refuse(OF_RUNS, "applies only to sets of runs; a system is compared point by point")
         return compare_points(*sources, options, paths)
     kinds = sides.check(sources)
     groups = [(source,) for source in sources] if len(sources) == 2 else sides.grouped(sources)
@@ -257,20 +257,20 @@ def compare_sources(sources: tuple[str, ...], options: Options, paths: Mapping[s
         )
     pair = sides.Sides(*groups)
     if len(sources) == 2 and form_for(kinds, sources, options) == "points":
-        options.refuse(OF_RUNS, "is for sets of runs; add more runs of each, or --against")
+        options.refuse(OF_RUNS, "applies only to sets of runs; name more runs of each, or add --against")
         first, second = sources
         if kinds[second] == FIO and kinds[first] != FIO:
             # fio's results are measurements.
             first, second = second, first
         return compare_points(first, second, options, paths)
-    options.refuse(OF_POINTS, "is for points; these are sets of runs")
+    options.refuse(OF_POINTS, "applies only to points; these are sets of runs")
     theirs, ours = (side_of(side, name) for side, name in zip(pair, pair.names, strict=True))
     files = None if len(sources) > 2 or not all(map(os.path.isfile, sources)) else (pair.ours[0], pair.theirs[0])
     return report_difference(lambda judge: judge(ours, theirs), None, options, paths, False, files)
 
 
 def form_for(kinds: Mapping[str, str], sources: tuple[str, ...], options: Options) -> sides.Form:
-    """The form of two sources: that of the options of one form, if any, otherwise by their kinds."""
+    """Returns the form of comparison that the options require, or otherwise the kinds of the sources."""
     if any(getattr(options, name) for name in OF_POINTS):
         return "points"
     if any(getattr(options, name) for name in OF_RUNS):
@@ -281,7 +281,7 @@ def form_for(kinds: Mapping[str, str], sources: tuple[str, ...], options: Option
 def show_sources(
     sources: tuple[str, ...], kinds: Mapping[str, str], options: Options, paths: Mapping[str, object]
 ) -> int:
-    """Prints one file, or the figures of one set of runs with how much they vary."""
+    """Prints one file, or the figures of one set of runs with their variation."""
     options.refuse((*OF_POINTS, *OF_RUNS), "needs two sides; name another file")
     for name, path in paths.items():
         if path is not None:
@@ -330,7 +330,7 @@ def compare_runs(
     """Compares two sets of runs; if there is only one, saves it as a baseline."""
     ours = side_of(sources, name_of_side(sources))
     if not against:
-        options.refuse(OF_RUNS, "is for two sets of runs; add --against or --baseline")
+        options.refuse(OF_RUNS, "needs two sets of runs; add --against or --baseline")
         write_text(baseline_path or "", to_baseline(ours.runs))
         say(f"saved {counted(len(ours.runs), 'run')} to {baseline_path}")
         for bad in ours.bad:
@@ -370,7 +370,7 @@ def report_difference(
     at_any_time: bool,
     files: tuple[str, str] | None = None,
 ) -> int:
-    """Prints and writes the difference; returns the exit code. ``files`` are ours and theirs, if each side is one."""
+    """Prints and writes the difference, and returns the exit code. ``files`` are both files if each side has one."""
     limits = limits_of(options.fail_if)
     same_within = share_of("--same-within", options.same_within or SAME)
     detectable = share_of("--detect", options.detect or DETECTABLE)
@@ -419,7 +419,7 @@ def exit_code_of(verdict: LimitVerdict) -> int:
 
 
 def print_comparison(comparison: Comparison, names: tuple[str, str] | None = None) -> None:
-    """Prints the answer, both sides with their differences, and notes; ``names`` are those of two files."""
+    """Prints the answer, both sides with their differences, and notes. ``names`` are the names of the two files."""
     say(f"{headline_of(comparison, names)}\n")
     print_table(*comparison.point_table(names))
     print()

@@ -18,7 +18,7 @@ Form: TypeAlias = Literal["points", "runs"]
 
 SYSTEM_KINDS = ("drive", "array", "volume")
 SUFFIXES = (".json", ".csv", ".parquet")
-"""Files whose readers report what is wrong with them."""
+"""File kinds whose readers report errors in the file."""
 ALLOWED = "compare takes results (--json, --csv, --parquet of run, measure and sweep), fio JSON, and folders of them"
 
 
@@ -73,8 +73,8 @@ def is_system(source: str) -> bool:
 
 
 def check(sources: Sequence[str]) -> dict[str, str]:
-    """Returns the kind of each source. Raises ``InputError`` that names what another kind of file is, and the command
-    that takes it."""
+    """Returns the kind of each source. Raises ``InputError`` for a file that compare does not take; the message has
+    the kind of the file, and the command that takes it."""
     return {source: _kind_of(source) for source in sources}
 
 
@@ -89,7 +89,7 @@ def _kind_of(source: str) -> str:
     if recognized is not None and recognized.kind not in ("image", "table"):
         raise InputError(f"{source}: {recognized.title}, which compare does not take; use: {_command(recognized)}")
     if source.endswith(SUFFIXES) or os.path.isdir(source):
-        # The reader states what is wrong.
+        # The reader reports the error.
         return RESULTS
     raise InputError(f"{source}: not recognized; {ALLOWED}")
 
@@ -99,7 +99,7 @@ def _command(recognized: Recognized) -> str:
 
 
 def form_of(kinds: Mapping[str, str], first: str, second: str) -> Form:
-    """Returns how two sources are compared: as points, if both have one result for each load, otherwise as runs."""
+    """Returns the form of comparison: points if both sources have one result for each load, otherwise runs."""
     if BASELINE in (kinds[first], kinds[second]) or any(not os.path.isfile(source) for source in (first, second)):
         return "runs"
     if any(source.endswith((".csv", ".parquet")) for source in (first, second)):

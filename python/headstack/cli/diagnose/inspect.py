@@ -26,7 +26,7 @@ EXIT_REPLACE = 1
 
 
 def output_form_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options of the form of output: tables or JSON."""
+    """Adds the options that select the output: tables or JSON."""
     json_option = output_options(json=None)
     return json_option(wide_option(verbose_option(command)))
 
@@ -40,7 +40,7 @@ class Inspect(Implied):
     """A group whose default command is ``device``; write ``./diff`` for a file with the name of a command."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the three forms of the command."""
+        """Writes the three usage lines of the command."""
         formatter.write_usage(ctx.command_path, "[OPTIONS] TARGET...")
         formatter.write_usage(ctx.command_path, "diff [OPTIONS] TARGET...", "       ")
         formatter.write_usage(ctx.command_path, "history [OPTIONS] [SERIAL]", "       ")
@@ -182,7 +182,8 @@ def latest_snapshots(targets: tuple[str, ...]) -> list[Inspection]:
 
 
 def devices_of_side(name: str, devices: list[Inspection], option: str) -> list[Inspection]:
-    """Returns the devices of a side: loaded devices by model or serial number, otherwise those of a further target."""
+    """Returns the devices of a side: loaded devices with this model or serial number, otherwise the devices of another
+    target."""
     named = [
         device for device in devices if name in (device.identity.model, device.label) or name in device.label.split()
     ]
@@ -192,7 +193,7 @@ def devices_of_side(name: str, devices: list[Inspection], option: str) -> list[I
         labels = ", ".join(device.label for device in devices) or "none"
         raise InputError(f"{name!r} is not a file, device, model or serial number; devices: {labels}", key=option)
     further = latest_snapshots((name,))
-    # A target that is also named without a side is the same device.
+    # A target may also be named without a side; it is then the same device.
     loaded = [device for device in devices for other in further if device.content() == other.content()]
     return loaded or further
 

@@ -22,7 +22,7 @@ from headstack.results.words import number
 
 
 def print_all(devices: list[list[Inspection]], everything: bool) -> None:
-    """Prints the answer, each device, then once each note that several devices share."""
+    """Prints the answer, each device, and then each note that several devices share once."""
     say(f"{answer_of_devices([snapshots[-1] for snapshots in devices])}\n")
     kinds = [note_kinds(snapshots[-1]) for snapshots in devices]
     counts = Counter(kind for own_kinds in kinds for kind in own_kinds)
@@ -45,7 +45,7 @@ NAMED = 3
 
 
 def note_kinds(device: Inspection) -> dict[str, str]:
-    """Returns the notes of a device by their kind: their text without the name of the device."""
+    """Returns the notes of a device by kind, which is the text of a note without the name of the device."""
     notes = list(device.notes)
     if judge(device).verdict == PASS and not device.is_solid_state:
         notes.append(SILENT_FAILURES)
@@ -130,7 +130,7 @@ def _format_time(unix_s: int | None) -> str | None:
 
 
 def print_judgement(device: Inspection) -> None:
-    """Prints the verdict with its reasons, then a summary as a warranty claim needs it."""
+    """Prints the verdict with its reasons, then the summary that a warranty claim needs."""
     judgement = judge(device)
     say(f"\nverdict: {judgement.verdict}")
     for reason in judgement.reasons:
@@ -232,7 +232,7 @@ def print_health(device: Inspection) -> None:
 
 
 def print_capabilities(device: Inspection, everything: bool) -> None:
-    """Prints features and settings; those of the kernel's queue only if requested."""
+    """Prints features and settings; settings of the kernel's queue only if requested."""
     shown = {
         key: capability
         for key, capability in device.capabilities.items()
@@ -338,7 +338,7 @@ def print_history(snapshots: list[Inspection], changes: list[Change], trends: li
 
 
 def print_difference(difference: Difference, everything: bool) -> None:
-    """Prints features side by side, those that separate the sides, and caveats."""
+    """Prints features side by side, then the features that separate the sides, and caveats."""
     devices = difference.devices
     sides = ["good"] * len(difference.good) + ["bad"] * len(difference.bad) + [""] * len(difference.others)
     columns = [
@@ -363,7 +363,7 @@ def print_difference(difference: Difference, everything: bool) -> None:
 
 
 def print_dividers(difference: Difference) -> None:
-    """Prints the features that separate the sides, and those that nearly do."""
+    """Prints the features that separate the sides, and the features that nearly do."""
     if not (difference.good and difference.bad):
         return
     exact, nearly = difference.dividers()
@@ -390,12 +390,15 @@ def print_one_sided(difference: Difference) -> None:
     if one_sided is None:
         return
     side, other = one_sided.side, "bad" if one_sided.side == "good" else "good"
-    say(f"\nonly {side} devices are listed: no feature can be shown to separate them from the {other} ones")
+    say(f"\nonly {side} devices are listed, so no feature can be shown to separate {side} from {other} devices")
     parts = (
-        (f"ruled out, because the {side} devices differ in it", one_sided.ruled_out),
-        (f"still possible, if no {other} device has it (every {side} one does)", one_sided.if_missing_elsewhere),
-        (f"of these, off in every {side} device when it was listed", one_sided.off),
-        (f"still possible, if every {other} device has it (no {side} one does)", one_sided.if_present_elsewhere),
+        (f"ruled out, because the {side} devices differ", one_sided.ruled_out),
+        (
+            f"still possible: all {side} devices have it; check that no {other} device does",
+            one_sided.if_missing_elsewhere,
+        ),
+        (f"of these, off in every {side} device when listed", one_sided.off),
+        (f"still possible: no {side} device has it; check that all {other} devices do", one_sided.if_present_elsewhere),
     )
     for title, keys in parts:
         say(f"  {title}:")
@@ -403,4 +406,4 @@ def print_one_sided(difference: Difference) -> None:
     for key in (*one_sided.if_missing_elsewhere, *one_sided.if_present_elsewhere):
         if key in MEANINGS:
             say(f"  {key}: {MEANINGS[key]}")
-    say(f"  to decide: hdparm -I of a {other} device, with --{other}")
+    say(f"  to decide: run hdparm -I on a {other} device, and add it with --{other}")

@@ -168,7 +168,7 @@ def judge(
         return 0
     check_usage(inputs, live, prometheus, export_place)
     if history_path is not None and Path(history_path).exists():
-        # Refuse the file of another program before judging.
+        # Refuse a file that another program wrote, before judging.
         entries_of(Path(history_path))
     reading = How(
         zone=None if options["timezone"] is None else zone_of(options["timezone"]),
@@ -196,7 +196,7 @@ def judge(
     is_ended = judge_all(parts, session, kept_files, export_place, out)
     outputs.write(session, lambda: print_verdicts(session))
     kept_files.finish(session)
-    # --live ends only by a signal, which therefore still prints the verdict.
+    # Only a signal ends --live, so the verdict is printed after a signal too.
     return signals.exit_code() if is_ended and live is None else session.exit_code
 
 
@@ -205,7 +205,7 @@ def check_usage(inputs: tuple[str, ...], live: str | None, prometheus: str | Non
     if live is not None and prometheus is not None:
         raise InputError("--live, --prometheus: give only one of them")
     if prometheus is not None and inputs:
-        raise InputError(f"--prometheus: {inputs[0]}: not allowed with INPUT; remove one of them")
+        raise InputError(f"--prometheus: {inputs[0]}: cannot be combined with INPUT; remove one of them")
     if live is None and prometheus is None and not inputs:
         raise InputError("nothing to judge; name files or folders, or add --live 15s or --prometheus URL")
     if export_place is not None and live is None:
@@ -260,8 +260,8 @@ def read_parts(
 class KeptFiles:
     """The state and history files, if they are requested.
 
-    They are written after all outputs: otherwise, observations missing from a failed output would not be judged again.
-    With --live they are also written meanwhile, since those observations cannot be repeated."""
+    Both are written after all outputs, so that observations missing from a failed output are judged again.
+    With --live, both are also written during the run, because live observations cannot be repeated."""
 
     KEEP_S = 60.0
     """Time between two writes of the state with --live, in seconds."""
@@ -310,7 +310,7 @@ def judge_all(
     export_place: str | None,
     out: Callable[[str], object] | None,
 ) -> bool:
-    """Judges part after part; returns true if a signal ended it."""
+    """Judges the observations part by part. Returns true if a signal ended the loop."""
     from headstack.diagnosis.judging.exporter import Exporter, exposition  # start-up time
 
     with ExitStack() as stack:
@@ -391,7 +391,7 @@ def format_time(time_s: float) -> str:
 
 
 def print_history(entries: list[Entry]) -> None:
-    """Prints verdicts that differ from those before, oldest first."""
+    """Prints changes of verdicts, oldest first."""
     columns = (
         Words("at\n(UTC)", 0),
         Names("host"),

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = Callable[..., Any]
 Writer: TypeAlias = Callable[..., object]
-"""Writes a result to a path. A writer of text returns the text, and writes no file if it gets no path."""
+"""Writes a result to a path. A writer of text returns the text, and writes a file only if it gets a path."""
 
 
 def makes_report(result: type) -> bool:
-    """Whether results of a class have a method that returns their report."""
+    """Whether a class of results has a method that returns a report."""
     return any(callable(getattr(result, name, None)) for name in ("report", "to_report"))
 
 
@@ -46,7 +46,7 @@ class Format:
     is_text: bool = False
     """Whether ``write`` returns text, which is printed if the file is ``-``."""
     check: Callable[[str], None] = _accept
-    """Raises ``InputError`` if a file of this name cannot be written; called before anything is measured."""
+    """Raises ``InputError`` if a file of this name cannot be written. Called before any measurement."""
 
     @property
     def parameter(self) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headstack.report.html import Simulator
 
 SIMULATOR = f"{__name__}.simulator"
-"""Key of the command's context that is true if its page includes the simulator."""
+"""Key in the command's context; true if the page includes the simulator."""
 
 
 def has_simulator() -> bool:
@@ -32,7 +32,7 @@ def chosen_simulator() -> Simulator | None:
 
 
 def check_page(_path: str | None = None) -> None:
-    """Raises ``InputError`` if the requested page was not built."""
+    """Raises ``InputError`` if this installation was built without the requested page."""
     from headstack.report import html  # start-up time
     from headstack.results import explorer  # start-up time
 
@@ -70,7 +70,7 @@ def write_page(report: Report, path: str) -> None:
 
 class _Page(ReportFormat):
     def options(self, help_: str | None = None) -> Callable[[Command], Command]:
-        """Adds the option of the file, and the one that puts the simulator into the page."""
+        """Adds the options for the file and for the simulator in the page."""
         option = super().options(help_)
         return lambda command: option(simulator_option(command))
 

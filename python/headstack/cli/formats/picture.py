@@ -6,7 +6,7 @@ from headstack.cli.formats.format import Format
 
 
 def check_ending(path: str) -> None:
-    """Raises ``InputError`` if the suffix is not that of a picture."""
+    """Raises ``InputError`` if the file name does not end with a picture format."""
     from headstack.report.plots import picture_format  # start-up time
 
     picture_format(path)

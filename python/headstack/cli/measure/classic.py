@@ -37,7 +37,7 @@ T = TypeVar("T", bound=Outcome)
 
 
 def test_options(command: Command) -> Command:
-    """Adds the options of permission and of outputs."""
+    """Adds the options for write permission and outputs."""
     decorators: list[Callable[[Command], Command]] = [
         permission_options,
         output_options(

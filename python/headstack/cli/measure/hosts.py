@@ -62,22 +62,22 @@ class HostRequest:
     """The hosts of a command line."""
 
     hosts: list[Host]
-    """Empty if a cluster lists them."""
+    """Host names; empty if a cluster lists the hosts."""
     cluster: str | None
     targets: list[str]
     own_targets: tuple[str, ...]
     jobs: JobRequest | None
-    """Job file of all hosts without one of their own."""
+    """Job file of all hosts without a job file of their own."""
     files: Mapping[str, JobFile]
     """Job files of single hosts, by host name."""
     ways: HostAccess
     format: FioFormat | None
     """The requested output formats of fio."""
     output: str | None
-    """File for them instead of stdout."""
+    """File for fio's output, instead of stdout."""
 
     def refuse_others(self, options: Mapping[str, Any], access: Access) -> None:
-        """Refuses options that need a single host, or that job files set themselves."""
+        """Refuses options that need a single host or that job files set."""
         for name in ("verify", "ledger", "resume"):
             if options[name]:
                 raise InputError(
@@ -101,7 +101,7 @@ class HostRequest:
         options: Mapping[str, list[str]],
         progress: Progress | None,
     ) -> HostResults:
-        """Measures, and prints events on stderr."""
+        """Measures on all hosts, and prints events on stderr."""
         file = None if self.jobs is None else self.jobs.file
         targets = self.targets if self.jobs is None else self.jobs.places
         request = MeasurementRequest(targets, demands, access, options, luns, file, self.files)
@@ -115,7 +115,7 @@ def print_event(remark: str) -> None:
 
 
 def take_host_request(words: tuple[str, ...], workload: str | None, options: dict[str, Any]) -> HostRequest | None:
-    """Removes the options for hosts, and then those for job files, from those of a command; returns ``None`` if no
+    """Removes the options for hosts and job files from the options of a command. Returns ``None`` if no
     host is named."""
     text, own_targets = options.pop("hosts"), options.pop("target")
     ways = {name: options.pop(name) for name in ("ssh_command", "remote_command", "ready_within")}
@@ -162,7 +162,7 @@ def take_host_request(words: tuple[str, ...], workload: str | None, options: dic
 
 
 def _take_fio_output(options: dict[str, Any], has_own_files: bool) -> tuple[FioFormat | None, str | None]:
-    """Returns formats and file of fio's output if only single hosts have job files."""
+    """Returns the formats and the file of fio's output when only single hosts have job files."""
     named = any(options[name] for name in ("fio", "icf", "vdbench"))
     if named or not has_own_files:
         return None, None
@@ -175,5 +175,6 @@ def _take_fio_output(options: dict[str, Any], has_own_files: bool) -> tuple[FioF
 @click.command(hidden=True)
 @signals.held()
 def measure_agent() -> None:
-    """Measure for ``headstack measure --hosts`` of another machine, controlled through stdin and stdout."""
+    """Measure for ``headstack measure --hosts`` on another machine, which controls this process through stdin and
+    stdout."""
     serve()

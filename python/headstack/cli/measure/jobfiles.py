@@ -102,7 +102,7 @@ class FioFormat:
 
 
 def fio_format(wanted: str | None, minimal: bool, version: str | None) -> FioFormat | None:
-    """Returns the formats of a list; without one, ``--minimal`` means terse."""
+    """Returns the formats in a list; without a list, ``--minimal`` means terse."""
     wanted = wanted or ("terse" if minimal else None)
     terse_version = str(fio_terse.USUAL) if version is None else version
     choice("--terse-version", terse_version, tuple(str(number) for number in fio_terse.VERSIONS))
@@ -131,14 +131,14 @@ class JobRequest:
     status_s: float | None = None
     """Time between two interim results, in seconds."""
     parse_only: bool = False
-    """Whether to only parse it."""
+    """Whether to parse the job file without running it."""
     interim: list[str] = field(default_factory=list)
-    """Interim results for ``output``."""
+    """Interim results to write to ``output``."""
 
     def refuse_others(self, options: Mapping[str, Any], access: Access | None = None) -> None:
         """Refuses options that the job file sets itself."""
         conflicting = [name for name in STATED if options.get(name) is not None]
-        # File trees have a ledger only with --ledger.
+        # File trees keep a ledger only with --ledger.
         of_workloads = [name for name in OF_WORKLOADS if not (self.file.tree_phases and name == "ledger")]
         conflicting += [name for name in of_workloads if options.get(name)]
         if access is not None:
@@ -164,7 +164,7 @@ class JobRequest:
             print_results(results, with_streams=True)
 
     def print_remarks(self, remarks: Iterable[str]) -> None:
-        """Prints options that are handled differently on stderr."""
+        """Prints on stderr which options are handled differently."""
         for remark in remarks:
             print(f"headstack: {remark}", file=sys.stderr)
 
@@ -185,7 +185,7 @@ class JobRequest:
 
 
 def take_job_request(words: tuple[str, ...], workload: str | None, options: dict[str, Any]) -> JobRequest | None:
-    """Removes the options for job files from those of a command; returns ``None`` if no file is named."""
+    """Removes the options for job files from the options of a command. Returns ``None`` if no file is named."""
     paths = {name: options.pop(name) for name in ("fio", "icf", "vdbench")}
     sections, wanted, output = options.pop("section"), options.pop("output_format"), options.pop("output")
     minimal, status, version = options.pop("minimal"), options.pop("status_interval"), options.pop("terse_version")
@@ -261,11 +261,11 @@ def parse_status_interval(text: str) -> float:
 
 OF_PROGRAM = ("output", "output-format", "status-interval", "terse-version")
 OF_PROGRAM_ALONE = ("minimal", "readonly", "parse-only")
-"""Options of fio itself, which are not part of a job."""
+"""Options of fio that are not part of a job."""
 
 
 def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, str]]:
-    """Splits fio's command line: words before its arguments, arguments of jobs, and options of fio itself."""
+    """Splits a command line into the words before fio's arguments, the arguments of jobs, and fio's own options."""
     first = next((index for index, word in enumerate(words) if word.startswith("--")), len(words))
     places = [word for word in words[:first] if os.path.basename(word) != "fio"]
     left: list[str] = []

@@ -106,10 +106,10 @@ TESTS = {
 
 
 class Tests(Implied):
-    """Named tests; anything else on the command line is a target and its workload."""
+    """Named tests; any other words on the command line are a target and its workload."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the help of a workload on a target, then the tests."""
+        """Writes the help for a workload on a target, then the tests."""
         load.format_help(ctx, formatter)
         self.format_commands(ctx, formatter)
 

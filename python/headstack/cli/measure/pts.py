@@ -169,7 +169,7 @@ def describe_steady_state(outcome: Outcome) -> str:
 
 
 def print_iops(outcome: Outcome) -> None:
-    """Prints IOPS by block size and mix, writes first, as in the specification."""
+    """Prints IOPS by block size and mix, with writes first as in the specification."""
     variable = outcome.plan.variable
     print_matrix(outcome, f"{variable} by block size and reads/writes in percent", variable)
 

@@ -29,7 +29,7 @@ from headstack.results.results import Results
 
 EXIT_FAULTS = 1
 SHOWN = 20
-"""Maximum number of printed findings; JSON has the first 100."""
+"""Maximum number of printed findings; JSON contains the first 100."""
 
 CLASSES: tuple[tuple[BlockClass, str], ...] = (
     ("intact", "as written"),
@@ -37,10 +37,10 @@ CLASSES: tuple[tuple[BlockClass, str], ...] = (
     ("trimmed", "zeros after a trim"),
     ("unwritten", "never written, or never acknowledged: any content is allowed"),
     ("unsettled", "changed during the read"),
-    ("ahead", "newer than the ledger, whose end was lost when its host went down"),
+    ("ahead", "newer than the ledger, whose end was lost when the host went down"),
     ("stale", "old data, although a newer write was acknowledged"),
     ("torn", "parts of several writes, some of which must be overwritten"),
-    ("misplaced", "data that belong to another address"),
+    ("misplaced", "data of another address"),
     ("corrupt", "bits differ from those written"),
     ("zeros", "zeros, although data were written"),
     ("foreign", "no stamp, or one of another run, although data were written"),
@@ -177,9 +177,9 @@ def print_findings(integrity: Integrity) -> None:
     """Prints the number of blocks at fault by kind, the first findings, and undecided blocks."""
     kinds = (
         (integrity["damaged"], "damaged: changed, misplaced or unreadable"),
-        (integrity["lost"], "lost although flushed, or never in danger"),
-        (integrity["unflushed"], "lost; acknowledged, but not flushed"),
-        (integrity["undecided"], "undecided: not enough information to call it a fault"),
+        (integrity["lost"], "lost although flushed, or not at risk"),
+        (integrity["unflushed"], "lost: acknowledged, but not flushed"),
+        (integrity["undecided"], "undecided: not enough information to report a fault"),
     )
     faults = [f"{count:,} {kind}" for count, kind in kinds if count]
     if faults:

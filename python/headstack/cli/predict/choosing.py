@@ -280,13 +280,13 @@ def _build_search(names: list[str], options: Mapping[str, Any]) -> Any:
     if (text := options["drives"]) is not None:
         match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
         if match is None:
-            raise InputError(f"--drives: {text}: not a number of drives; write for example 8 or 4..24")
+            raise InputError(f"--drives: {text}: not a number of drives; use for example 8 or 4..24")
         low, high = int(match[1]), int(match[2] or match[1])
     rates = {}
     for text in options["afr"]:
         name, equals, value = text.partition("=")
         if not equals:
-            raise InputError(f"--afr: {text}: no rate; write for example disk=1.5")
+            raise InputError(f"--afr: {text}: rate is missing; use for example disk=1.5")
         rates[name] = percent(f"--afr {name}", value)
     return parse_question(
         names,

@@ -1,4 +1,4 @@
-"""``headstack characterize`` and ``headstack predict``."""
+"""``headstack lab characterize`` and ``headstack lab predict``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headstack.prediction.predictor import Characterization, Prediction, Predictions
 
 
-SIMULATED = "a full simulation (its own error compared with a real device is not included)"
+SIMULATED = "a full simulation (excludes the simulation's own error compared with a real device)"
 
 
 def change_options(command: Command) -> Command:
@@ -105,7 +105,7 @@ def characterize(system: str, output: str | None, direct: bool, time: str | None
 
 
 def exit_interrupted() -> NoReturn:
-    """Ends a command whose tests the user interrupted."""
+    """Ends a command whose tests were interrupted by the user."""
     print("headstack: interrupted; finished tests are kept: repeat the command to resume", file=sys.stderr)
     raise click.exceptions.Exit(signals.exit_code()) from None
 
@@ -164,7 +164,7 @@ def predict(
     are available. Speedups compare with the first system. Environments outside the range of the tests are refused. A
     trace keeps its own arrival times unless you set --depth or --rate.
     """
-    # Loading the predictor takes as long as the rest of the command.
+    # Loading the predictor takes as long as the rest of the command's work.
     from headstack.prediction.devices import with_devices  # start-up time
     from headstack.prediction.predictions import predict_all  # start-up time
     from headstack.prediction.predictor import (  # start-up time
@@ -239,12 +239,12 @@ def parse_positive_numbers(name: str, text: str | None) -> list[float] | None:
         return None
     values = [number(name, part) for part in text.split(",")]
     if min(values) <= 0:
-        raise InputError(f"{min(values):g} is out of range; above 0 is allowed", key=name)
+        raise InputError(f"{min(values):g} is out of range; must be above 0", key=name)
     return values
 
 
 def print_predictions(predictions: Predictions, reference: str = SIMULATED) -> None:
-    """Prints the table of predictions, the reference of their intervals, and saturated loads."""
+    """Prints the predictions, the reference of their intervals, and saturated loads."""
     print_table(*predictions.shown())
     say(f"\n90 %: compared with {reference}")
     saturated = sum(prediction.saturated for prediction in predictions)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from headstack.twin.strangers import Stranger
 
 LEAST_SHOWN = 100
-"""Minimum number of requests of a printed test; residuals of fewer are mostly chance."""
+"""Minimum number of requests of a printed test; residuals from fewer requests are mostly noise."""
 FAMILIES = ("disk", "flash", "array", "volume")
 STRANGERS = "strangers"
 MARK_NEAR = 0.05
@@ -120,7 +120,7 @@ def learn(
     stem = output.removesuffix(".toml")
     answers_path = answers or f"{stem}.answers.npz"
     sessions: list[Session] = []
-    # Refuse a file of another kind, whether it would be read or replaced.
+    # Refuse a file of another kind before reading or replacing it.
     stored = load_answers(answers_path) if resume or os.path.exists(answers_path) else []
     recorded = stored if resume else []
     try:
@@ -174,7 +174,7 @@ def require_numpy() -> None:
 
 
 def open_device(name: str, access: Any, write: bool) -> Any:
-    """Opens a real device if a file or device has this name, else a simulated one in virtual time."""
+    """Opens a real device if a file or device has this name, otherwise a simulated device in virtual time."""
     from headstack.twin.device import RealDevice, SimulatedDevice  # start-up time
 
     if is_null(name) and name != "null":
@@ -278,7 +278,7 @@ def validate(
     require_numpy()
     access, count = access_of(options), whole("devices", devices)
     if count == 0:
-        raise InputError("--devices: 0 devices prove nothing; write 1 or more")
+        raise InputError("--devices: 0 is out of range; must be 1 or more")
     if family == STRANGERS and device is None:
         return validate_strangers(count, whole("seed", seed), quiet, options)
     from headstack.twin import proof  # start-up time
@@ -286,7 +286,7 @@ def validate(
 
     if device is not None:
         if any(options.values()):
-            raise InputError("--device: prints only a table; remove the options of output files")
+            raise InputError("--device: prints only a table; remove the options for output files")
         families = [] if family is None else family.split(",")
         budget_s = float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9
         return validate_device(open_device(device, access, write), families, whole("seed", seed), budget_s, quiet)
@@ -426,7 +426,7 @@ def stranger_row(stranger: Stranger) -> dict[str, object]:
 
 
 def validate_strangers(count: int, seed: int, quiet: bool, options: Mapping[str, object]) -> int:
-    """Measures devices of no family, and reports those that a family fits."""
+    """Measures devices that belong to no family, and reports the devices that a family fits."""
     from headstack.twin.strangers import strangers  # start-up time
 
     def write_json(devices: Sequence[Stranger], path: str | None = None) -> str:
@@ -562,7 +562,7 @@ def results(
         raise InputError(f"--host: {host!r} is unknown; allowed: {', '.join(_native.HOSTS)}")
     points = fio_results.load(results, system)
     fitted_points = [point for point in points if point.depth in fitted_depths(points, depths)]
-    # Results at few depths only reveal an adapter that coalesces interrupts.
+    # With few depths, results can reveal only an adapter that coalesces interrupts.
     hosts = (host,) if host else ("direct", "p420i-hba") if "ssd" in drive else ("direct",)
     fit = published.learn(
         {adapter: published.on_host({"drive": drive}, adapter) for adapter in hosts}, fitted_points, whole("seed", seed)
@@ -579,7 +579,8 @@ def results(
 
 
 def fitted_depths(points: Sequence[Point], stated: str | None) -> set[int]:
-    """Returns the queue depths to fit: the stated ones, else the smallest and the largest that the drive queues."""
+    """Returns the queue depths to fit: the given depths, otherwise the smallest and the largest that the drive can
+    queue."""
     if stated is not None:
         wanted = {whole("depths", text) for text in stated.split(",")}
         missing = sorted(wanted - {point.depth for point in points})

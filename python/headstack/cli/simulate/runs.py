@@ -40,7 +40,7 @@ class Grouped(Brief):
     """A command whose help lists the options under headings."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Returns the options by heading, in order; others come last."""
+        """Returns the options by heading, in order; options without a heading come last."""
         groups = {"workload": "Workload"} | {option.name: option.group for option in OPTIONS}
         sections: dict[str, list[click.Option]] = {group: [] for group in groups.values()}
         sections["Other"] = []

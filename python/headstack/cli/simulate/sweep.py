@@ -33,7 +33,7 @@ EXIT_RUN = 3
 
 
 def run_options(command: Command) -> Command:
-    """Adds the options of ``headstack run``, each with one value or several."""
+    """Adds the options of ``headstack run``, each of which takes one or several values."""
     decorators = [option_of(option) for option in OPTIONS]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -200,13 +200,13 @@ def merge(shards: tuple[str, ...], output: str) -> None:
 
 
 def check_suffix(output: str) -> None:
-    """Raises ``InputError`` if the suffix is not that of a table."""
+    """Raises ``InputError`` if the file name does not end with a table format."""
     if not output.endswith((".parquet", ".csv")):
-        raise InputError(f"-o: {output}: unknown file name ending; allowed: .parquet, .csv")
+        raise InputError(f"-o: {output}: unknown file format; the name must end with .parquet or .csv")
 
 
 def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
-    """The best configurations, and what became of the others."""
+    """Prints the best configurations, and counts the impossible and failed ones."""
     from headstack.simulation.report import configuration_columns, headline  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]

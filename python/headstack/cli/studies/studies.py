@@ -236,7 +236,7 @@ class StoredClaim:
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> StoredClaim:
-        """Reads the claim of a file, without the fields that are not shown."""
+        """Reads the claim from a file, except fields that are not shown."""
         return StoredClaim(**{field.name: plain[field.name] for field in fields(StoredClaim)})
 
 
@@ -251,12 +251,12 @@ class StoredOutcome:
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> StoredOutcome:
-        """Reads the outcome of a file, without the parts that are not shown."""
+        """Reads the outcome from a file, except parts that are not shown."""
         claims = [StoredClaim.from_json(claim) for claim in plain["claims"]]
         return StoredOutcome(plain["title"], plain["question"], plain["summary"], claims)
 
     def counts(self) -> dict[str, int]:
-        """Returns the number of claims of each verdict that occurs."""
+        """Returns the number of claims with each verdict that occurs."""
         return Counter(claim.verdict for claim in self.claims)
 
 

@@ -27,7 +27,7 @@ Pick = Callable[[TimelineBin], float | None]
 
 
 def print_analysis(found: Analysis) -> None:
-    """Everything that people read; the JSON has more."""
+    """Prints all tables of an analysis; JSON has more figures."""
     report, meta = found.report, found.meta
     say(f"{answer_of_trace(report)}\n")
     for origin in meta["origin"]:
@@ -295,7 +295,7 @@ def print_reuse(report: TraceReport) -> None:
     curve, unit = reuse["lru_curve"], reuse["block_bytes"]
     banded = reuse["sampled_rate"] < 1
     step = max(1, -(-(len(curve) - 1) // (ROWS_MAX - 1)))
-    # Count from the end: the smallest cache that holds all blocks.
+    # Search from the end for the smallest cache that holds all blocks.
     points = curve[::-step][::-1]
     rows = []
     for point in points:
@@ -408,7 +408,7 @@ def print_processes(report: TraceReport) -> None:
 
 
 def print_environment(report: TraceReport) -> None:
-    """Prints the environment in the form of Compaq's predictor."""
+    """Prints the environment in the form that Compaq's predictor used."""
     environment = report["environment"]
     reads = environment["read_share"]
     if reads is None:
@@ -470,7 +470,7 @@ def format_mix(operations: Mapping[str, Amount]) -> list[str]:
 
 
 def busiest(entries: list[Entry]) -> list[Entry]:
-    """Sorts devices or processes, those with most requests first."""
+    """Sorts devices or processes by their number of requests, largest first."""
     return sorted(entries, key=lambda entry: -sum(a["requests"] for a in entry["operations"].values()))
 
 

@@ -1,4 +1,4 @@
-"""``headstack replay``."""
+"""``headstack trace replay``."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def print_volumes(results: Results) -> None:
 
 
 def print_fidelity(results: Results) -> None:
-    """Prints the fidelity of each replay: its rate, queue depth, lateness and order compared with the trace."""
+    """Prints the fidelity of each replay: rate, queue depth, lateness and order compared with the trace."""
     rows = []
     for row in results:
         ratio = row["rate_ratio"]

@@ -27,7 +27,8 @@ TRACE_OPTIONS: Mapping[str, str | None] = {
     "clients": None,
     "seed": "1",
 }
-"""Options of a synthetic trace with their defaults; a run of a scenario has its own length, rate and seed."""
+"""Options of a synthetic trace with their defaults. A scenario has no such options: its runs set length, rate and
+seed."""
 
 
 class SynthesizeOptions(SourceOptions):
@@ -127,7 +128,7 @@ def synthesize(
                 progress=show,
             )
         else:
-            raise InputError("no output; add --output FILE.parquet or --scenario FILE.toml")
+            raise InputError("no output file; add --output FILE.parquet or --scenario FILE.toml")
 
     def print_all() -> None:
         with messages_to_stderr(place):
@@ -137,7 +138,7 @@ def synthesize(
 
 
 def check_scenario(output: str | None, options: Mapping[str, object]) -> None:
-    """Refuses options that only a synthetic trace has."""
+    """Refuses options that apply only to a synthetic trace."""
     if output is not None:
         raise InputError("--scenario, --output: give only one of them")
     if other := [name for name, default in TRACE_OPTIONS.items() if options[name] != default]:
@@ -145,7 +146,7 @@ def check_scenario(output: str | None, options: Mapping[str, object]) -> None:
 
 
 def print_synthesis(synthesis: Synthesis, output: str) -> None:
-    """Prints the written trace or scenario, its scorecard, and lost properties."""
+    """Prints the name of the written trace or scenario, its scorecard, and lost properties."""
     summary = synthesis.made
     loop = "" if summary["clients"] is None else f", a closed loop of {summary['clients']:,} clients"
     if summary["requests"] is None or summary["duration_ns"] is None:
@@ -164,7 +165,7 @@ def print_synthesis(synthesis: Synthesis, output: str) -> None:
 
 
 def scorecard_rows(card: Scorecard) -> list[list[str]]:
-    """Formats each figure of the trace and the synthetic one, with their difference."""
+    """Formats each figure of the trace and of the synthetic trace, with the difference."""
 
     def row(name: str, trace: float | None, twin: float | None) -> list[str]:
         if trace is None or twin is None:

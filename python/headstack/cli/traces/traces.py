@@ -468,7 +468,7 @@ def device_row(name: str, counts: Counts, has_addresses: bool) -> list[str]:
 
 
 def format_start(meta: Meta, first_ns: int) -> str:
-    """Formats the time of the first request; empty if the trace does not record it."""
+    """Formats the time of the first request; returns an empty string if the trace does not record it."""
     zero_ns = 0 if meta["clock"] == "unix" else meta.get("zero_unix_ns")
     if zero_ns is None:
         return ""
@@ -533,7 +533,7 @@ def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **op
 
 @contextmanager
 def show_capture_progress(quiet: bool) -> Iterator[Callable[[int, int, float, float, float], object] | None]:
-    """Shows the rate of requests, and events that the kernel lost, on stderr."""
+    """Shows the rate of requests and the number of lost kernel events on stderr."""
     if quiet:
         yield None
         return

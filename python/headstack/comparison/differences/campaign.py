@@ -18,7 +18,7 @@ from headstack.comparison.differences.runs import Outcome, Run, Side, runs_of
 PLACE = "{}"
 """Placeholder in a command for its results file."""
 PAIRS_LEAST = 3
-"""Minimum number of pairs; fewer do not determine a spread."""
+"""Minimum number of pairs; with fewer pairs the variation between runs is unknown."""
 WARM_UP = "warm-up.json"
 SAID_MAX = 300
 """Maximum number of characters quoted from a failed command's output."""
@@ -26,7 +26,7 @@ SAID_MAX = 300
 
 @dataclass(frozen=True)
 class Campaign:
-    """Two commands, and the number of their runs."""
+    """Two commands to compare, and the number of runs of each."""
 
     commands: tuple[str, str]
     pairs: int
@@ -39,14 +39,14 @@ class Campaign:
     def __post_init__(self) -> None:
         if self.pairs < PAIRS_LEAST:
             raise InputError(
-                f"--pairs: {self.pairs}: {PAIRS_LEAST} or more are needed to estimate the variation between runs"
+                f"--pairs: {self.pairs} is too few to estimate the variation between runs; use {PAIRS_LEAST} or more"
             )
         if (PLACE in self.commands[0]) != (PLACE in self.commands[1]):
-            raise InputError(f"--run: {PLACE} stands for the file of results in both commands, or in neither")
+            raise InputError(f"--run: only one command contains {PLACE}; put it into both commands or into neither")
 
     def run(self, judge: Callable[[Side, Side], Difference], progress: Callable[[float], object] | None) -> Difference:
-        """Runs the commands pair by pair, and returns the result of ``judge``; complete pairs are kept when a signal
-        ends it. Raises ``RunError`` if a command fails."""
+        """Runs the commands pair by pair, and returns the result of ``judge``. If a signal ends the runs, complete
+        pairs are kept. Raises ``RunError`` if a command fails."""
         sides: list[Side] = []
         with ExitStack() as open_folder:
             folder = Path(self.keep or open_folder.enter_context(TemporaryDirectory(prefix="headstack-")))
@@ -64,7 +64,7 @@ class Campaign:
         return judge(*sides)
 
     def _pairs(self, folder: Path) -> Iterator[tuple[list[Run], list[Run]]]:
-        """Yields the runs of both sides so far after each pair: A and B, then B and A."""
+        """Yields all runs of both sides so far after each pair; pairs run alternately as A, B and B, A."""
         for command in self.commands * self.warm_ups:
             _run(command, folder / WARM_UP)
         (folder / WARM_UP).unlink(missing_ok=True)
@@ -76,10 +76,10 @@ class Campaign:
 
 
 def _run(command: str, place: Path) -> Run:
-    """Runs a command once; returns its results, or its duration if it has no results file."""
+    """Runs a command once. Returns its results, or its duration if it has no results file."""
     has_results = PLACE in command
     if has_results:
-        # Measurements do not append to an existing file.
+        # A measurement does not append to an existing file.
         place.unlink(missing_ok=True)
     began = time.monotonic()
     done = subprocess.run(

@@ -24,13 +24,13 @@ from headstack.io.counts import agreed
 
 Verdict = Literal["differs", "same", "too short"]
 ALPHA = 0.05
-"""Family-wise error rate: probability that any of a comparison's questions shows a difference where there is none."""
+"""Family-wise error rate: probability that a comparison of equal systems shows a difference in any figure."""
 EQUAL_LEVEL = 0.9
 """Two one-sided tests at 5 %: the 90 % interval is within the bounds."""
 RUNS_MAX = 200
-"""Practical maximum of runs per side."""
+"""Maximum practical number of runs per side."""
 FOLLOWING_SHARE = 1e-3
-"""Relative deviation below which a bandwidth follows the throughput and is no separate question."""
+"""Relative deviation below which bandwidth follows throughput and is not tested separately."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,12 @@ class Order:
 
     @property
     def is_known(self) -> bool:
-        """Whether all runs have a time."""
+        """Whether the times of all runs are known."""
         return bool(self.ours)
 
     def pairs(self) -> list[tuple[int, int]] | None:
-        """Returns indexes of neighbours in time, one of each side; ``None`` if the runs are not paired."""
+        """Returns the indexes of pairs of runs next to each other in time, one of each side; ``None`` if the runs are
+        not paired."""
         if len(self.ours) != len(self.theirs) or len(self.ours) < 2:
             return None
         sides = sorted(
@@ -61,7 +62,7 @@ class Order:
 
 
 def order_of(ours: Sequence[Run], theirs: Sequence[Run]) -> Order:
-    """Returns the order by the times of the runs; unknown if one has none, or two are equal."""
+    """Returns the order of the runs by time; the order is unknown if a time is missing or two times are equal."""
     times = [run.at_s for run in (*ours, *theirs)]
     stamps = [at for at in times if at is not None]
     if len(stamps) < len(times) or len(set(stamps)) < len(stamps):
@@ -73,7 +74,7 @@ def order_of(ours: Sequence[Run], theirs: Sequence[Run]) -> Order:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure under a load."""
+    """A figure under a load on both sides, with its estimate and verdict."""
 
     load: str
     figure: str
@@ -84,9 +85,9 @@ class Cell:
     apart: tuple[str, ...]
     """Source files of outliers among the runs of their side."""
     values: tuple[tuple[float, ...], tuple[float, ...]]
-    """Logarithms of each side, in the order of the runs."""
+    """Logarithms of the figure on each side, in the order of the runs."""
     sources: tuple[tuple[str, ...], tuple[str, ...]]
-    """Their source files."""
+    """Source files of the runs of each side."""
     order: Order
     p_held: float = 1.0
     """P-value corrected for all questions of the comparison."""
@@ -97,31 +98,31 @@ class Cell:
     """The 90 % interval, for equivalence within bounds."""
     verdict: Verdict = "too short"
     least_seen: float = math.inf
-    """The smallest difference, as a share, that this many runs would detect with a probability of 80 %."""
+    """Smallest difference, as a share, that this number of runs would detect with a probability of 80 %."""
     more_runs: int | None = None
     """Number of further runs per side to detect the requested difference; ``None`` if the spread is unknown."""
     reach: float | None = None
     """The smallest difference, as a share, that ``RUNS_MAX`` runs per side would detect."""
     within: tuple[float, float] | None = None
-    """For one run of each side, the 95 % interval from variation within the runs only, as logarithms."""
+    """With one run of each side, the 95 % interval from the variation within the runs, as logarithms."""
 
     @property
     def name(self) -> str:
-        """The name of the figure for people."""
+        """Display name of the figure."""
         return NAMES[self.figure]
 
     @property
     def worse(self) -> float:
-        """The logarithm of the relative degradation of our side."""
+        """Logarithm of the relative degradation of our side."""
         return -self.estimate.log if self.figure in MORE_IS_BETTER else self.estimate.log
 
     @property
     def worst(self) -> float:
-        """The upper limit of the degradation, with 95 % on that side."""
+        """One-sided 95 % upper confidence limit of the degradation."""
         return -self.equal[0] if self.figure in MORE_IS_BETTER else self.equal[1]
 
     def in_words(self, same: float, detect: float) -> str:
-        """Returns the verdict for people, with the difference or what is missing for one."""
+        """Returns the verdict in words, with the difference or what is missing for a verdict."""
         match self.verdict:
             case "differs":
                 return self._size()
@@ -146,7 +147,7 @@ class Cell:
 
     def _missing(self, detect: float) -> str:
         if self.more_runs is None:
-            return "undecided: one run does not show how much runs vary"
+            return "undecided: one run does not show the variation between runs"
         could = f"undecided: {share_text(self.least_seen, up=True)} would have been detected"
         if self.more_runs == 0:
             return f"{could}; as many runs again would narrow it"
@@ -158,7 +159,7 @@ class Cell:
 
 
 def share_text(share: float, up: bool = False) -> str:
-    """Formats a share in percent with two digits, rounded up if it is a bound."""
+    """Formats a share in percent with two digits; a bound is rounded up."""
     percent = 100 * share
     if not math.isfinite(percent):
         return "nothing"
@@ -177,8 +178,8 @@ def between(low: float, high: float) -> str:
 def cells_of(
     ours: Sequence[Run], theirs: Sequence[Run], loads: tuple[str, str, str], figures: Sequence[str]
 ) -> list[Cell]:
-    """Returns the figures of all runs with a load, which may have another name on each side, and one for both; without
-    those that some of these runs lack."""
+    """Returns the figures that all runs with a load have. ``load`` has a name for both sides, and the name on each
+    side."""
     _, our_load, their_load = loads
     own = [run for run in ours if our_load in run.outcomes and run.outcomes[our_load].figures]
     others = [run for run in theirs if their_load in run.outcomes and run.outcomes[their_load].figures]
@@ -256,9 +257,8 @@ def _judged(cell: Cell, p_held: float, same: float, detect: float, strict: float
 
 
 def _at_any_time(cell: Cell, same: float, detect: float, strict: float) -> Cell:
-    """Returns the verdict for pairs that may have been evaluated after each of them: the error probability is split
-    evenly over the questions.
-    """
+    """Returns the verdict for pairs that may have been evaluated after every pair. The error probability is split
+    evenly over the questions."""
     pairs = cell.order.pairs() or []
     ratios = [cell.values[0][n] - cell.values[1][m] for n, m in pairs]
     interval, equal = sequence(ratios, strict), sequence(ratios, 2 * strict)
@@ -280,7 +280,7 @@ def _with_sizes(cell: Cell, same: float, detect: float, strict: float) -> Cell:
 
 
 def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
-    """Returns the cells that are separate questions, and the loads whose bandwidth follows their throughput."""
+    """Returns the cells to test separately, and the loads whose bandwidth follows their throughput."""
     follows = []
     for load in dict.fromkeys(cell.load for cell in cells):
         both = {cell.figure: cell for cell in cells if cell.load == load}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 from headstack.comparison.differences.estimated import Estimated
 
 SAME, DETECT = "1%", "3%"
-"""Default limits: equivalence, and the difference that further runs should detect."""
+"""Default share within which figures are equivalent, and default difference that further runs should detect."""
 
 
 class Difference(Estimated):
@@ -50,12 +50,12 @@ def share_of(name: str, text: str | float) -> float:
     """Parses a share between 0 and 1, such as 3 %."""
     share = percent(name, str(text)) / 100
     if not 0 < share < 1:
-        raise InputError(f"{text}: more than 0 % and less than 100 % is allowed", key=name)
+        raise InputError(f"{text}: must be above 0 % and below 100 %", key=name)
     return share
 
 
 def figures_of(text: str | None) -> tuple[str, ...]:
-    """Returns the figures of a comma-separated list of names; all by default."""
+    """Returns the figures in a comma-separated list of names, or all figures by default."""
     if text is None:
         return FIGURES
     by_name = {name: figure for figure, name in NAMES.items()}
@@ -72,13 +72,13 @@ def difference(
 ) -> Difference:
     """Tests whether the difference between two sets of runs is significant.
 
-    Each set is one source or several: ``Results``, each a run; files of results, ours or of fio's JSON; folders and
-    patterns of such files; baselines. Runs that alternate in time are paired. A difference is reported if it is
-    significant at 5 % over all figures together; figures are equivalent if their 90 % interval is within
-    ``same_within``; otherwise the result is undecided, with the number of further runs that would detect a difference
-    of size ``detect`` with a probability of 90 %.
+    Each set is one or several sources. A source is a ``Results`` object, which counts as one run; a file of results or
+    of fio's JSON; a folder or a pattern of such files; or a baseline. Runs that alternate in time are paired. A
+    difference is reported if it is significant at 5 % over all figures together; figures are equivalent if their 90 %
+    interval is within ``same_within``; otherwise the result is undecided, with the number of further runs that would
+    detect a difference of size ``detect`` with a probability of 90 %.
 
-    Raises ``InputError`` if a file cannot be read, or no load is on both sides.
+    Raises ``InputError`` if a file cannot be read, or if the sides have no load in common.
 
     >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
     >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
@@ -99,11 +99,11 @@ def compare_sides(
     """Computes the difference of parsed runs."""
     named, left_out = loads_of(ours.runs, theirs.runs)
     if not named:
-        # A single load of each side may be compared even if names differ.
+        # If each side has a single load, both are compared even if their names differ.
         each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
         if [len(names) for names in each] != [1, 1]:
             mine, yours = ("; ".join(sorted(names)[:3]) for names in each)
-            raise InputError(f"no load is on both sides: first {mine}; second {yours}")
+            raise InputError(f"the sides have no load in common: first {mine}; second {yours}")
         (mine,), (yours,) = each
         named, left_out = [(f"{mine} against {yours}", mine, yours)], []
     selected = figures_of(figures)

@@ -24,18 +24,18 @@ from headstack.io.tables import Tabular
 STORED = Stored("difference")
 
 Value: TypeAlias = str | int | float | bool | None
-"""A cell of the table of questions."""
+"""Value of a cell in the table of questions."""
 
 LABEL_MAX = 14
-"""Longer names are no headings."""
+"""Maximum length in characters of a file name that heads a column."""
 
 CORRELATED_FACTOR = 2.0
-"""Consecutive runs are correlated if their correlation is this many times the chance level."""
+"""Multiple of the chance level above which consecutive runs count as correlated."""
 
 FIELDS = (
     Field("load", "text", "", "the load of both sides"),
     Field("figure", "text", "", "compared figure: throughput, bandwidth, mean, p50, p99, p99.9, elapsed"),
-    Field("ours", "figure", "", "geometric mean over our runs: 1/s, 10^6 bytes/s, ms, or s of elapsed"),
+    Field("ours", "figure", "", "geometric mean over our runs, in 1/s, 10^6 bytes/s, ms, or s (elapsed)"),
     Field("theirs", "figure", "", "geometric mean over theirs"),
     Field("difference", "figure", "", "ours over theirs, minus 1, without the drift if one is removed"),
     Field("difference_low", "figure", "", "low end of its 95 % confidence interval"),
@@ -55,8 +55,18 @@ FIELDS = (
     Field("least_seen", "figure", "", "smallest difference that these runs detect with 80 % power"),
     Field("more_runs", "count", "", "further runs of each side to detect the requested difference with 90 % power"),
     Field("reach", "figure", "", "smallest difference that 200 runs of each side would detect"),
-    Field("pairs_below", "count", "", "pairs far below the others, if a trimmed mean decides because of long tails"),
-    Field("pairs_above", "count", "", "pairs far above the others, likewise"),
+    Field(
+        "pairs_below",
+        "count",
+        "",
+        "pairs far below the others, if a trimmed mean decides because of long tails",
+    ),
+    Field(
+        "pairs_above",
+        "count",
+        "",
+        "pairs far above the others, if a trimmed mean decides because of long tails",
+    ),
     Field("apart", "text", "", "outliers among the runs of each side"),
 )
 """Columns of the table of questions."""
@@ -64,7 +74,7 @@ FIELDS = (
 
 @dataclass(frozen=True, repr=False)
 class Estimated(Tabular):
-    """The difference between two sets of runs with its conclusions. ``Difference`` draws and writes it."""
+    """The difference between two sets of runs with its conclusions. ``Difference`` adds pictures and files."""
 
     ours: Side
     theirs: Side
@@ -72,9 +82,9 @@ class Estimated(Tabular):
     same: float
     detect: float
     follows: tuple[str, ...]
-    """Loads whose bandwidth is no separate question."""
+    """Loads whose bandwidth is not tested separately."""
     left_out: tuple[str, ...]
-    """Loads of only one side."""
+    """Loads that only one side has."""
     at_any_time: bool
 
     fields = FIELDS
@@ -105,7 +115,7 @@ class Estimated(Tabular):
         match estimate.design:
             case "paired":
                 drift = ", corrected for drift over their order" if estimate.with_drift else ""
-                return f"{ours} pairs of neighbours in time{drift}"
+                return f"{ours} pairs of consecutive runs{drift}"
             case "unpaired":
                 drift = ", corrected for drift over their order" if estimate.with_drift else ""
                 return f"{counted(ours, 'run')} against {theirs}{drift}"
@@ -116,7 +126,7 @@ class Estimated(Tabular):
 
     @property
     def headline(self) -> str:
-        """States the answer in a sentence."""
+        """Returns the answer in a sentence."""
         return headline_of(self.cells, (self.ours.name, self.theirs.name))
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
@@ -175,7 +185,7 @@ class Estimated(Tabular):
         return columns, rows
 
     def _labels(self) -> tuple[str, str]:
-        """Returns headings for the baseline and our side: the names of their files, if these are short and differ."""
+        """Returns headings for the baseline and our side: the names of the files, if the names are short and differ."""
         stems = [Path(side.name).stem for side in (self.theirs, self.ours)]
         if stems[0] == stems[1] or any(len(stem) > LABEL_MAX or "*" in stem for stem in stems):
             return "baseline", "new"
@@ -186,7 +196,7 @@ class Estimated(Tabular):
         """Remarks on the method and its limitations."""
         loads = list(dict.fromkeys(cell.load for cell in self.cells))
         remarks = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
-        remarks.append(f"{self.design}; the run is the unit, on logarithms")
+        remarks.append(f"{self.design}; each run is one sample, on a logarithmic scale")
         if self.at_any_time:
             remarks.append("intervals are valid at any stopping time, and for all figures together")
         elif len(self.cells) > 1:
@@ -203,7 +213,7 @@ class Estimated(Tabular):
             remarks.append("one run of each: these intervals do not include the variation between runs")
         order = self.cells[0].order
         if order.is_known and estimate.design == "unpaired" and not is_mixed(order.ours, order.theirs):
-            remarks.append("the runs of one side came before those of the other: a drift would look like a difference")
+            remarks.append("all runs of one side came first: a drift would look like a difference; alternate the runs")
         elif not order.is_known and estimate.design == "unpaired":
             remarks.append("the runs have no times, so they are not paired")
         alike = [c for c in self.cells if c.estimate.correlation is not None and self._is_alike(c)]
@@ -226,7 +236,7 @@ class Estimated(Tabular):
         return tuple(remarks)
 
     def _tail_remarks(self) -> list[str]:
-        """Describes the figures decided by a trimmed mean of the pairs, and the result of all pairs."""
+        """Describes figures whose verdict is from a trimmed mean of the pairs, with the mean of all pairs."""
         remarks = []
         for cell in self.cells:
             estimate = cell.estimate
@@ -235,8 +245,8 @@ class Estimated(Tabular):
             below, above = estimate.stalls
             low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
             remarks.append(
-                f"{name_of(self.cells, cell)}: pairs stray with long tails, on both sides alike ({below} far below "
-                f"the others, {above} far above): the middle 60 % of them decide; the mean of all differs by "
+                f"{name_of(self.cells, cell)}: pairs have long tails, equally on both sides ({below} far below "
+                f"the others, {above} far above): the middle 60 % decide; the mean of all pairs differs by "
                 f"{low:+.2g} to {high:+.2g} %"
             )
         return remarks
@@ -250,7 +260,7 @@ class Estimated(Tabular):
             return []
         minutes = 2 * more * (max(stamps) - min(stamps)) / (len(stamps) - 1) / 60
         shown = f"{minutes:,.1f}" if minutes < 9.95 else f"{minutes:,.0f}"
-        return [f"{more:,} more runs of each would take {shown} minutes at the rate of these"]
+        return [f"{more:,} more runs of each would take {shown} minutes at the current rate"]
 
     def _is_alike(self, cell: Cell) -> bool:
         correlation = cell.estimate.correlation

@@ -1,5 +1,5 @@
 """``Estimate``: the difference between two sets of runs with its standard error. All values are logarithms, so that a
-difference is a ratio; the unit is the run, since variation between runs is invisible within one."""
+difference is a ratio; each run is one sample, because a single run does not show the variation between runs."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from headstack.comparison.differences.student import chi_square_of, p_of, t_of
 from headstack.comparison.differences.tails import PAIRS_LEAST, middle_of
 
 Design = Literal["paired", "unpaired", "batches", "none"]
-"""Pairs of neighbours in time, independent sets, batches of one run each; ``none`` if the spread between runs is
-unknown.
+"""Design of a comparison: pairs of consecutive runs, independent sets, or batches of one run of each side; ``none`` if
+the variation between runs is unknown.
 """
 
 ORDER_LEAST = 8
-"""Minimum number of pairs, or of runs in total, for which the degree of freedom of a drift is affordable."""
+"""Minimum number of pairs, or minimum total number of runs, for removing a drift, which costs a degree of freedom."""
 EXACT_MAX, DRAWS = 1 << 12, 1_999
-"""Up to this number all permutations are tried; otherwise this many are drawn."""
+"""Maximum number of permutations to try exhaustively; with more, this number is drawn at random."""
 OUTLIER_FACTOR = 14.826
 """Outlier threshold as a multiple of the median absolute deviation, as in hyperfine (10 standard deviations)."""
 BATCH_TAUS, BATCHES_LEAST = 5, 6
-"""Batch length in correlation times, and minimum number of batches. 5 give 5 % of false alarms, 3 give 7 %, 1 gives 12
-%.
+"""Length of a batch in correlation times, and minimum number of batches. A length of 5 gives 5 % false alarms, 3 gives
+7 %, and 1 gives 12 %.
 """
 POWER = 0.9
-"""Probability with which the requested runs detect a difference;"""
+"""Power of the requested number of runs: the probability that they detect a difference."""
 DETECTION_POWER = 0.8
-"""and the usual probability for the smallest difference that a design could have detected."""
+"""Power for the smallest difference that a design could have detected (the usual value)."""
 SPREAD_CONFIDENCE = 0.8
-"""A few runs may be close by chance: runs are requested by the upper confidence limit of their spread, at this
-level;"""
+"""Level of the upper confidence limit of the spread, which determines the requested number of runs, because a few runs
+may be close by chance."""
 TAIL_SPREAD_CONFIDENCE = 0.95
-"""and at this level with long tails, whose spreads vary more than those of normal distributions."""
+"""The same level for distributions with long tails, whose spread varies more than that of normal distributions."""
 RUNS_MAX = 10_000
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A difference as the logarithm of a ratio."""
+    """Difference as the logarithm of a ratio."""
 
     log: float
     error: float
-    """Its standard error; infinite if unknown."""
+    """Standard error of the logarithm; infinite if unknown."""
     degrees: float
     """Degrees of freedom."""
     design: Design
@@ -85,7 +85,7 @@ class Estimate:
         return self.log - half, self.log + half
 
     def least_seen(self, alpha: float) -> float:
-        """Returns the smallest difference, as a share, that the design detects with a probability of 80 %."""
+        """Returns the smallest difference, as a share, that this design detects with a probability of 80 %."""
         if math.isinf(self.error):
             return math.inf
         return math.expm1(
@@ -93,13 +93,13 @@ class Estimate:
         )
 
     def runs_to_detect(self, share: float, alpha: float) -> int | None:
-        """Returns the number of runs per side that detect this difference; ``None`` if the spread is unknown."""
+        """Returns the number of runs per side that would detect this difference; ``None`` if the spread is unknown."""
         if self.design not in ("paired", "unpaired") or math.isinf(self.error):
             return None
         needed = [_least(self._detects(spread, math.log1p(share), alpha)) for spread in self._spreads()]
         if self.design == "unpaired" or needed[0] <= self.counts[0]:
             return needed[0]
-        # Fewer pairs do not show long tails, for which the trimmed mean would decide.
+        # With fewer pairs, long tails, which require the trimmed mean, are not visible.
         return max(PAIRS_LEAST, min(needed))
 
     def smallest_detected(self, runs: int, alpha: float) -> float:
@@ -108,7 +108,7 @@ class Estimate:
         return math.expm1(min(700.0, *(sizes if runs >= PAIRS_LEAST else sizes[:1])))
 
     def _spreads(self) -> list[float]:
-        """Returns upper limits of the spread: of all pairs, and with long tails, of the trimmed ones."""
+        """Returns upper limits of the spread of all pairs, and with long tails also of the trimmed pairs."""
         estimates = [(self.spread, self.degrees, SPREAD_CONFIDENCE)]
         if self.typical is not None:
             estimates.append((*self.typical, TAIL_SPREAD_CONFIDENCE))
@@ -118,7 +118,7 @@ class Estimate:
         ]
 
     def _size(self, spread: float, runs: int, alpha: float) -> float:
-        """Returns the logarithm of the smallest ratio that this many runs detect."""
+        """Returns the logarithm of the smallest ratio that this number of runs detects."""
         sides = 1 if self.design == "paired" else 2
         degrees = sides * (runs - 1.0)
         return (t_of(1 - alpha / 2, degrees) + t_of(POWER, degrees)) * spread * math.sqrt(sides / runs)
@@ -147,8 +147,8 @@ NO_ESTIMATE = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
 def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0.0) -> Estimate:
     """Estimates from logarithms of ratios within pairs; ``orders`` is 1 if ours came first and -1 if theirs did.
 
-    A drift makes the second of a pair differ from the first: if both orders occur, it is removed. If pairs have long
-    tails, equally on both sides, the trimmed mean decides.
+    With a drift, the second run of a pair differs from the first; the drift is removed if both orders occur. If pairs
+    have long tails, equally on both sides, the trimmed mean decides.
     """
     n = len(ratios)
     mean, squares, degrees = fmean(ratios), _squares(ratios), n - 1.0
@@ -172,7 +172,7 @@ def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0
     every = replace(every, typical=(typical, middle.degrees))
     if not middle.decides:
         return every
-    # Stalls are no drift: both orders are equally frequent, so removing one would only widen the interval.
+    # Stalls are not a drift: both orders are equally frequent, so removing a drift would only widen the interval.
     return replace(
         every,
         log=middle.log,
@@ -188,8 +188,8 @@ def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0
 def unpaired(
     ours: Sequence[float], theirs: Sequence[float], order: Sequence[int] = (), resolution: float = 0.0
 ) -> Estimate:
-    """Estimates from logarithms of each side (Welch); ``order`` has the position in time of ours, then of theirs, if it
-    is known and mixed enough to distinguish a drift from the difference."""
+    """Estimates from the logarithms of each side (Welch). ``order`` has the positions in time of our runs, then of
+    their runs, if the order is known and mixed enough to distinguish a drift from the difference."""
     counts = len(ours), len(theirs)
     spreads = [max(variance(side), _rounding(resolution)) for side in (ours, theirs)]
     p, least = _dealt(ours, theirs)
@@ -225,15 +225,15 @@ def _without_drift(
 
 
 def is_mixed(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-    """Whether the order of the runs distinguishes a drift from a difference: less than half of its variance is
-    explained by the side."""
+    """Whether the order of the runs can distinguish a drift from a difference: the side explains less than half of the
+    variance of the order."""
     places, sides = [float(o) for o in (*ours, *theirs)], [1.0] * len(ours) + [0.0] * len(theirs)
     g, t = ([value - fmean(column) for value in column] for column in (sides, places))
     return _dot(g, t) ** 2 < 0.5 * _dot(g, g) * _dot(t, t)
 
 
 def batches(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Estimates from intervals of one run per side, by means of batches that are long relative to the correlation
+    """Estimates from the intervals of one run per side, with batch means; batches are long relative to the correlation
     time."""
     sides = [_batched(side) for side in (ours, theirs)]
     if any(side is None for side in sides):
@@ -257,7 +257,7 @@ def _batched(values: Sequence[float]) -> list[float] | None:
     count = len(values) // length
     if count < BATCHES_LEAST:
         return None
-    # The remainder is at the beginning, where a run warms up.
+    # The remainder is cut off at the beginning, where a run warms up.
     kept = values[len(values) - count * length :]
     return [fmean(kept[n * length : (n + 1) * length]) for n in range(count)]
 
@@ -282,8 +282,8 @@ def correlation_time(values: Sequence[float]) -> float:
 
 
 def sequence(ratios: Sequence[float], alpha: float) -> tuple[float, float]:
-    """Returns an interval of the mean of logarithms of ratios that is valid for every number of pairs at once:
-    evaluating after each pair, and stopping at any time, has an error probability of at most ``alpha``.
+    """Returns an interval of the mean of logarithms of ratios that is valid for every number of pairs at once. Even
+    with an evaluation after each pair and a stop at any time, the error probability is at most ``alpha``.
 
     The interval inverts the Bayes factor of Student's t with a normal prior on the effect size, with one standard
     deviation; under the right Haar prior of the spread it is an e-value at any stopping time (Rouder et al., 2009;
@@ -301,8 +301,8 @@ def sequence(ratios: Sequence[float], alpha: float) -> tuple[float, float]:
 
 
 def e_value(ratios: Sequence[float]) -> float:
-    """Returns the evidence of the pairs for a difference over none: 20 is the usual threshold, valid at any stopping
-    time.
+    """Returns the e-value of the pairs, which is the evidence for a difference. The usual threshold is 20, valid at any
+    stopping time.
 
     >>> e_value([0.01, -0.01, 0.02, -0.02]) < 1 < e_value([0.03, 0.031, 0.029, 0.03])
     True
@@ -337,7 +337,7 @@ def holm_corrected(ps: Sequence[float]) -> list[float]:
 
 
 def _flipped(ratios: Sequence[float]) -> tuple[float, float]:
-    """Returns the p-value of random sign changes of pairs, and its smallest possible value."""
+    """Returns the p-value from random sign changes of the pairs, and the smallest possible p-value."""
     n, observed = len(ratios), abs(sum(ratios)) * (1 - 1e-12)
     if 2**n <= EXACT_MAX:
         sums = [0.0]
@@ -358,7 +358,7 @@ def _bits(draw: random.Random, n: int) -> list[bool]:
 
 
 def _dealt(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
-    """Returns the p-value of random assignments of runs to sides, and its smallest possible value."""
+    """Returns the p-value from random assignments of runs to sides, and the smallest possible p-value."""
     values, n = [*ours, *theirs], len(ours)
     total, share = sum(values), 1 / n + 1 / len(theirs)
 
@@ -389,5 +389,5 @@ def _dot(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _rounding(resolution: float) -> float:
-    """Returns the variance of a value that is uniformly distributed in a bin of a histogram."""
+    """Returns the variance of a uniform distribution over a bin of a histogram."""
     return resolution**2 / 12

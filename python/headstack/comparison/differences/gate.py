@@ -1,4 +1,5 @@
-"""``Limit``: limits on the degradation by a change, for checks of builds: met, exceeded, or undecided."""
+"""``Limit``: a limit on the degradation by a change, for continuous integration. A limit is met, exceeded or
+undecided."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from headstack.io.values import percent
 
 LimitVerdict = Literal["met", "exceeded", "undecided"]
 SLOWER_FIGURES = ("iops", "mean_ms", "elapsed_s")
-"""Figures of ``slower``: less throughput, or longer times."""
+"""Figures that the limit ``slower`` applies to."""
 ALLOWED = {"slower": SLOWER_FIGURES, **{name: (figure,) for figure, name in NAMES.items()}}
 
 
@@ -42,7 +43,7 @@ class LimitResult:
 
     @property
     def in_words(self) -> str:
-        """The verdict for people."""
+        """Verdict in words."""
         cell, of = self.cell, f"{self.cell.load}: {self.cell.name}" if self.cell.load else self.cell.name
         match self.verdict:
             case "met":
@@ -50,9 +51,9 @@ class LimitResult:
             case "exceeded":
                 return f"{of} is worse by {share_text(_share(cell, cell.worse))}, more than {self.limit.text}"
             case "undecided":
-                undecided = f"{of}: too short to decide whether {self.limit.text} is met"
+                undecided = f"{of}: undecided whether {self.limit.text} is met; make more runs"
                 if math.isinf(cell.worst):
-                    return f"{undecided}; the variation between runs is unknown with one run on a side"
+                    return f"{undecided} of each side, because one run does not show the variation between runs"
                 return f"{undecided}; it may be worse by {share_text(_share(cell, cell.worst), up=True)}"
         assert_never(self.verdict)
 
@@ -63,7 +64,7 @@ def _share(cell: Cell, worse: float) -> float:
 
 
 def limits_of(texts: Sequence[str]) -> list[Limit]:
-    """Parses limits: ``slower=3%``, ``p99=5%``, several separated by commas."""
+    """Parses a comma-separated list of limits, for example ``slower=3%,p99=5%``."""
     return [_limit(text.strip()) for joined in texts for text in joined.split(",")]
 
 
@@ -71,16 +72,16 @@ def _limit(text: str) -> Limit:
     name, equals, share = text.partition("=")
     if not equals or name not in ALLOWED:
         raise InputError(
-            f"--fail-if: {text!r} is not a limit; write {' or '.join(ALLOWED)} and a share, such as slower=3%"
+            f"--fail-if: {text!r} is not a limit; use {' or '.join(ALLOWED)} with a share, for example slower=3%"
         )
     fraction = percent("--fail-if", share) / 100
     if not 0 < fraction < 1:
-        raise InputError(f"--fail-if: {text}: more than 0 % and less than 100 % is allowed")
+        raise InputError(f"--fail-if: {text}: must be above 0 % and below 100 %")
     return Limit(text, ALLOWED[name], fraction)
 
 
 def judge_limits(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[LimitResult]:
-    """Returns the verdict of each limit on each of its figures.
+    """Returns the verdict of each limit on each figure that it applies to.
 
     A limit is exceeded if a difference is significant (5 % for all limits together) and the estimate reaches the limit;
     met if our side is better than the limit with 95 % confidence; otherwise undecided. Raises ``InputError`` for a
@@ -89,7 +90,7 @@ def judge_limits(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[LimitRe
     questions = [(limit, cell) for limit in limits for cell in cells if cell.figure in limit.figures]
     for limit in limits:
         if not any(limited is limit for limited, _ in questions):
-            raise InputError(f"--fail-if: {limit.text}: the runs have no such figure in common")
+            raise InputError(f"--fail-if: {limit.text}: not all runs have this figure")
     ps = holm_corrected(
         [cell.estimate.p if math.isfinite(cell.p_held) else _p_at_any_time(cell) for _, cell in questions]
     )

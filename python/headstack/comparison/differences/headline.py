@@ -1,4 +1,4 @@
-"""The answer of a comparison of runs in one sentence, and the next steps if it has no verdict."""
+"""The answer of a comparison of runs in one sentence, and the next steps if there is no verdict."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headstack.io.counts import agreed, counted
 from headstack.results.words import UNDECIDED
 
 CELLS_MAX = 4
-"""Figures that the sentence names."""
+"""Maximum number of figures that the sentence names."""
 UNITS = {"iops": "IOPS", "mb_per_s": "MB/s", "elapsed_s": "s"}
-"""Units of figures; all others are times in ms."""
+"""Units of figures; a figure that is not listed is a time in ms."""
 REPEATS = 5
-"""Runs of each side that are suggested if there is one."""
+"""Number of runs of each side to suggest if there is only one run."""
 
 
 def unit_of(figure: str) -> str:
@@ -37,8 +37,8 @@ def digits(value: float) -> str:
 
 
 def headline_of(cells: Sequence[Cell], names: tuple[str, str]) -> str:
-    """States which of two sides is better, by how much, with the interval; or that the data are not enough for a
-    verdict."""
+    """Returns a sentence that states which of two sides is better, by how much, with the interval, or that there are
+    not enough data for a verdict."""
     ours, theirs = names
     differing = [cell for cell in cells if cell.verdict == "differs"]
     if differing:
@@ -89,7 +89,7 @@ def _undecided(cells: Sequence[Cell], names: tuple[str, str], cell: Cell) -> str
     if not math.isfinite(cell.interval[1]):
         values = f"{digits(cell.ours)} and {digits(cell.theirs)} {unit_of(cell.figure)}"
         size = share_text(abs(math.expm1(cell.estimate.log)))
-        within = f"; {_signed(cell.within)} from variation within the runs only" if cell.within else ""
+        within = f"; {_signed(cell.within)} from the variation within the runs" if cell.within else ""
         runs = "one run of each does" if cell.estimate.counts == (1, 1) else "one run does"
         return (
             f"{ours} has {size} {cell.direction} {name} than {theirs} ({values}{within}), but {runs} not show how much "
@@ -111,7 +111,7 @@ def _signed(ends: tuple[float, float]) -> str:
 
 
 def next_steps(cells: Sequence[Cell], tell: float, files: tuple[str, str] | None = None) -> list[str]:
-    """Returns what a reader can do for a verdict on differences of size ``tell``; ``files`` are ours and theirs, if
+    """Returns the next step to a verdict on differences of size ``tell``. ``files`` are our file and their file, if
     each side is one file."""
     undecided = [cell for cell in cells if cell.verdict == "too short"]
     if not undecided:
@@ -140,14 +140,14 @@ def _pattern(file: str) -> str:
 
 
 STANDING = re.compile(
-    r"of |.*; the run is the unit|\d+ questions at once|so few runs|bandwidth follows|intervals hold at any time"
+    r".*; each run is one sample|\d+ questions at once|few runs: |bandwidth follows|intervals are valid at any "
     r"|one run of each: "
 )
-"""Remarks that describe the method, and call for no action."""
+"""Remarks that describe the method and require no action."""
 
 
 def split_remarks(remarks: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Returns the remarks on the runs, on which a reader can act, and those on the method."""
+    """Returns the remarks on the runs, which require action, and the remarks on the method."""
     on_runs: list[str] = []
     on_method: list[str] = []
     for remark in remarks:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOADS_MAX = 6
 """Maximum number of loads whose runs are drawn, the most different first."""
-STROKES = "Error bars: 95 % confidence intervals; one that includes 0 shows no difference."
+STROKES = "Error bars: 95 % confidence intervals. An interval that includes 0 shows no difference."
 HEADS = ("load", "figure", "first", "second", "difference", "from", "to", "p", "p (Holm)", "verdict")
 
 
@@ -33,7 +33,8 @@ def report_of(difference: Estimated) -> Report:
 
 
 def differences(difference: Estimated) -> Bars:
-    """Returns each figure with its interval, in percent; if it includes 0, no difference is shown."""
+    """Returns the difference of each figure with its interval, in percent; an interval that includes 0 shows no
+    difference."""
     figures = list(dict.fromkeys(cell.name for cell in difference.cells))
     loads = list(dict.fromkeys(cell.load for cell in difference.cells))
     by = {(cell.load, cell.name): cell for cell in difference.cells}
@@ -51,7 +52,7 @@ def differences(difference: Estimated) -> Bars:
         series,
         note=" ".join([*([f"{loads[0]}."] if len(loads) == 1 and loads[0] else []), STROKES]),
         says=f"Of {counted(len(difference), 'figure')} {differ} {agreed(differ, 'differs', 'differ')}, "
-        f"and {same} {agreed(same, 'is', 'are')} the same.",
+        f"and {same} {agreed(same, 'is', 'are')} equivalent.",
     )
 
 
@@ -79,7 +80,7 @@ def _table(difference: Estimated) -> Table:
                 *(f"{cell.estimate.p:.2g}", "" if p_holm is None else f"{p_holm:.2g}", verdict),
             )
         )
-    note = f"Differences in %. A figure is the same if its 90 % interval is within ±{share_text(difference.same)}."
+    note = f"Differences in %. A figure is equivalent if its 90 % interval is within ±{share_text(difference.same)}."
     return Table("figures", "Figure by figure", HEADS, rows, note=note, texts=texts)
 
 

@@ -1,4 +1,4 @@
-"""``Side``: sets of runs from files of results (ours or fio's), folders, patterns and kept baselines."""
+"""``Side``: a set of runs from files of results (of headstack or fio), folders, patterns and baselines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headstack.results.results import Results
 Source: TypeAlias = "Results | str | os.PathLike[str]"
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "elapsed_s")
-"""Compared figures, as far as runs have them; ``elapsed_s`` is for commands without results."""
+"""Figures to compare if all runs have them; ``elapsed_s`` is for commands without results."""
 NAMES = {
     "iops": "throughput",
     "mb_per_s": "bandwidth",
@@ -34,10 +34,10 @@ NAMES = {
     "p999_ms": "p99.9",
     "elapsed_s": "elapsed",
 }
-"""Names for people."""
+"""Display names of figures."""
 MORE_IS_BETTER = ("iops", "mb_per_s")
 OWN_SHARE = 1e-3
-"""Relative resolution of our histograms, which have three digits."""
+"""Relative resolution of headstack's histograms, which have three digits."""
 STORED = Stored("baseline")
 KEPT = ("source", "at_s", "resolution")
 
@@ -48,20 +48,20 @@ class Outcome:
 
     figures: Mapping[str, float]
     course: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Values of throughput and mean per interval, if intervals were kept."""
+    """Throughput and mean latency of each interval, if intervals were kept."""
     within: Mapping[str, float] = field(default_factory=dict)
-    """Relative standard error of figures by variation within the run, if known."""
+    """Relative standard error of figures from the variation within the run, if known."""
     shape: Shape | None = None
-    """The load in numbers, which match between fio's results and ours; ``None`` if it has no such form."""
+    """The load in numbers, for matching fio's results with headstack's; ``None`` if numbers cannot describe it."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run, from conditioning to its end: the independent unit."""
+    """One run, from conditioning to its end, which is the independent sample."""
 
     source: str
     at_s: float | None
-    """Its end in seconds of the epoch; for files without it, their modification time."""
+    """End of the run in seconds since the epoch, or the modification time of a file without an end time."""
     resolution: float
     """Relative resolution of percentiles."""
     outcomes: Mapping[str, Outcome]
@@ -81,7 +81,8 @@ class Side:
 
 
 def side_of(sources: Sequence[Source], name: str) -> Side:
-    """Returns the runs of files, folders and patterns, in that order, and of ``Results``, each a run.
+    """Returns the runs of files, folders and patterns, in the given order, and of ``Results`` objects, each of which is
+    a run.
 
     A file given by name must be readable; unreadable files from folders or patterns are reported and skipped. A file
     given twice is used only once. Raises ``InputError`` if no run is left.
@@ -113,7 +114,7 @@ def side_of(sources: Sequence[Source], name: str) -> Side:
 
 
 def _files(source: str) -> tuple[list[str], bool]:
-    """Returns the files of a source, and whether they were found instead of named."""
+    """Returns the files of a source, and whether they were found in a folder or by a pattern."""
     if os.path.isdir(source):
         paths = sorted(os.fspath(path) for path in Path(source).rglob("*.json") if path.is_file())
     elif os.path.exists(source):
@@ -121,14 +122,14 @@ def _files(source: str) -> tuple[list[str], bool]:
     else:
         paths = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
     if not paths and not os.path.isdir(source):
-        raise InputError(f"{source}: no such file or folder, and no file matches it as a pattern")
+        raise InputError(f"{source}: no such file or folder, and no file matches this pattern")
     for path in paths:
         _native.note_input(path)
     return paths, True
 
 
 def read(path: str) -> list[Run]:
-    """Returns the runs of a file. Raises ``InputError`` if it is no file of results."""
+    """Returns the runs of a file. Raises ``InputError`` if it is not a file of results."""
     try:
         with open(path, "rb") as file:
             text = decoded(file.read())
@@ -138,7 +139,7 @@ def read(path: str) -> list[Run]:
 
 
 def runs_of(text: str, name: str, at_s: float | None) -> list[Run]:
-    """Returns the runs of a text: our results, a baseline, or fio's output."""
+    """Returns the runs in a text, which is headstack's results, a baseline, or fio's output."""
     start = text.lstrip()[:1]
     if start == "[":
         try:
@@ -161,7 +162,7 @@ def _of_results(results: Results, name: str, at_s: float | None) -> list[Run]:
         rounds[at][load] = _outcome(point)
     several = len(rounds) > 1
     return [
-        # Runs of one file have no times of their own.
+        # Several runs of one file have no separate times.
         Run(f"{name} ({n})" if several else name, None if several else at_s, OWN_SHARE, outcomes)
         for n, outcomes in enumerate(rounds, 1)
     ]
@@ -213,7 +214,7 @@ def _figures(load: Load) -> Iterator[tuple[str, float]]:
 
 
 def _within(load: Load) -> dict[str, float]:
-    """Returns the relative standard error of throughput by fio's samples, if it has several."""
+    """Returns the relative standard error of throughput from fio's samples, if there are several."""
     iops, deviation, samples = (load.row[name] for name in ("iops", "iops_sd", "iops_samples"))
     if not iops or not deviation or samples < 2:
         return {}
@@ -251,8 +252,9 @@ def to_baseline(runs: Sequence[Run]) -> str:
 
 
 def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[tuple[str, str, str]], list[str]]:
-    """Returns the loads of both sides, in their order, and those of only one. Each is a name for both, and the name on
-    each side; loads with different names match if their shapes do, as those of fio and ours."""
+    """Returns the loads of both sides, in order, and the loads that only one side has. An entry is a common name and
+    the name on each side. Loads with different names match if their shapes match, such as loads of fio and
+    headstack."""
     mine, yours = ({load: None for run in side for load in run.outcomes} for side in (ours, theirs))
     every = list(mine | yours)
     shared = [(load, load, load) for load in every if load in mine and load in yours]
@@ -265,7 +267,7 @@ def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[tuple[str
 
 
 def _by_shape(runs: Sequence[Run], loads: Sequence[str]) -> dict[Shape, str]:
-    """Returns the loads by their shape, as far as it is known and only one has it."""
+    """Returns the loads by shape, without loads whose shape is unknown or not unique."""
     by_shape: dict[Shape, list[str]] = {}
     for load in loads:
         shape = next((run.outcomes[load].shape for run in runs if load in run.outcomes), None)
@@ -275,6 +277,6 @@ def _by_shape(runs: Sequence[Run], loads: Sequence[str]) -> dict[Shape, str]:
 
 
 def logarithms(runs: Sequence[Run], load: str, figure: str) -> list[float] | None:
-    """Returns the logarithms of a figure in each run; ``None`` if one run lacks it."""
+    """Returns the logarithms of a figure in each run; ``None`` if a run lacks the figure."""
     values = [run.outcomes[load].figures.get(figure) for run in runs]
     return None if any(value is None for value in values) else [math.log(value) for value in values if value]

@@ -1,5 +1,5 @@
-"""Student's t and chi-square distributions for intervals and sample sizes, in pure Python, so that a check of a build
-needs no further packages."""
+"""Student's t and chi-square distributions for intervals and sample sizes, in pure Python, so that continuous
+integration needs no further packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 
 STEPS = 200
-"""Number of bisections and terms, above the resolution of doubles."""
+"""Number of bisections and terms, enough for the resolution of doubles."""
 
 
 def _fraction(a: float, b: float, x: float) -> float:

@@ -1,8 +1,9 @@
 """Pairs with long tails: a trimmed mean, if stalls affect both sides equally.
 
-A run in which a machine with other users stalls says little about the system. The mean of all pairs is as uncertain as
-its worst runs; with 20 % of the pairs trimmed at either end (Tukey and McLaughlin, 1963; the share is that of Wilcox,
-2012) it is as certain as the others. Stalls that one side has more often are a property of that side, and are kept.
+A run that stalls because the machine has other users says little about the system. The mean of all pairs is as
+uncertain as its worst runs; with 20 % of the pairs trimmed at either end (Tukey and McLaughlin, 1963; the share is that
+of Wilcox, 2012) it is as certain as the others. Stalls that one side has more often are a property of that side, and
+are kept.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from statistics import fmean, median, variance
 TRIM = 0.2
 """Share of the pairs that is trimmed at either end."""
 PAIRS_LEAST = 20
-"""Minimum number of pairs: with fewer, long tails are detected by chance: with 10 normal ones 10 % of equal systems
-would differ.
+"""Minimum number of pairs for detecting long tails. With fewer pairs, long tails are detected by chance: with 10 pairs
+of normal distributions, 10 % of equal systems would differ.
 """
 EFFICIENCY_MIN = 2.0
-"""Trimming is used if all pairs together would need this many times the runs; for normal distributions the ratio is
-0.9.
+"""Trimming is used if the mean of all pairs would need this many times the runs of the trimmed mean; for normal
+distributions the ratio is 0.9.
 """
 STALL_FACTOR = 3 * 1.4826
 """Multiple of the median absolute deviation: 3 standard deviations of a normal distribution, which 0.3 % exceed."""
@@ -35,7 +36,7 @@ class Middle:
     log: float
     """Trimmed mean of the logarithms of ratios."""
     spread: float
-    """The standard deviation of single pairs that would make a mean of all of them as uncertain as this one."""
+    """Standard deviation of single pairs that would make the mean of all pairs as uncertain as the trimmed mean."""
     degrees: float
     """Degrees of freedom."""
     stalls: tuple[int, int]
@@ -48,8 +49,8 @@ class Middle:
 
 
 def middle_of(ratios: Sequence[float], of_all: float) -> Middle | None:
-    """Returns the trimmed mean of the pairs if tails are so long that it is much more certain than the mean of all,
-    whose single pairs have the standard deviation ``of_all``; otherwise ``None``.
+    """Returns the trimmed mean of the pairs if, because of long tails, it is much more certain than the mean of all
+    pairs; otherwise ``None``. ``of_all`` is the standard deviation of single pairs.
 
     >>> quiet = [0.01, 0.02, 0.0, -0.01] * 5
     >>> middle_of(quiet, 0.011) is None

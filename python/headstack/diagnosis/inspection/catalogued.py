@@ -1,4 +1,4 @@
-"""Finds the catalogue's drive of a device, and whether it uses shingled recording."""
+"""Finds the drive in the catalogue that matches a device, and determines whether it uses shingled recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headstack import _native
 from headstack.diagnosis.inspection.model import Identity, Inspection
 
 PART_NUMBER_LEAST = 6
-"""Minimum length of a part number, such as WD40EFAX: shorter words, such as 4TB, name no model."""
+"""Minimum length of a part number, such as WD40EFAX; shorter words, such as 4TB, do not name a model."""
 
 SHINGLED_FAMILY = re.compile(r"\bSMR\b")
 """Mark of shingled families in smartctl's database: "Western Digital Red (SMR)"."""
@@ -40,7 +40,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def is_part_number(word: str) -> bool:
-    """Whether a word is a part number: letters and digits, and long enough."""
+    """Whether a word is a part number, which has letters, digits and a minimum length."""
     plain = re.sub(r"[^A-Za-z0-9]", "", word)
     return (
         len(plain) >= PART_NUMBER_LEAST
@@ -50,8 +50,8 @@ def is_part_number(word: str) -> bool:
 
 
 def entry_of(identity: Identity) -> Entry | None:
-    """Returns the catalogue's drive of a device, by its part number or its complete name; ``None`` if there is none, or
-    several."""
+    """Returns the drive in the catalogue that matches a device by part number or complete name; ``None`` if no drive or
+    several drives match."""
     if not identity.model:
         return None
     words = [word.upper() for word in identity.model.split()]
@@ -85,5 +85,5 @@ def shingled(inspection: Inspection) -> str | None:
         return f"the catalogue describes it as shingled ({entry.id})"
     zoned = inspection.capabilities.get("zoned")
     if zoned is not None and not inspection.is_solid_state and re.search(r"(?i)device.managed|host", str(zoned.value)):
-        return f"it states its zones: {zoned.value}"
+        return f"it reports its zones: {zoned.value}"
     return None

@@ -21,10 +21,11 @@ from headstack.io.atomic_files import write_all
 from headstack.io.encodings import decoded
 
 LARGEST_OUTPUT_BYTES = 4 << 20
-"""Maximum size of a saved output: a larger file is data, and stands for the device that it is on."""
+"""Maximum size of a saved output; a larger file is a data file, and selects the device that it is on."""
 
 PROGRAM_LIMIT_S = 90
-"""Time limit in seconds: a disk that has to spin up first, or retries bad sectors, takes tens of seconds to answer."""
+"""Time limit of a program in seconds; a disk that has to spin up or retries bad sectors takes tens of seconds to
+answer."""
 
 PROGRAM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"
 """Folders of administration programs, which are not always in the path."""
@@ -51,7 +52,7 @@ PROVIDES = {
 
 
 def collect(targets: list[str], save: str | None, device_type: str | None) -> list[Inspection]:
-    """Returns an inspection for each device and point in time of the targets. Raises ``InputError``."""
+    """Returns an inspection for each device and point in time. Raises ``InputError`` if a target cannot be read."""
     parts: list[Inspection] = []
     whole: list[Inspection] = []
     for target in targets:
@@ -81,7 +82,7 @@ def saved_files(target: str) -> list[str] | None:
 
 
 def _saved(target: str, files: list[str]) -> list[Inspection]:
-    """Reads the saved outputs of a target; other files of a folder are noted."""
+    """Reads the saved outputs of a target, and adds a note on other files of a folder."""
     inspections: list[Inspection] = []
     unknown: list[str] = []
     for file in files:
@@ -90,9 +91,9 @@ def _saved(target: str, files: list[str]) -> list[Inspection]:
         if not parts:
             unknown.append(os.path.basename(file))
     if not inspections and unknown:
-        problem = "no saved outputs in it" if os.path.isdir(target) else "not a saved output"
+        problem = "contains no saved outputs" if os.path.isdir(target) else "not a saved output"
         raise InputError(f"{target}: {problem}; allowed: {ALLOWED}; for a device, name its node in /dev")
-    note = f"{target}: not saved outputs, left out: {', '.join(unknown)}"
+    note = f"{target}: skipped files that are not saved outputs: {', '.join(unknown)}"
     return [replace(part, notes=(*part.notes, note)) for part in inspections] if unknown else inspections
 
 
@@ -103,20 +104,21 @@ def _read(file: str) -> str:
     except OSError as error:
         raise InputError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     if len(data) > LARGEST_OUTPUT_BYTES:
-        raise InputError(f"{file}: more than {LARGEST_OUTPUT_BYTES >> 20} MiB; allowed: {ALLOWED}")
+        raise InputError(f"{file}: larger than {LARGEST_OUTPUT_BYTES >> 20} MiB; allowed: {ALLOWED}")
     return decoded(data)
 
 
 def read_saved(file: str) -> list[Inspection]:
-    """Returns the inspections in a saved output; empty if it is none. Raises ``InputError`` if it cannot be read."""
+    """Returns the inspections in a saved output; empty for any other file. Raises ``InputError`` if the file cannot be
+    read."""
     return _recognised(file, _read(file))
 
 
 def _recognised(file: str, text: str) -> list[Inspection]:
-    """Returns the inspections in a saved output, recognised by its content; empty if it is none."""
+    """Returns the inspections in a saved output, which is recognised by its content; empty for other content."""
     inspections = _parsed(file, text)
     if os.path.exists(file) and any(part.taken_unix_s is None for part in inspections):
-        # Programs that do not print the time: use the file's.
+        # For programs that do not print the time, use the time of the file.
         written = max(int(os.stat(file).st_mtime), 0)
         inspections = [
             part if part.taken_unix_s is not None else replace(part, taken_unix_s=written) for part in inspections
@@ -147,7 +149,7 @@ def _parsed(file: str, text: str) -> list[Inspection]:
 
 
 def _parsed_object(data: Fields) -> list[Inspection]:
-    """Returns the inspections in a JSON object; empty if it is no saved output."""
+    """Returns the inspections in a JSON object; empty if the object is not a saved output."""
     if stored.MARK in data.data:
         return stored.read(data)
     if "smartctl" in data.data:
@@ -175,7 +177,7 @@ def _read_device(name: str, target: str, save: str | None, device_type: str | No
     parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]
     notes: list[str] = []
     if os.path.realpath(target) != f"/dev/{name}":
-        notes.append(f"{target}: on /dev/{name}, which was inspected instead")
+        notes.append(f"{target}: a file on /dev/{name}, which was inspected instead")
     outputs = {"sysfs.json": json.dumps(raw, indent=1) + "\n"}
     missing: set[str] = set()
     for file, command in _commands(name, parts[0].identity.protocol or "", device_type).items():
@@ -193,7 +195,7 @@ def _read_device(name: str, target: str, save: str | None, device_type: str | No
         _save(save, name, outputs)
     whole = joined(parts)
     if device_type is None and sysfs.is_behind_usb(name) and not (whole.attributes or whole.nvme):
-        notes.append(f"{name}: behind a USB bridge, whose drive did not answer; try --smartctl-type: {BRIDGE_TYPES}")
+        notes.append(f"{name}: the drive behind this USB bridge did not answer; try --smartctl-type: {BRIDGE_TYPES}")
     return replace(whole, name=f"/dev/{name}", taken_unix_s=raw["taken_unix_s"], notes=(*notes, *whole.notes))
 
 
@@ -210,7 +212,7 @@ def _commands(name: str, protocol: str, device_type: str | None) -> dict[str, tu
 def _run(
     file: str, command: list[str], device: str, outputs: dict[str, str], parts: list[Inspection], notes: list[str]
 ) -> None:
-    """Runs a program, keeps its output, and notes in one line why it failed."""
+    """Runs a program and keeps its output; adds a note of one line if it fails."""
     program = os.path.basename(command[0])
     try:
         done = subprocess.run(

@@ -1,5 +1,5 @@
-"""``Difference``: devices compared by features, and features that separate good from bad ones, with the limits of such
-evidence.
+"""``Difference``: compares devices by features, and finds features that separate good from bad devices, with the
+limits of such evidence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEANINGS = {
     "write_cache": "writes complete before they are on the medium",
     "write_read_verify": "each write is read back, which costs a revolution",
 }
-"""Relation of features to performance."""
+"""Relation of each feature to performance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether the devices that report it differ."""
+        """Whether the devices that report the feature differ."""
         return len({state for state in self.states if state != NOT_KNOWN}) > 1
 
 
@@ -63,13 +63,13 @@ class OneSided:
     ruled_out: tuple[str, ...]
     """Features in which devices of this side differ, so that none is the only cause."""
     if_missing_elsewhere: tuple[str, ...]
-    """Features that all have: they would separate the sides if no device of the other side had them."""
+    """Features that all devices of this side have; such a feature separates the sides if no device of the other side
+    has it."""
     off: tuple[str, ...]
-    """Those of them that none had enabled when it was listed."""
+    """Features in ``if_missing_elsewhere`` that were off in all devices when they were listed."""
     if_present_elsewhere: tuple[str, ...]
-    """Features that none has though their source knows them: they would separate the sides if all of the other side had
-    them.
-    """
+    """Features that no device of this side has, although the source lists such features; such a feature separates the
+    sides if all devices of the other side have it. """
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class Difference:
 
     @property
     def devices(self) -> list[Inspection]:
-        """All devices: the good, the bad, the others."""
+        """All devices: first the good ones, then the bad ones, then the others."""
         return [*self.good, *self.bad, *self.others]
 
     def rows(self) -> list[Row]:
-        """Every feature that any of them reports, identity first."""
+        """All features that any device reports, identity first."""
         identity = [self._identity_row(key) for key in ("model", "firmware", *IDENTITY)]
         return identity + [
             Row(key, name, tuple(self.state(device, key) for device in self.devices))
@@ -113,7 +113,7 @@ class Difference:
         return "absent" if self.has(device, key) is False else NOT_KNOWN
 
     def has(self, device: Inspection, key: str) -> bool | None:
-        """Returns whether a device has a feature; ``None`` if unknown, or not applicable."""
+        """Returns whether a device has a feature; ``None`` if unknown or not applicable."""
         capability = device.capabilities.get(key)
         if capability is not None:
             return capability.supported
@@ -123,14 +123,14 @@ class Difference:
         return False if listed_by & set(device.listings) else None
 
     def _is_on(self, device: Inspection, key: str) -> bool | None:
-        """Returns whether a device has a feature, and it is enabled."""
+        """Returns whether a device has a feature and the feature is enabled."""
         capability = device.capabilities.get(key)
         if self.has(device, key) is False:
             return False
         return None if capability is None else capability.enabled
 
     def dividers(self) -> tuple[list[Divider], list[Divider]]:
-        """Returns the features that separate the good from the bad devices, and those that would except for one
+        """Returns the features that separate the good from the bad devices, and the features that do so except for one
         device."""
         exact: list[Divider] = []
         nearly: list[Divider] = []
@@ -148,9 +148,8 @@ class Difference:
     def _divides(
         self, key: str, name: str, answer: Callable[[Inspection, str], bool | None], predicate: str
     ) -> Divider | None:
-        """Returns a divider if the answers separate the sides, with at most one exception that leaves a device on each
-        side.
-        """
+        """Returns a divider if the answers separate the sides with at most one exception. Without the exception, each
+        side must still have a device."""
         for wanted, side in ((True, "good"), (False, "bad")):
             odd_good = [device.label for device in self.good if answer(device, key) is not wanted]
             odd_bad = [
@@ -196,7 +195,9 @@ class Difference:
         caveats: list[str] = []
         for side, devices in (("good", self.good), ("bad", self.bad)):
             if len(devices) == 1 and (self.good and self.bad):
-                caveats.append(f"one {side} device: any property unique to {devices[0].label} divides too")
+                caveats.append(
+                    f"one {side} device: every property unique to {devices[0].label} also separates the sides"
+                )
             elif len(devices) > 1 and len({device.identity.model for device in devices}) == 1:
                 caveats.append(
                     f"all {side} devices are the same model: they count as one observation, not {len(devices)}"
@@ -208,10 +209,10 @@ class Difference:
                 )
             unnamed = [c.name for key, c in device.capabilities.items() if key.startswith("unknown_")]
             if unnamed:
-                caveats.append(f"{device.label}: its hdparm has no name for {', '.join(unnamed)} (word[bit])")
+                caveats.append(f"{device.label}: its hdparm version has no name for {', '.join(unnamed)} (word[bit])")
         if self.good and self.bad:
             caveats.append(
-                "a dividing feature correlates with the difference; only a test can show that it is the cause"
+                "a separating feature correlates with the difference; only a test can show that it is the cause"
             )
         return caveats
 
@@ -239,7 +240,7 @@ class Difference:
 IDENTITY = ("capacity_bytes", "rpm", "form_factor", "interface_max_gbps", "interface_now_gbps", "physical_block_bytes")
 
 LISTED_BY_HDPARM = tuple(dict.fromkeys(KEYS.values()))
-"""Features that hdparm lists: a complete listing without one shows that the device lacks it."""
+"""Features that hdparm lists; if a complete listing lacks such a feature, the device lacks it."""
 
 
 def _value(capability: Capability | None) -> int | float | str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from headstack._native import InputError
 
 LARGEST = 2**128 - 1
-"""NVMe counters have 16 bytes."""
+"""Limit of a counter; NVMe counters have 16 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Fields:
 
     @classmethod
     def parse(cls, file: str, text: str) -> Fields:
-        """Parses a text as an object. Raises ``InputError`` with the line if it is none."""
+        """Parses a text as an object. Raises ``InputError`` with the line if the text is not a JSON object."""
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
@@ -45,7 +45,7 @@ class Fields:
         return self._find(path)[2] is not None
 
     def _find(self, path: str) -> tuple[Fields, str, object]:
-        """Returns the object that a dotted path leads to, the last key, and its value."""
+        """Returns the object at the end of a dotted path, the last key of the path, and its value."""
         here = self
         *way, key = path.split(".")
         for step in way:
@@ -53,7 +53,7 @@ class Fields:
         return here, key, here.data.get(key)
 
     def object(self, key: str) -> Fields:
-        """Returns a nested object; an empty one if there is none."""
+        """Returns a nested object; an empty object if the key is missing."""
         value = self.data.get(key)
         if value is None:
             return Fields(self.file, {}, f"{self.at}{key}.")
@@ -89,8 +89,8 @@ class Fields:
         return value
 
     def integer(self, path: str) -> int | None:
-        """Returns a whole number of 0 or more, also from a text with separators, as nvme-cli writes those of 128
-        bits."""
+        """Returns a whole number of 0 or more, also from a text with separators, which nvme-cli writes for 128-bit
+        numbers."""
         here, key, value = self._find(path)
         if value is None:
             return None

@@ -68,7 +68,7 @@ KEYS = {
     "Gen2 signaling speed (3.0Gb/s)": "sata_gen2",
     "SATA-II signaling speed (3.0Gb/s)": "sata_gen2",
     "Gen3 signaling speed (6.0Gb/s)": "sata_gen3",
-    # hdparm of before 2009 has no name for word 76 bit 3, which is the third generation.
+    # hdparm versions before 2009 have no name for word 76 bit 3, which is the third generation.
     "unknown 76[3]": "sata_gen3",
     "Phy event counters": "phy_event_counters",
     "Software settings preservation": "software_settings_preservation",
@@ -123,7 +123,7 @@ def read_hdparm(file: str, text: str) -> list[Inspection]:
 
 
 class Stated(TypedDict, total=False):
-    """The parts of an ``Identity`` that a listing states."""
+    """The parts of an ``Identity`` that a listing contains."""
 
     model: str | None
     serial: str | None
@@ -249,7 +249,7 @@ class _Listing:
         elif name in ("DMA", "PIO"):
             self._modes(name, value.split())
         elif name == "Cycle time":
-            # The line is below the modes that it belongs to.
+            # The line follows the modes that it describes.
             self._put(
                 "pio_cycle_time" if "pio" in self.capabilities else "dma_cycle_time", Capability(name, value=value)
             )
@@ -266,7 +266,7 @@ class _Listing:
             self._stated(text)
 
     def _modes(self, name: str, modes: list[str]) -> None:
-        """Parses ``udma5 *udma6``: the supported modes, with a star at the current one."""
+        """Parses ``udma5 *udma6``, a list of supported modes with a star at the current mode."""
         offered: dict[str, list[str]] = {}
         used: dict[str, str] = {}
         for mode in modes:

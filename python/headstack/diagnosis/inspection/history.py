@@ -21,7 +21,7 @@ from headstack.diagnosis.inspection.model import Inspection
 from headstack.diagnosis.inspection.raw import decode
 
 APPLICATION_ID = 0x48534E50
-"""``HSNP`` in the header of the file identifies our database."""
+"""Application ID in the header of the file, ``HSNP``, which identifies headstack's database."""
 
 VERSION = 1
 
@@ -65,19 +65,19 @@ def default_path() -> Path:
 
 
 def record(path: Path, inspections: list[Inspection]) -> int:
-    """Appends snapshots with changes, all or none; returns their number.
+    """Appends snapshots with changes, all or none, and returns their number.
 
-    A snapshot equal to its neighbour in time is skipped. Raises ``InputError`` if one has no serial number or no time,
-    if the number is recorded for another device, or if the database is not ours.
+    A snapshot equal to its neighbour in time is skipped. Raises ``InputError`` if a snapshot has no serial number or no
+    time, if the serial number is recorded for another device, or if the file is not a headstack database.
     """
     for inspection in inspections:
         if inspection.identity.serial and not names_a_device(inspection.identity.serial):
             raise InputError(
-                f"{inspection.name}: the serial number {inspection.identity.serial!r} identifies no device; snapshots "
-                "need one; nothing is recorded"
+                f"{inspection.name}: the serial number {inspection.identity.serial!r} does not identify a "
+                "device, which snapshots require; nothing is recorded"
             )
         if not inspection.identity.serial:
-            raise InputError(f"{inspection.name}: no serial number; snapshots need one; nothing is recorded")
+            raise InputError(f"{inspection.name}: no serial number, which snapshots require; nothing is recorded")
         if inspection.taken_unix_s is None or inspection.taken_unix_s >= 2**63:
             raise InputError(
                 f"{inspection.name}: taken_unix_s: {inspection.taken_unix_s} is not the time of a snapshot"
@@ -194,7 +194,8 @@ def _restored(path: Path, serial: str, taken: int, text: str) -> Inspection:
 
 @contextmanager
 def _opened(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """Opens the database in one transaction; a new one gets its table. Raises ``InputError`` if it is not ours."""
+    """Opens the database in one transaction, and creates the table in a new database. Raises ``InputError`` if the file
+    is not a headstack database."""
     if not create and not path.is_file():
         raise InputError(f"{path}: no such database; create one with headstack inspect TARGET --record")
     try:
@@ -208,7 +209,7 @@ def _opened(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _check(path: Path, database: sqlite3.Connection, create: bool) -> None:
-    """Raises ``InputError`` if the database is another program's, or of another version."""
+    """Raises ``InputError`` if the database belongs to another program or has another version."""
     application: Any = database.execute("PRAGMA application_id").fetchone()[0]
     version: Any = database.execute("PRAGMA user_version").fetchone()[0]
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

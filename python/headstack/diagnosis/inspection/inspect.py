@@ -18,9 +18,9 @@ def inspect(*targets: Target, save: Target | None = None, device_type: str | Non
     """Reads the health data of devices: one ``Inspection`` per device and point in time, oldest first.
 
     A target is a block device (``/dev/sda``, a link to it, a partition), saved outputs of ``smartctl``, ``hdparm -I``
-    or ``nvme`` (a file, or a folder of them), or any large file, which means the device that it is on. Saved outputs of
-    one device are joined by its serial number, if model, WWN and protocol agree; serial numbers that identify no device
-    (``REDACTED``, those of USB bridges) join nothing.
+    or ``nvme`` (a file, or a folder of them), or any large file, which selects the device that it is on. Saved outputs
+    of one device are joined by its serial number, if model, WWN and protocol agree; serial numbers that do not identify
+    a device (such as ``REDACTED``, or those of USB bridges) are ignored.
 
     ``save`` is a folder for the raw outputs of devices; ``device_type`` is passed to ``smartctl -d``. Nothing is
     written to a device. Unreadable data are described in ``Inspection.notes``, one line each.
@@ -38,7 +38,7 @@ def inspect(*targets: Target, save: Target | None = None, device_type: str | Non
 
 
 def compare(good: Sequence[Inspection], bad: Sequence[Inspection], others: Sequence[Inspection] = ()) -> Difference:
-    """Compares capabilities, and finds those that separate the good devices from the bad ones."""
+    """Compares capabilities, and finds the capabilities that separate the good from the bad devices."""
     from headstack.diagnosis.inspection.diff import Difference  # start-up time
 
     return Difference(good=list(good), bad=list(bad), others=list(others))

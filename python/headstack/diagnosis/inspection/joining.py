@@ -1,7 +1,7 @@
 """Joins outputs of one device at one time.
 
-A device is identified by its serial number, if model, WWN and protocol do not contradict it. Placeholders of programs,
-bridges and people for a serial number join nothing: two failing drives must not vanish among good ones.
+A device is identified by its serial number, if model, WWN and protocol do not contradict it. Placeholders for a serial
+number, from programs, bridges or people, are ignored, because two failing drives must not be joined with a good drive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from headstack.diagnosis.inspection.model import PROTOCOLS, SOURCES, Identity, Inspection, joined, program_of, same_text
 
 SAME_SNAPSHOT_S = 600
-"""Two outputs of one program that are further apart in seconds are two snapshots."""
+"""Maximum time in seconds between two outputs of one program that belong to one snapshot."""
 
 NO_NAME = re.compile(
     r"\W*(redacted|removed|hidden|masked|censored|anonymi[sz]ed|unknown|none|null|nil|n/?a|empty|(default )?string"
@@ -22,7 +22,7 @@ NO_NAME = re.compile(
     r"|serial ?(number|no\.?)?|s/?n|to be filled( by o\.?e\.?m\.?)?)\W*",
     re.IGNORECASE,
 )
-"""Placeholders of people and firmware for a serial number or a WWN."""
+"""Placeholders that people and firmware use for a serial number or a WWN."""
 
 REPEATED = re.compile(
     r"dd5641988\w*|db98765432\w*|152d\w{8}|0{6,}\w{0,3}|0+123ada|20150331\w{4,5}|50{8,}\w?|50{6}123456789"
@@ -36,7 +36,7 @@ COUNTED_UP = (
     "abcdefghijklmnopqrst",
 )
 COUNTED_UP_LEAST = 5
-"""Minimum length of a part of these sequences that counts as an invented serial number."""
+"""Minimum length of a part of these sequences to count as an invented serial number."""
 
 
 def names_a_device(text: str | None) -> bool:
@@ -48,7 +48,7 @@ def names_a_device(text: str | None) -> bool:
 
 
 def contradicts(first: Inspection, second: Inspection) -> bool:
-    """Whether two outputs cannot be of one device: different models, serial numbers, WWNs or protocols."""
+    """Whether two outputs cannot be from one device, because of different models, serial numbers, WWNs or protocols."""
     first_identity, second_identity = first.identity, second.identity
     cut = "sysfs" in {program_of(text) for text in (*first.read_from, *second.read_from)}
     for key in ("serial", "wwn"):
@@ -67,7 +67,7 @@ def contradicts(first: Inspection, second: Inspection) -> bool:
 
 
 def same_device(first: Inspection, second: Inspection) -> bool:
-    """Whether two outputs are of one device, by their own data."""
+    """Whether two outputs are from one device, according to their data."""
     serial = first.identity.serial
     return names_a_device(serial) and same_text(serial, second.identity.serial) and not contradicts(first, second)
 
@@ -90,10 +90,10 @@ def by_device(inspections: Iterable[Inspection]) -> list[list[Inspection]]:
 
 
 def join_by_device(parts: Iterable[Inspection]) -> list[Inspection]:
-    """Joins parts of one device and one time; parts of uncertain origin stay separate, with a note.
+    """Joins parts of one device at one time. Parts of uncertain origin stay separate, with a note.
 
-    An output without a serial number of its own belongs to the device of its file's name up to the first dot, or to the
-    only one there is.
+    An output without a serial number belongs to the device that its file name names, up to the first dot, or to the
+    only device.
     """
     parts = list(parts)
     named = [part for part in parts if names_a_device(part.identity.serial)]
@@ -115,7 +115,7 @@ def join_by_device(parts: Iterable[Inspection]) -> list[Inspection]:
 
 
 def _home(part: Inspection, devices: list[list[Inspection]]) -> list[Inspection] | None:
-    """Returns the device that an output without a serial number belongs to, if there is exactly one."""
+    """Returns the device of an output without a serial number, if exactly one device is possible."""
     fitting = [device for device in devices if not any(contradicts(part, other) for other in device)]
     beside = [device for device in fitting if any(_stem(part) == _stem(other) for other in device)]
     if beside:
@@ -127,8 +127,8 @@ def _home(part: Inspection, devices: list[list[Inspection]]) -> list[Inspection]
 
 
 def _may_be_beside(part: Inspection, device: list[Inspection]) -> bool:
-    """Whether the file name is sufficient. Two outputs of one program may be of two devices, unless it never prints a
-    serial number and each is in a file of its own."""
+    """Whether the file name is sufficient to join outputs. Two outputs of one program may be from two devices, unless
+    the program never prints a serial number and each output has its own file."""
     alike = [other for other in device if _kinds([other]) & _kinds([part])]
     if any(names_a_device(other.identity.serial) for other in device) and not alike:
         return True
@@ -145,11 +145,11 @@ def _joining_notes(device: list[Inspection], devices: list[list[Inspection]]) ->
         {part.identity.serial for part in device if part.identity.serial} if not names_a_device(serial) else set()
     )
     for placeholder in sorted(placeholders):
-        yield f"serial number {placeholder!r} identifies no device and joins nothing"
+        yield f"serial number {placeholder!r} does not identify a device, so its outputs are not joined"
     if names_a_device(serial):
         for other in devices:
             if other is not device and same_text(serial, other[0].identity.serial):
-                yield f"{_described(other[0].identity)} has serial number {serial} too: two devices, not joined"
+                yield f"{_described(other[0].identity)} also has serial number {serial}; they are not joined"
 
 
 def _described(identity: Identity) -> str:
@@ -167,8 +167,8 @@ def _stem(part: Inspection) -> str:
 
 
 def _snapshots(parts: list[Inspection]) -> list[list[Inspection]]:
-    """Separates parts of one device by time: two outputs of one program make two snapshots, also at the same time if
-    they differ in the device's health."""
+    """Separates parts of one device by time. Two outputs of one program are two snapshots, even at the same time if the
+    health of the device differs."""
     snapshots: list[list[Inspection]] = []
     for part in sorted(parts, key=_order):
         near = [snapshot for snapshot in snapshots if _is_near(snapshot, part)]
@@ -205,7 +205,7 @@ def _health(part: Inspection) -> dict[str, object]:
 
 
 def _order(part: Inspection) -> tuple[int, int]:
-    """Sorts smartctl first, which knows the time, so that the others can be assigned to it."""
+    """Sorts smartctl first, because its output has a time to which other outputs can be assigned."""
     program = program_of(part.read_from[0]) if part.read_from else ""
     return (SOURCES.index(program) if program in SOURCES else 0, part.taken_unix_s or 0)
 

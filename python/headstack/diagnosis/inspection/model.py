@@ -14,10 +14,10 @@ STORED = Stored("inspection")
 """The format of inspections as JSON, in files and in the history."""
 
 SOURCES = ("smartctl", "hdparm", "nvme", "sysfs")
-"""Sources in order of precedence: sysfs truncates models and has only the kernel's view."""
+"""Sources in order of precedence; sysfs is last, because it truncates models and has only the kernel's view."""
 
 PROTOCOLS = ("ATA", "NVMe", "SCSI")
-"""Protocols of drives; other devices have the name of the kernel's driver instead."""
+"""Protocols of drives; other devices have the name of their kernel driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +25,22 @@ class Capability:
     """A feature of a device, or one of its settings."""
 
     name: str
-    """Its name in the source."""
+    """Name of the feature in the source."""
     supported: bool | None = None
-    """Whether the device has it; ``None`` if not applicable, or unknown."""
+    """Whether the device has the feature; ``None`` if not applicable or unknown."""
     enabled: bool | None = None
-    """Whether it is enabled."""
+    """Whether the feature is enabled."""
     value: int | float | str | None = None
-    """Its value or setting, in the unit at the end of its key."""
+    """Value or setting of the feature, in the unit at the end of the key."""
     source: str = ""
-    """Its source: one of ``SOURCES``."""
+    """Source of the feature, one of ``SOURCES``."""
     listed: bool = False
-    """Whether its source lists it only for devices that have it, so that a complete listing without it shows its
-    absence.
-    """
+    """Whether the source lists the feature only for devices that have it, so that a complete listing without the
+    feature shows its absence. """
 
     @property
     def state(self) -> str:
-        """The state in a word: absent, supported (and off), enabled, or the value."""
+        """State in one word: absent, supported (but off), enabled, or the value."""
         if self.supported is False:
             return "absent"
         word = {True: "enabled", False: "supported" if self.supported else "off", None: ""}[self.enabled]
@@ -57,18 +56,18 @@ class Attribute:
     id: int
     name: str
     value: int | None
-    """Normalised value, which falls from 100, 200 or 253; ``None`` if the drive has none."""
+    """Normalised value, which decreases from 100, 200 or 253; ``None`` if the drive does not report it."""
     worst: int | None
     threshold: int | None
-    """Value at or below which the drive predicts failure; 0 never does."""
+    """Value at or below which the drive predicts failure; 0 means never."""
     raw: int
-    """Six bytes of the vendor's own encoding."""
+    """Raw value: six bytes in a vendor-specific encoding."""
     raw_text: str
-    """The raw value as smartctl prints it, which knows many of the encodings."""
+    """Raw value as printed by smartctl, which knows many vendor encodings."""
     prefailure: bool
-    """Whether crossing the threshold predicts failure, not the end of the design life."""
+    """Whether crossing the threshold predicts failure; otherwise it means the end of the design life."""
     when_failed: str = ""
-    """``now``, ``past``, or empty."""
+    """When the value was at or below the threshold: ``now``, ``past``, or empty for never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class NvmeHealth:
     available_spare_threshold_percent: int | None = None
     percentage_used: int | None = None
     data_units_read: int | None = None
-    """In units of 1,000 blocks of 512 bytes."""
+    """Data read, in units of 1,000 blocks of 512 bytes."""
     data_units_written: int | None = None
     unsafe_shutdowns: int | None = None
     media_errors: int | None = None
@@ -118,9 +117,9 @@ class SelfTest:
     kind: str
     status: str
     passed: bool | None
-    """The result; ``None`` if it was aborted, interrupted or is running, so that there is no result."""
+    """Whether the test passed; ``None`` if it was aborted, interrupted or is still running."""
     hours: int | None = None
-    """Power-on hours at its end."""
+    """Power-on hours at the end of the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +133,15 @@ class Identity:
     wwn: str | None = None
     capacity_bytes: int | None = None
     rpm: int | None = None
-    """Speed; 0 for an SSD."""
+    """Rotation speed in rpm; 0 for an SSD."""
     form_factor: str | None = None
     protocol: str | None = None
-    """``ATA``, ``NVMe`` or ``SCSI``; for other devices the kernel's driver."""
+    """``ATA``, ``NVMe`` or ``SCSI``; for other devices the name of the kernel driver."""
     interface: str | None = None
-    """The generation of the interface, as the device reports it."""
+    """Generation of the interface, as reported by the device."""
     interface_max_gbps: float | None = None
     interface_now_gbps: float | None = None
-    """The negotiated speed: below the maximum, the link, cable or port limits it."""
+    """Negotiated speed; if it is below the maximum, the link, cable or port limits it."""
     logical_block_bytes: int | None = None
     physical_block_bytes: int | None = None
 
@@ -160,9 +159,9 @@ class Inspection:
     nvme: NvmeHealth | None = None
     sas: SasHealth | None = None
     self_tests: tuple[SelfTest, ...] | None = None
-    """Newest first; ``None`` if the log was not read."""
+    """Self-tests, newest first; ``None`` if the log was not read."""
     passed: bool | None = None
-    """The device's own verdict on its health."""
+    """The device's self-assessment of its health."""
     power_on_hours: int | None = None
     power_cycles: int | None = None
     start_stop_cycles: int | None = None
@@ -171,25 +170,25 @@ class Inspection:
     written_bytes: int | None = None
     endurance_used_percent: int | None = None
     logged_errors: int | None = None
-    """Entries ever made in the ATA error log."""
+    """Total number of entries made in the ATA error log."""
     taken_unix_s: int | None = None
     """Time of the reading."""
     listings: tuple[str, ...] = ()
-    """Sources that list every feature they know: others are absent from the device."""
+    """Sources with a complete listing; the device lacks features that are not listed."""
     read_from: tuple[str, ...] = ()
-    """``PROGRAM: FILE``, or ``PROGRAM DOCUMENT: FILE``."""
+    """Origin of the data: ``PROGRAM: FILE``, or ``PROGRAM DOCUMENT: FILE``."""
     notes: tuple[str, ...] = ()
     """Missing data and contradictions, one line each."""
 
     @property
     def label(self) -> str:
-        """The model and serial number, or the name of the source."""
+        """Model and serial number, or the name of the source."""
         names = [text for text in (self.identity.model, self.identity.serial) if text]
         return " ".join(names) or self.name
 
     @property
     def is_solid_state(self) -> bool:
-        """Whether it has no moving parts: as reported, or by its name if it reports no speed."""
+        """Whether the device has no moving parts, as reported, or judging by its name if it reports no speed."""
         named = f"{self.identity.model or ''} {self.identity.family or ''}"
         unstated = self.identity.rpm is None and re.search(r"(?i)\bSSDs?\b|solid[ -]state", named) is not None
         return self.identity.rpm == 0 or self.nvme is not None or unstated
@@ -199,7 +198,7 @@ class Inspection:
         return {"schema": STORED.version, **dataclasses.asdict(self)}
 
     def content(self) -> dict[str, object]:
-        """Returns the data of the device, without the time and the sources: equal for equal snapshots."""
+        """Returns the data of the device without time and sources, which are equal for equal snapshots."""
         content = dataclasses.asdict(self)
         for key in ("name", "taken_unix_s", "read_from", "notes"):
             del content[key]
@@ -215,7 +214,7 @@ def slug(text: str) -> str:
 
 
 def joined(parts: Iterable[Inspection]) -> Inspection:
-    """Joins inspections of one device from several sources; contradictions become notes.
+    """Joins inspections of one device from several sources, and adds a note for each contradiction.
 
     ``parts`` must not be empty.
     """
@@ -258,7 +257,7 @@ def _join(first: Inspection, second: Inspection) -> Inspection:
 
 
 IDENTIFYING = ("model", "serial", "firmware", "wwn", "capacity_bytes", "rpm", "protocol", "logical_block_bytes")
-"""Fields that must be equal for one device."""
+"""Fields that must be equal in all outputs of one device."""
 
 
 def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> Identity:
@@ -269,18 +268,18 @@ def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> I
             continue
         # The kernel calls every drive behind a bridge or a host adapter SCSI.
         if key != "protocol" or "sysfs" not in programs:
-            notes.append(f"{key}: stated as {ours} and as {theirs} ({', '.join(dict.fromkeys(programs))})")
+            notes.append(f"{key}: reported as {ours} and as {theirs} ({', '.join(dict.fromkeys(programs))})")
     return _filled(first.identity, second.identity)
 
 
 def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> bool | None:
     if first is not None and second is not None and first is not second:
-        notes.append("the drive's own health self-assessment: stated as passed and as FAILED")
+        notes.append("the drive's health self-assessment: reported as passed and as FAILED")
     return False if False in (first, second) else first if second is None else second
 
 
 def same_text(first: str | None, second: str | None, cut: bool = False) -> bool:
-    """Whether two texts are equal except for blanks and case; ``cut`` if one may be truncated."""
+    """Whether two texts are equal except for blanks and case. With ``cut``, one of them may be truncated."""
     first_text, second_text = ("".join((text or "").lower().split()).removeprefix("0x") for text in (first, second))
     shorter, longer = sorted((first_text, second_text), key=len)
     return first_text == second_text or (cut and shorter != "" and longer.startswith(shorter))
@@ -296,7 +295,7 @@ def _join_capability(key: str, first: Capability, second: Capability, notes: lis
 
 
 def _filled(first: T, second: T) -> T:
-    """Returns the first, with missing values from the second."""
+    """Returns the first identity, with missing values from the second."""
     missing = {
         f.name: getattr(second, f.name)
         for f in fields(first)

@@ -64,7 +64,7 @@ def text_kind(text: str) -> str | None:
 
 
 def read_text(file: str, text: str) -> Fields:
-    """Parses the fields of a text, in the shape of the JSON; ``device`` is the name in its title."""
+    """Parses the fields of a text into the shape of the JSON. ``device`` is the name in the title."""
     data: dict[str, object] = {}
     formats: list[dict[str, int]] = []
     for line in text.splitlines():
@@ -82,7 +82,7 @@ def read_text(file: str, text: str) -> Fields:
 
 
 def _value(key: str, text: str) -> int | str:
-    """Returns a number if the text begins with one, else the text; names are unchanged."""
+    """Returns the number at the start of a text, otherwise the text; names are unchanged."""
     if key in ("sn", "mn", "fr"):
         return text
     if match := re.match(r"0x([0-9a-f]{1,32})$", text):
@@ -133,7 +133,7 @@ def _controller(data: Fields, read_from: str) -> Inspection:
             capacity_bytes=data.integer("tnvmcap") or None,
             rpm=0,
             protocol="NVMe",
-            # Before 1.2 the register was optional.
+            # Before NVMe 1.2 the register was optional.
             interface=f"NVMe {version >> 16}.{version >> 8 & 0xFF}" if version else "NVMe",
         ),
         capabilities=capabilities,
@@ -166,7 +166,7 @@ def _health(data: Fields, read_from: str) -> Inspection:
     written = data.integer("data_units_written")
     temperature = data.integer("temperature")
     if temperature is not None and temperature > 200:
-        # The JSON is in kelvins, the text in degrees Celsius.
+        # The JSON has kelvins, the text degrees Celsius.
         temperature -= 273
     return Inspection(
         name=data.text("device") or data.file,

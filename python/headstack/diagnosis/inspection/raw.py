@@ -1,7 +1,7 @@
 """Decoder of raw SMART values, whose six bytes are vendor-specific.
 
-It decodes values that smartctl's drive database, or an older version of it, does not, so that packed values are not
-taken for counts.
+It decodes values that smartctl's drive database (or an older version of it) does not know, so that packed values are
+not taken for counts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ COMPOSITE_SEAGATE = (1, 7, 195)
 """Error rates: errors in the upper 16 bits, operations in the lower 32 (Seagate; smartmontools' wiki)."""
 
 PACKED_16 = (5, 196)
-"""Attributes that smartctl prints as raw16(raw16): the count is the lowest word."""
+"""Attributes that smartctl prints as raw16(raw16), where the lowest word is the count."""
 
 REMAINING_LIFE = re.compile(
     r"(?i)media_wearout_indicator|ssd_life_left(_perc)?|wear_leveling_count|remaining_lifetime_perc|remaining_life"
     r"|perc(ent)?_(rated_)?life(time)?_remain\w*|(drive_life|lifetime)_remaining%?"
 )
-"""Attributes of SSDs whose normalised value is the remaining endurance in percent; 1, the minimum of many drives, is
-its end."""
+"""Attributes of SSDs whose normalised value is the remaining endurance in percent. Many drives have a minimum of 1,
+which means that no endurance remains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Decoded:
     count: int | None
     """Number of events or units; ``None`` if the value is not a count."""
     text: str
-    """Text for people."""
+    """Displayed text."""
 
 
 def is_seagate(identity: Identity) -> bool:

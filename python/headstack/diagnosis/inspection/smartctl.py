@@ -33,7 +33,7 @@ SWITCHES = {
     "ata_security": "ATA Security",
     "write_cache_reorder": "Wt Cache Reorder",
 }
-"""Objects with ``enabled``, with smartctl's names for them."""
+"""JSON objects with the key ``enabled``, and smartctl's names for them."""
 
 ATA_CAPABILITIES = {
     "ata_smart_data.capabilities.self_tests_supported": ("smart_self_test", "Self-test"),
@@ -64,7 +64,7 @@ NVME_LOG = {
 }
 
 NVME_UNIT_BYTES = 512_000
-"""A data unit of the health log: 1,000 blocks of 512 bytes, for any block size."""
+"""Size of a data unit in the health log, in bytes: 1,000 blocks of 512 bytes, for any block size."""
 
 SCSI_CYCLES = "scsi_start_stop_cycle_counter"
 
@@ -80,12 +80,12 @@ WRITTEN = {
 
 
 def read_smartctl(data: Fields) -> Inspection:
-    """Returns the inspection of smartctl's output. Raises ``InputError`` with the field, or with smartctl's own
+    """Returns the inspection in smartctl's output. Raises ``InputError`` with the invalid field, or with smartctl's
     message.
     """
     messages = _messages(data)
     if not _model(data) and not data.text("serial_number") and "ata_smart_attributes" not in data:
-        reason = "; ".join(messages) or "its output names no device"
+        reason = "; ".join(messages) or "the output names no device"
         raise InputError(f"{data.file}: smartctl read nothing: {reason}{bridge_hint(reason)}")
     attributes = _attributes(data)
     notes = [f"smartctl: {message}{bridge_hint(message)}" for message in messages]
@@ -120,7 +120,7 @@ def read_smartctl(data: Fields) -> Inspection:
 UNKNOWN_BRIDGE = re.compile(r"(?i)unknown usb bridge|specify device type with the -d option")
 
 BRIDGE_TYPES = "sat for a SATA drive, sntjmicron, sntasmedia or sntrealtek for an NVMe drive"
-"""``smartctl -d`` for drives behind USB bridges."""
+"""Types for ``smartctl -d`` of drives behind USB bridges."""
 
 
 def bridge_hint(message: str) -> str:
@@ -129,14 +129,14 @@ def bridge_hint(message: str) -> str:
 
 
 def _model(data: Fields) -> str | None:
-    """Returns the model, which has another key for SCSI drives from smartctl 7.3 on."""
+    """Returns the model; from smartctl 7.3 on, SCSI drives have it under another key."""
     stated = data.text("model_name") or data.text("scsi_model_name")
     parts = [data.text(f"scsi_{key}") or data.text(key) for key in ("vendor", "product")]
     return stated or " ".join(part for part in parts if part) or None
 
 
 def _messages(data: Fields) -> list[str]:
-    """Returns its warnings and errors."""
+    """Returns smartctl's warnings and errors."""
     texts = (message.text("string") for message in data.object("smartctl").objects("messages"))
     return [text for text in texts if text]
 
@@ -252,21 +252,21 @@ def _nvme(data: Fields) -> NvmeHealth | None:
 
 
 DEFECT_BYTES = 8
-"""The length of a grown defect in the list that smartctl reads (SBC-3, long formats)."""
+"""Size in bytes of an entry in the grown defect list that smartctl reads (SBC-3, long formats)."""
 
 
 def _grown_defects(data: Fields, notes: list[str]) -> int | None:
-    """Returns the blocks in the grown defect list, for which smartctl 7.0 prints bytes."""
+    """Returns the number of blocks in the grown defect list; smartctl 7.0 prints the number of bytes instead."""
     grown = data.integer("scsi_grown_defect_list")
     if not grown or data.object("smartctl").data.get("version") != [7, 0]:
         return grown
     if grown % DEFECT_BYTES:
         notes.append(
-            f"smartctl 7.0 states the bytes of the grown defect list: {grown:,} bytes are no whole number of blocks"
+            f"smartctl 7.0 reports the grown defect list in bytes: {grown:,} bytes are not a whole number of blocks"
         )
         return None
     blocks = grown // DEFECT_BYTES
-    notes.append(f"smartctl 7.0 states the bytes of the grown defect list: {grown:,} bytes are {blocks:,} blocks")
+    notes.append(f"smartctl 7.0 reports the grown defect list in bytes: {grown:,} bytes are {blocks:,} blocks")
     return blocks
 
 
@@ -313,13 +313,14 @@ def _self_tests(data: Fields) -> tuple[SelfTest, ...] | None:
 
 
 HOURS_16_BITS = 1 << 16
-"""Self-test logs of ATA and SCSI keep hours in two bytes: ATA begins again at 0, SCSI stays at 65,535."""
+"""Limit of the hours in self-test logs, which have two bytes: ATA wraps to 0, SCSI stays at 65,535."""
 
 
 def _unwrapped(
     tests: tuple[SelfTest, ...] | None, data: Fields, power_on_hours: int | None, notes: list[str]
 ) -> tuple[SelfTest, ...] | None:
-    """Returns self-tests, newest first, each at the latest time that its two bytes and the following test permit."""
+    """Returns self-tests, newest first. The time of each is the latest that its two bytes and the following test
+    allow."""
     if not tests or power_on_hours is None or power_on_hours < HOURS_16_BITS or "nvme_self_test_log" in data:
         return tests
     is_ata = "ata_smart_self_test_log" in data
@@ -375,12 +376,13 @@ def _power_on_hours(data: Fields, attributes: tuple[Attribute, ...]) -> int | No
         return None
     if re.search(r"(?i)minutes|seconds", hours.name) and (match := re.match(r"(\d+)h", hours.raw_text)):
         return int(match[1])
-    # Some drives pack minutes above the hours: no drive has run for 2^32 hours.
+    # Some drives pack minutes into the bits above the hours; no drive has run for 2^32 hours.
     return hours.raw & 0xFFFFFFFF if hours.raw < 2**56 else None
 
 
 def _count(data: Fields, path: str, attributes: tuple[Attribute, ...], number: int) -> int | None:
-    """Returns a count as smartctl states it, else from the attribute, whose upper words may hold other values."""
+    """Returns a count as reported by smartctl, otherwise from the attribute, whose upper words may contain other
+    values."""
     stated, attribute = data.integer(path), _named(attributes, number)
     return stated if stated is not None or attribute is None else attribute.raw & 0xFFFFFFFF
 

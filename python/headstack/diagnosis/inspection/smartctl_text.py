@@ -1,4 +1,4 @@
-"""Converts smartctl's text (``-a``, ``-x``) to the shape of its JSON, so that both have the same reader."""
+"""Converts smartctl's text (``-a``, ``-x``) to the shape of its JSON, so that one reader handles both."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INFORMATION = {
     "Transport protocol": "scsi_transport_protocol.name",
     "Zoned Device": "zoned_device.capability.name",
 }
-"""Labels of texts, with their paths in the JSON."""
+"""Labels of text values, with their paths in the JSON."""
 
 FIGURES = {
     "User Capacity": "user_capacity.bytes",
@@ -77,7 +77,7 @@ FIGURES = {
     "ATA Error Count": "ata_smart_error_log.extended.count",
     "Device Error Count": "ata_smart_error_log.extended.count",
 }
-"""Labels of whole numbers with any unit."""
+"""Labels of whole numbers in any unit, with their paths in the JSON."""
 
 SWITCHES = {
     "Rd look-ahead is": "read_lookahead",
@@ -103,7 +103,7 @@ SUPPORTS = {
 
 
 def is_smartctl_text(text: str) -> bool:
-    """Whether the text is smartctl's."""
+    """Whether a text is output of smartctl."""
     return any(START.match(line.strip()) for line in text.splitlines())
 
 
@@ -287,7 +287,7 @@ class _Output:
         if self.nvme_tests:
             self.put("nvme_self_test_log.table", self.nvme_tests)
         if self.tests:
-            # -x prints the extended log, and the standard one below it if both exist.
+            # -x prints the extended log, followed by the standard log if both exist.
             distinct = [test for n, test in enumerate(self.tests) if test not in self.tests[:n]]
             self.put("ata_smart_self_test_log.extended.table", distinct)
         vendor, product = data.pop("vendor", None), data.pop("product", None)
@@ -374,7 +374,7 @@ def _health(output: _Output, value: str) -> None:
 
 
 def _local_time(output: _Output, value: str) -> None:
-    """Parses its time as UTC: names of time zones are ambiguous, and hours do not matter in a trend."""
+    """Parses smartctl's time as UTC, because names of time zones are ambiguous and hours do not matter in a trend."""
     words = value.split()
     try:
         taken = calendar.timegm(time.strptime(" ".join(words[:5]), "%a %b %d %H:%M:%S %Y"))

@@ -12,7 +12,7 @@ from headstack.diagnosis.inspection.fields import LARGEST, Fields
 from headstack.diagnosis.inspection.model import STORED, Inspection
 
 MARK = "headstack_inspections"
-"""Key that identifies our files; its value is the version of the schema."""
+"""Key that identifies headstack's files; its value is the version of the schema."""
 
 
 def document(inspections: list[Inspection]) -> dict[str, object]:
@@ -40,7 +40,7 @@ def read_one(data: Fields) -> Inspection:
 
 
 def _made(cls: type, data: Fields) -> Any:
-    """Creates a dataclass from an object, by the types of its fields."""
+    """Creates a dataclass from a JSON object, using the types of its fields."""
     hints = typing.get_type_hints(cls)
     values = {
         f.name: _value(hints[f.name], data.data[f.name], data, f.name) for f in fields(cls) if f.name in data.data
@@ -71,9 +71,8 @@ def _value(kind: Any, value: Any, data: Fields, key: str) -> Any:
 
 
 def _one_of(kinds: tuple[Any, ...], value: Any, data: Fields, key: str) -> Any:
-    """Converts a value to the matching type of a union: simple ones by the value's own type, else the one that is not
-    ``None``.
-    """
+    """Converts a value to the matching type of a union: a simple type if the value has it, otherwise the type that is
+    not ``None``."""
     if value is None and type(None) in kinds:
         return None
     others = [kind for kind in kinds if kind is not type(None)]

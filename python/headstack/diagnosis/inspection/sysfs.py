@@ -15,11 +15,11 @@ from headstack.diagnosis.inspection.model import Capability, Identity, Inspectio
 
 SOURCE = "sysfs"
 MARK = "headstack_sysfs"
-"""Key that identifies our own record of sysfs."""
+"""Key that identifies headstack's record of sysfs."""
 
 SYS = Path("/sys")
 SECTOR_BYTES = 512
-"""The unit of sizes in sysfs, independent of the block size."""
+"""Unit of sizes in sysfs in bytes, independent of the block size."""
 
 FOLDERS = {
     "": ("size", "ro", "removable", "serial", "wwid", "cache_type"),
@@ -33,32 +33,32 @@ FOLDERS = {
     "dm": ("name", "uuid"),
     "md": ("level", "raid_disks", "array_state"),
 }
-"""The files that are read in each folder; all of them if none is named."""
+"""Files to read in each folder; all files if none is named."""
 
 GBPS = re.compile(r"([\d.]+) Gbps")
 
 
 class Driver(TypedDict, total=False):
-    """The name of a device's driver, if it has one."""
+    """The driver of a device, if it has a driver."""
 
     driver: str
 
 
 class Record(TypedDict):
-    """The stored files of sysfs about a device."""
+    """Stored files of sysfs about a device."""
 
     headstack_sysfs: int
-    """The version of the record."""
+    """Version of the record."""
     device: str
     """The kernel's name of the device."""
     taken_unix_s: int
     files: dict[str, str]
-    """The text of each file, by its path in the folder of the device."""
+    """Content of each file, by its path in the folder of the device."""
     driver: NotRequired[str]
     holders: list[str]
-    """Devices built from it."""
+    """Devices built from this device."""
     slaves: list[str]
-    """Devices it is built from."""
+    """Devices that this device is built from."""
     partitions: list[str]
 
 
@@ -93,7 +93,7 @@ def _namespace_of(path: str) -> str:
 
 
 def _mounted(path: str, number: int) -> Path:
-    """Returns the device below a file system with a device number of its own, such as btrfs."""
+    """Returns the device below a file system that has its own device number, such as btrfs."""
     own = f"{os.major(number)}:{os.minor(number)}"
     kind = "unknown"
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
@@ -148,7 +148,7 @@ def _keep(files: dict[str, str], path: Path, key: str) -> None:
         if path.is_file():
             files[key] = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        # Some files cannot be read if the driver has no value (wbt_lat_usec).
+        # Some files, such as wbt_lat_usec, cannot be read if the driver has no value.
         return
 
 
@@ -162,7 +162,7 @@ def _unit_serial(folder: Path) -> str:
 
 
 def _keep_link(files: dict[str, str], folder: Path) -> None:
-    """Adds the negotiated speed of a SATA link, which belongs to the port."""
+    """Adds the negotiated speed of a SATA link, which sysfs has under the port."""
     port = re.search(r"/ata(\d+)/", str(folder.resolve()))
     if port:
         for file in ("sata_spd", "hw_sata_spd_limit"):

@@ -1,7 +1,7 @@
 """``Trend``: values of a device over its snapshots, with forecasts of reaching their thresholds.
 
-A regression line over power-on hours. Its uncertainty is a 95 % interval by Student's t; since values are whole
-numbers, the scatter is at least that of rounding.
+A trend is a regression line over power-on hours. Its uncertainty is a 95 % interval by Student's t; because values
+are whole numbers, the scatter is at least the rounding error.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from headstack.diagnosis.inspection.raw import decode
 POINTS_FOR_A_FORECAST = 3
 
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Student's t, two-sided 95 %, for 1 to 15 degrees of freedom; above, 2.1 is conservative."""
+"""Student's t, two-sided 95 %, for 1 to 15 degrees of freedom; for more, 2.1 is conservative."""
 
 ROUNDING_VARIANCE = 1 / 12
-"""Variance of rounding to whole numbers: the error is uniform over one unit."""
+"""Variance of rounding to whole numbers, whose error is uniform over one unit."""
 
 HOURS_A_DAY = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number of one snapshot that may change."""
+    """A number in a snapshot whose changes are tracked."""
 
     key: str
     value: float
     threshold: float | None = None
-    """The value at which the device fails; ``None`` for counts without one."""
+    """Value at which the device fails; ``None`` for counts without a threshold."""
     falls: bool = False
-    """Whether it approaches the threshold from above."""
+    """Whether the value approaches the threshold from above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Trend:
     """Number of snapshots at distinct times."""
     per_1000_hours: float | None
     plus_minus: float | None
-    """Half-width of the 95 % interval of the slope; ``None`` below three points."""
+    """Half-width of the 95 % interval of the slope; ``None`` with fewer than three points."""
     threshold: float | None = None
     hours_to_threshold: float | None = None
     soonest_hours: float | None = None
     latest_hours: float | None = None
-    """Latest time in hours; ``None`` if the slope may be zero."""
+    """Latest forecast time in hours; ``None`` if the slope may be zero."""
     says: str = ""
     """The forecast in words, or the reason why there is none."""
 
@@ -95,7 +95,7 @@ def figures(inspection: Inspection) -> Iterator[Figure]:
 
 
 def trends(snapshots: list[Inspection]) -> list[Trend]:
-    """Returns the trend of every value in at least two snapshots, oldest snapshot first."""
+    """Returns the trend of every value that at least two snapshots have. ``snapshots`` are in order of time."""
     series: dict[str, list[tuple[float, Figure]]] = {}
     for at, snapshot in zip(_hours(snapshots), snapshots, strict=True):
         if at is not None:
@@ -105,14 +105,15 @@ def trends(snapshots: list[Inspection]) -> list[Trend]:
 
 
 def _hours(snapshots: list[Inspection]) -> list[float | None]:
-    """Returns the time of each snapshot in power-on hours; in calendar hours if a device does not count its own."""
+    """Returns the time of each snapshot in power-on hours, or in calendar hours if the device does not report power-on
+    hours."""
     if all(snapshot.power_on_hours is None for snapshot in snapshots):
         return [None if s.taken_unix_s is None else s.taken_unix_s / 3600 for s in snapshots]
     return [None if s.power_on_hours is None else float(s.power_on_hours) for s in snapshots]
 
 
 def _trend(points: list[tuple[float, Figure]]) -> Trend:
-    # Of snapshots in the same hour the later one is used.
+    # Of several snapshots within an hour, the latest is used.
     by_hour = dict(points)
     times, shown = list(by_hour), [figure.value for figure in by_hour.values()]
     last = points[-1][1]
@@ -145,7 +146,7 @@ def _line(times: list[float], values: list[float]) -> tuple[float, float | None]
 
 
 def _forecast(trend: Trend, last: Figure, slope: float | None, error: float | None) -> Trend:
-    """Returns the trend with the time until the line reaches the threshold, from the last snapshot on."""
+    """Returns the trend with the time from the last snapshot until the line reaches the threshold."""
     threshold = last.threshold
     assert threshold is not None
     distance = (last.value - threshold) if last.falls else (threshold - last.value)
@@ -153,7 +154,7 @@ def _forecast(trend: Trend, last: Figure, slope: float | None, error: float | No
         return dataclasses.replace(trend, says="at its threshold", hours_to_threshold=0.0)
     if slope is None or error is None:
         return dataclasses.replace(
-            trend, says=f"no forecast from {trend.points} points, {POINTS_FOR_A_FORECAST} are needed"
+            trend, says=f"no forecast from {trend.points} points; {POINTS_FOR_A_FORECAST} are needed"
         )
     speed = -slope if last.falls else slope
     if speed <= 0:

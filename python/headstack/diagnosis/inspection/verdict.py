@@ -1,8 +1,8 @@
 """``judge``: whether a device is about to fail, with the reasons, and the summary for a warranty claim.
 
-The published figures: Pinheiro, Weber and Barroso, "Failure Trends in a Large Disk Drive Population", FAST 2007 (odds
-of failure within 60 days of a first event, against drives without it); Backblaze's article on SMART statistics, 2016
-(five attributes). To replace a drive with two kinds of damage is headstack's own policy.
+The figures are from Pinheiro, Weber and Barroso, "Failure Trends in a Large Disk Drive Population", FAST 2007 (odds of
+failure within 60 days of a first event, relative to drives without the event), and from Backblaze's article on SMART
+statistics, 2016 (five attributes). Replacing a drive with two kinds of damage is headstack's own policy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNKNOWN: Literal["unknown"] = "unknown"
 
 BACKBLAZE = "76.7 % of failed and 4.2 % of working drives have one of 5, 187, 188, 197, 198 above 0 (Backblaze)"
 SILENT_FAILURES = (
-    "drives fail without signs, too: 56 % of failed drives showed none of the four strong signs, 36 % none at all "
+    "drives also fail without signs: 56 % of failed drives showed none of the four strong signs, 36 % none at all "
     "(Google, FAST'07)"
 )
 
@@ -38,9 +38,9 @@ class Sign:
     """An attribute whose count predicts failure."""
 
     damage: str
-    """The kind of damage; signs of the same damage count once."""
+    """Kind of damage; several signs of one kind count once."""
     names: re.Pattern[str]
-    """Vendors' names for it: the same number with another name has another meaning."""
+    """Vendors' names of the attribute; an attribute with this number and another name has another meaning."""
     odds: str
 
 
@@ -49,15 +49,19 @@ def _names(pattern: str) -> re.Pattern[str]:
 
 
 SIGNS = {
-    5: Sign("reallocated", _names("realloc|retired|remap|bad_bl"), "odds of failure within 60 days 14 times (FAST'07)"),
+    5: Sign(
+        "reallocated", _names("realloc|retired|remap|bad_bl"), "14 times the odds of failure within 60 days (FAST'07)"
+    ),
     187: Sign("uncorrectable", _names("uncorr|unc_"), BACKBLAZE),
-    188: Sign("timeouts", _names("timeout"), f"cables and power count too; {BACKBLAZE}"),
-    197: Sign("unreadable", _names("pend|unstable"), "odds of failure within 60 days 16 times (FAST'07)"),
-    198: Sign("unreadable", _names("uncorr|offline"), "odds of failure within 60 days 39 times (scan errors, FAST'07)"),
+    188: Sign("timeouts", _names("timeout"), f"may also be caused by cables and power; {BACKBLAZE}"),
+    197: Sign("unreadable", _names("pend|unstable"), "16 times the odds of failure within 60 days (FAST'07)"),
+    198: Sign(
+        "unreadable", _names("uncorr|offline"), "39 times the odds of failure within 60 days (scan errors, FAST'07)"
+    ),
 }
 
 DAMAGES = {"reallocated", "uncorrectable", "unreadable"}
-"""Kinds of damage of which two together mean replacement, by the policy above."""
+"""Kinds of damage; two of them mean replacement, by the policy above."""
 
 CRITICAL_WARNINGS: tuple[tuple[Verdict, str], ...] = (
     (REPLACE, "the spare is below its threshold"),
@@ -72,10 +76,10 @@ CRITICAL_WARNINGS: tuple[tuple[Verdict, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A finding."""
+    """A reason for a verdict."""
 
     verdict: Verdict
-    """The verdict that it supports: ``watch``, ``replace``, or ``pass`` if it is for information only."""
+    """Verdict that the finding supports: ``watch``, ``replace``, or ``pass`` for information only."""
     finding: str
     damage: str = ""
 
@@ -94,9 +98,9 @@ class Summary:
     endurance_used_percent: int | None
     temperature_celsius: int | None
     last_self_test: str | None
-    """Its kind and status."""
+    """Kind and status of the last self-test."""
     last_self_test_hours: int | None
-    """Power-on hours at its end."""
+    """Power-on hours at the end of the test."""
     shingled: str | None
     """The evidence that the drive is shingled."""
     catalogue_entry: str | None
@@ -160,7 +164,7 @@ def _has_health(inspection: Inspection) -> bool:
 
 def _reasons(inspection: Inspection) -> Iterator[Reason]:
     if inspection.passed is False:
-        yield Reason(REPLACE, "the drive's own health self-assessment: FAILED")
+        yield Reason(REPLACE, "the drive's health self-assessment: FAILED")
     for attribute in inspection.attributes:
         yield from _threshold(attribute, inspection)
         yield from _sign(attribute, inspection)
@@ -176,7 +180,7 @@ def _reasons(inspection: Inspection) -> Iterator[Reason]:
     identity = inspection.identity
     if identity.interface_max_gbps and identity.interface_now_gbps and not _full_speed(inspection):
         slower = f"{identity.interface_now_gbps:g} of {identity.interface_max_gbps:g} Gb/s"
-        yield Reason(PASS, f"the link runs at {slower}: port, cable or a fallback after errors")
+        yield Reason(PASS, f"the link runs at {slower}: check port and cable")
 
 
 def _full_speed(inspection: Inspection) -> bool:
@@ -206,7 +210,7 @@ def _threshold(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]
 
 
 def _crossed(value: int | None, threshold: int) -> bool:
-    # 0, 254 and 255 are no valid normalised values (ATA-3 to ATA8-ACS, SMART), and threshold 0 always passes.
+    # 0, 254 and 255 are not valid normalised values (ATA-3 to ATA8-ACS, SMART), and threshold 0 always passes.
     return threshold > 0 and value is not None and 1 <= value <= 253 and value <= threshold
 
 
@@ -215,7 +219,8 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
         count = decode(attribute, inspection.identity).count
         if count:
             yield Reason(
-                PASS, f"attribute 199 {attribute.name}: {count:,}: transfers damaged on the cable, not the medium"
+                PASS,
+                f"attribute 199 {attribute.name}: {count:,}: transfers were damaged on the cable, not on the medium",
             )
     sign = SIGNS.get(attribute.id)
     if sign is None:
@@ -233,7 +238,7 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
 
 
 def _weighed(count_text: str, sign: Sign, inspection: Inspection) -> Reason:
-    """Returns the reason for a count: for disks with published odds, which may not apply to flash."""
+    """Returns the reason for a count; for disks it includes published odds, which may not apply to flash."""
     if not inspection.is_solid_state:
         return Reason(WATCH, f"{count_text}: {sign.odds}", sign.damage)
     if sign.damage == "uncorrectable":
@@ -284,7 +289,7 @@ def _sas(inspection: Inspection) -> Iterator[Reason]:
 
 
 def _self_tests(tests: tuple[SelfTest, ...]) -> Iterator[Reason]:
-    """Yields reasons from self-tests: the newest decided one of each kind counts; earlier failures are history."""
+    """Yields reasons from self-tests. Only the newest test of each kind with a result counts."""
     decided: set[str] = set()
     for test in tests:
         if test.passed is None:

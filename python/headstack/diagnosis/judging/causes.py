@@ -136,13 +136,13 @@ PATTERNS = (
     Pattern(
         "late answers", "every request completes {reads} later, at any queue depth", _constant, _constant, tied=True
     ),
-    Pattern("write cache off", "writes take {writes} longer, reads as long as before", None, _waiting),
+    Pattern("write cache off", "writes take {writes} longer; reads take as long as before", None, _waiting),
     Pattern(
         "link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True
     ),
     Pattern(
         "queue cut",
-        "requests at depth 1 take as long as before; {reads} more for each that waits",
+        "requests at depth 1 take as long as before; each waiting request adds {reads}",
         _queue,
         _queue,
         hidden=True,
@@ -157,14 +157,14 @@ PATTERNS = (
     ),
     Pattern(
         "one zone",
-        "up to {reads} longer in some quarters of an hour, no longer in others, without a regular pattern",
+        "up to {reads} longer in some 15-minute intervals, not in others, without a regular pattern",
         _waiting,
         _waiting,
         states=_levels,
     ),
     Pattern(
         "background work",
-        "{reads} longer at regular intervals, no longer in between",
+        "{reads} longer at regular intervals, not in between",
         _waiting,
         _waiting,
         states=_periods,

@@ -419,19 +419,19 @@ class Fleet:
         """Returns the reason why a disk cannot be called fine."""
         disk = self.disks[place]
         if disk.steps == 0:
-            return "no quarter of an hour has 30 completed requests of a kind"
+            return "no 15-minute interval has 30 completed requests of a kind"
         learned = max(past.learnt for past in disk.pasts.values())
         last = max((step for steps in disk.compared for step in steps), default=None)
         if last is None and learned < STEPS_NEEDED:
             hours = (STEPS_NEEDED - learned) * STEP_S / 3600.0
             return (
-                f"it has too few peers under a similar load, and its own past has {learned} quarters of an hour with "
+                f"it has too few peers under a similar load, and its own past has {learned} 15-minute intervals with "
                 f"enough requests; {STEPS_NEEDED} are needed, {hours:.0f} h more"
             )
         of, lately = len(self.clock), set(self.clock)
         silent = of - len(set(disk.seen) & lately)
         compared = max(self.compared_lately(place, method) for method in METHODS)
-        reason = f"{compared} of the last {of} quarters of an hour could be compared"
+        reason = f"{compared} of the last {of} 15-minute intervals could be compared"
         if silent:
             reason += f"; in {silent} it completed fewer than 30 requests of a kind"
         if of - silent > compared:

@@ -73,7 +73,7 @@ def history(path: Path) -> list[Entry]:
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not a history of judge: it is not text") from None
+        raise InputError(f"{path}: not a history of judge: not a text file") from None
     *lines, cut = text.split("\n")
     # The last line may be truncated by a power loss; any other incomplete text is another program's.
     if cut and not (cut.startswith(BEGIN) or (lines and BEGIN.startswith(cut))):

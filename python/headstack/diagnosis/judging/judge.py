@@ -44,7 +44,7 @@ def judge(
     if peers not in PEERS_MODES:
         raise InputError(f"{peers} is unknown; allowed: {', '.join(PEERS_MODES)}", key="peers")
     if not 0 < false_alarms_per_drive_year <= 1:
-        raise InputError(f"false alarms per drive-year: {false_alarms_per_drive_year:g}; allowed: above 0, up to 1")
+        raise InputError(f"false alarms per drive-year: {false_alarms_per_drive_year:g}; must be above 0, at most 1")
     if state is not None and state.get("version") != VERSION:
         raise InputError(f"unknown version {state.get('version')}; this build reads {VERSION}", key="state")
     fleet = Fleet.of(state) if state else Fleet()

@@ -17,7 +17,7 @@ from headstack.diagnosis.judging.sources.files import How
 
 DISKSTATS = Path("/proc/diskstats")
 SYSFS = Path("/sys/block")
-CAVEATS = ("latency counts from the kernel's queue",)
+CAVEATS = ("latency includes the time in the kernel's queue",)
 LEAST_S = 1.0
 
 
@@ -38,7 +38,7 @@ def disks_of(named: Sequence[str]) -> list[str]:
 def observe(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
     """Yields observations of the disks periodically, without end."""
     if every_s < LEAST_S:
-        raise InputError(f"--live: {every_s:g}s is too short; allowed: {LEAST_S:g}s or more")
+        raise InputError(f"--live: {every_s:g}s is too short; must be {LEAST_S:g}s or longer")
     disks = disks_of(named)
     differences = Differences(how, wraps=True)
     host = how.host or platform.node()

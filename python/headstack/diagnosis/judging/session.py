@@ -120,7 +120,7 @@ class Session:
         is_new = pl.col("judged_s").is_null() | (pl.col("start_s") >= pl.col("judged_s") - 1e-3)
         fresh = frame.join(judged, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
         if fresh.height < frame.height:
-            self.how.remarks["intervals left out: they were judged before"] += frame.height - fresh.height
+            self.how.remarks["intervals skipped, because they were judged before"] += frame.height - fresh.height
         return fresh.drop("judged_s")
 
     @property

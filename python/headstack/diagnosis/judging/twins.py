@@ -75,6 +75,6 @@ def twins_of(named: Sequence[str]) -> dict[str, SystemTwin]:
     for text in named:
         model, equals, system = text.rpartition("=")
         if model in twins:
-            raise InputError(f"--twin: {model or 'disks without a model'}: two twins; allowed: one for each model")
+            raise InputError(f"--twin: {model or 'disks without a model'}: two calibrated models; give one for each")
         twins[model] = SystemTwin(system if equals else text)
     return twins

@@ -21,7 +21,7 @@ from headstack.measurement.fio.collection import Collection
 
 
 class Collected(Collection):
-    """Results of fio from any files."""
+    """Results and logs of fio from any files."""
 
     def report(self) -> Report:
         """Returns all results as a report."""
@@ -67,6 +67,6 @@ def fio_results(*sources: str | os.PathLike[str]) -> Collected:
     name = ", ".join(os.fspath(source) for source in sources[:3]) + ("…" if len(sources) > 3 else "")
     if not loads and not logs:
         why = f": {'; '.join(bad[:3])}" if bad else ""
-        raise InputError(f"no results or logs of fio found{why}", file=name)
+        raise InputError(f"no fio results or logs found{why}", file=name)
     # Synchronous engines leave empty logs of submission latency.
     return Collected(name, tuple(loads), tuple(log for log in logs if log.entries), tuple(bad))

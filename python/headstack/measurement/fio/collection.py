@@ -20,7 +20,7 @@ STORED = Stored("fio results")
 
 @dataclass(frozen=True, repr=False)
 class Collection(Tabular):
-    """Collected results and logs of fio, with their figures. ``Collected`` draws and writes them."""
+    """Collected results and logs of fio, with their figures. ``Collected`` adds pictures and reports."""
 
     name: str
     loads: tuple[Load, ...]

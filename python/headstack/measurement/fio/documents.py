@@ -13,19 +13,19 @@ from headstack._native import InputError
 Fields = dict[str, Any]
 
 NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b", re.IGNORECASE)
-"""The output of C for 0/0 and 1/0: unknown figures."""
+"""Output of C's printf for 0/0 and 1/0, which means that a figure is unknown."""
 OPENING = re.compile(r"^[ \t]*(\{)", re.MULTILINE)
 CLIENT = ("hostname", "port")
 """Fields that distinguish clients."""
-HOW = "fio --output-format=json writes one"
+HOW = "create it with fio --output-format=json"
 STEP_S = 1.5
-"""Tolerance in seconds, since fio reports its run time in whole seconds."""
+"""Tolerance in seconds, because fio reports run times in whole seconds."""
 
 
 def read(path: str | os.PathLike[str]) -> list[Fields]:
-    """Returns the documents of a file, one for each run: the last of those that ``--status-interval`` prints for a run.
+    """Returns one document for each run in a file. With ``--status-interval``, this is the last document of the run.
 
-    Raises ``InputError`` if there is none, or one is truncated.
+    Raises ``InputError`` if the file has no document, or a truncated one.
     """
     name = os.fspath(path)
     try:
@@ -51,12 +51,12 @@ def documents(text: str) -> list[Fields]:
             runs.pop()
         runs.append(document)
     if not runs:
-        raise InputError(f"contains no JSON of fio; {HOW}")
+        raise InputError(f"contains no fio JSON; {HOW}")
     return runs
 
 
 def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
-    """Returns the jobs of a document; those of a server's clients have another key, with their sum at the end."""
+    """Returns the jobs of a document. Jobs of a server's clients have a different key; the last of them is the sum."""
     jobs = document.get("jobs")
     if jobs is None and isinstance(document.get("client_stats"), list):
         jobs = [job for job in document["client_stats"] if job.get("jobname") != "All clients"]
@@ -64,7 +64,7 @@ def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
 
 
 def shared_of(document: Mapping[str, Any], job: Mapping[str, Any]) -> Fields:
-    """Returns the options that are stated once for all jobs; for several clients, later versions have a list of them by
+    """Returns the options common to all jobs. For several clients, later versions of fio have a list of options by
     client.
     """
     shared = document.get("global options") or {}
@@ -84,7 +84,7 @@ def _objects(text: str) -> Iterator[Fields]:
             document, at = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not re.match(r"\{\s*(\"|\})", text[start:]):
-                # A brace within a note.
+                # The brace is part of a note.
                 at = start + 1
                 continue
             raise InputError(f"line {error.lineno}: the JSON is cut off or damaged: {error.msg}") from None
@@ -93,7 +93,7 @@ def _objects(text: str) -> Iterator[Fields]:
 
 
 def _is_later(document: Fields, before: Fields) -> bool:
-    """Whether a document is a later status of the run of the document before.
+    """Whether a document is a later status of the run in the previous document.
 
     Another run starts after the time of the earlier document; within one run, the time between documents equals the
     difference of their run times.
@@ -106,7 +106,7 @@ def _is_later(document: Fields, before: Fields) -> bool:
         return False
     grown_s = _elapsed_s(jobs) - _elapsed_s(jobs_before)
     runtimes = [float(_results_of(job, kind).get("runtime") or 0) for job in jobs for kind in ("read", "write")]
-    # Without milliseconds, as for clients, a time may be a second early.
+    # A time without milliseconds, such as that of a client, may be a second early.
     coarse_s = 1e-3 if "timestamp_ms" in document else 1.0
     has_begun_before = end_s - max(runtimes, default=0.0) / 1e3 < end_before_s - coarse_s
     return has_begun_before or (grown_s >= 1 and abs(end_s - end_before_s - grown_s) <= STEP_S)
@@ -118,7 +118,7 @@ def _identity(job: Fields) -> tuple[Any, ...]:
 
 
 def ended_s(document: Mapping[str, Any]) -> float | None:
-    """Returns the time at which a document was printed, in seconds of the epoch."""
+    """Returns the time at which a document was printed, in seconds since the epoch."""
     if isinstance(document.get("timestamp_ms"), int | float):
         return float(document["timestamp_ms"]) / 1e3
     return float(document["timestamp"]) if isinstance(document.get("timestamp"), int | float) else None

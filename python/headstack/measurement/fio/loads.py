@@ -1,6 +1,7 @@
-"""``Load``: fio's results for one load, with its jobs joined and one name for fields that moved between versions.
+"""``Load``: fio's results for one load, with its jobs joined and uniform names for fields that versions name
+differently.
 
-Observed in versions that were run: 2.2 has latencies in microseconds (``lat``), no options of jobs, and lists of
+Observed by running these versions: 2.2 has latencies in microseconds (``lat``), no options of jobs, and lists of
 percentiles padded with zeros; 3.1 has ``lat_ns``, but no ``bw_bytes`` and no ``sync``, which 3.16 has; ``N`` came
 between 3.16 and 3.25, ``job_start`` between 3.33 and 3.36.
 """
@@ -19,11 +20,11 @@ from headstack._native import Field, InputError
 from headstack.measurement.fio.documents import CLIENT, Fields, documents, ended_s, jobs_of, read, shared_of
 
 KINDS = ("read", "write", "trim", "mixed")
-"""Kinds of requests; ``mixed`` is all of them together, as reported with ``unified_rw_reporting``."""
+"""Kinds of requests; ``mixed`` is the sum of all kinds, which fio reports with ``unified_rw_reporting``."""
 BIN_SHARE = 1 / 64
 """Resolution of a percentile as a share of its value: fio's histogram has 64 bins per power of two."""
 BY_NAME = re.compile(r"^(?P<rw>(?:rand)?(?:read|write|rw|trim)|readwrite)(?P<mix>\d*)-(?P<depth>\d+)-(?P<jobs>\d+)$")
-"""File names of bench-fio, whose files fio-plot draws."""
+"""Pattern of the file names of bench-fio, whose files fio-plot draws."""
 SUFFIXES = (".json", ".txt", ".out", ".log")
 
 FIELDS = (
@@ -56,7 +57,7 @@ FIELDS = (
     Field("min_ms", "figure", "ms", "minimum latency"),
     Field("max_ms", "figure", "ms", "maximum latency"),
     Field("p50_ms", "figure", "ms", "median latency (lat if fio reports its percentiles, else clat)"),
-    Field("p95_ms", "figure", "ms", "95th percentile of the same latency"),
+    Field("p95_ms", "figure", "ms", "95th percentile of the latency in p50_ms"),
     Field("p99_ms", "figure", "ms", "99th percentile of the same latency"),
     Field("p999_ms", "figure", "ms", "99.9th percentile of the same latency"),
     Field("slat_ms", "figure", "ms", "mean submission latency"),
@@ -98,7 +99,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """The properties that distinguish it from others, except for the name of the job."""
+        """Name made of the properties that distinguish the load, without the name of the job."""
         row = self.row
         return f"{row['host']}: {self._load}" if row["host"] else self._load
 
@@ -135,7 +136,7 @@ def loads_in(parsed: Sequence[Fields], name: str, folder: str) -> list[Load]:
     try:
         return [load for run, document in enumerate(parsed, 1) for load in _loads(document, name, folder, run)]
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"a field is not as fio writes it: {error}", file=name) from None
+        raise InputError(f"a field differs from fio's format: {error}", file=name) from None
 
 
 def folder_of(path: str | os.PathLike[str]) -> tuple[list[Load], list[str]]:
@@ -248,7 +249,7 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
 
 
 def _number(values: Mapping[str, Any], name: str) -> float:
-    """Returns a figure; 0 if this version lacks it, or divided by zero."""
+    """Returns a figure, or 0 if this version of fio lacks it or divided by zero."""
     value = values.get(name)
     return 0.0 if value is None else float(value)
 
@@ -258,7 +259,7 @@ def _bytes_per_s(part: Fields) -> float:
 
 
 def _latency(part: Fields, names: Sequence[str], version: str | None) -> Latency:
-    """Returns the first of these latencies that was measured, if needed with the percentiles of the next."""
+    """Returns the first of these latencies that was measured; missing percentiles are taken from the next one."""
     measured: list[tuple[Fields, float]] = []
     for name in names:
         for key, unit in ((f"{name}_ns", 1e-6), (f"{name}_us", 1e-3), (name, 1e-3), (f"{name}_ms", 1.0)):

@@ -2,7 +2,8 @@
 job.
 
 The format of ``iolog.c``: ``ms, value, direction, size``, then, if requested, offset, priority and, in late versions,
-the issue time. Latencies are in nanoseconds from version 3 on, in microseconds before: the log does not say which.
+the issue time. Latencies are in nanoseconds from version 3 on, and in microseconds before; the log does not state its
+unit.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Log:
     """One measure of one job."""
 
     name: str
-    """The common part of a job's file names."""
+    """Common part of the log file names of a job."""
     measure: str
     job: int
     """Number of the job, from 1; 0 if all jobs share a log."""
@@ -52,7 +53,7 @@ def is_log(path: str | os.PathLike[str]) -> bool:
 
 
 def read(path: str | os.PathLike[str]) -> Log:
-    """Reads one log. Raises ``InputError`` if it is not one."""
+    """Reads one log. Raises ``InputError`` if the file is not a log."""
     name = os.fspath(path)
     match = NAME.match(os.path.basename(name))
     if match is None or match["measure"] not in MEASURES:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from headstack.measurement.fio.logs import Log
 
 LINES_MAX = 12
-"""Maximum number of lines that can be distinguished."""
+"""Maximum number of lines in a figure; more could not be distinguished."""
 LOADS_MAX = 8
-"""The number of loads whose distributions are drawn, beginning with the first."""
+"""Maximum number of loads whose distributions are drawn; the first loads are used."""
 MEASURES = {"iops": "IOPS", "bw": "Bandwidth", "lat": "Latency", "clat": "Completion latency", "slat": "Submission"}
 SHOWN = (
     "folder",
@@ -48,7 +48,7 @@ def report_of(collection: Collection) -> Report:
         Section("Results", "", [_table(collection.loads)] if collection.loads else []),
     ]
     shown = [section for section in sections if section.figures]
-    bad = "".join(f"Could not be read, and left out: {file}.\n\n" for file in collection.bad)
+    bad = "".join(f"Could not be read and is left out: {file}.\n\n" for file in collection.bad)
     versions = sorted({load.row["version"] for load in collection.loads if load.row["version"]})
     origin = f", of {', '.join(versions)}" if versions else ""
     remarks = f"{bad}Figures are fio's own{origin}." if collection.loads else bad
@@ -97,7 +97,7 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
                 unit,
                 says=_most(by, "iops", "IOPS") if figure == "iops" else "",
             )
-    # The x axis is the one with more values.
+    # The parameter with more values is on the x axis.
     along, rest = (0, 1) if len(depths) >= len(jobs) else (1, 0)
     words = ("Depth of each job", "Jobs")
     for figure, axis in (("iops", Axis("IOPS")), ("mean_ms", Axis("Latency (ms)"))):
@@ -121,7 +121,7 @@ def _most(by: dict[tuple[int, int], Load], figure: str, unit: str) -> str:
 
 
 def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
-    """Yields folders next to each other, load by load; error bars are the deviation between runs of the same load."""
+    """Yields figures that compare folders load by load. Error bars are the deviation between runs of a load."""
     folders = list(dict.fromkeys(load.row["folder"] for load in loads))
     names = list(dict.fromkeys(load.name for load in sorted(loads, key=_place)))
     if len(folders) < 2 or not names:
@@ -143,7 +143,7 @@ def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
         ]
         quantity = "IOPS" if figure == "iops" else "Mean latency"
         rest = f" {len(common) - len(shown)} more loads are in the table." if len(common) > len(shown) else ""
-        note = f"Error bars: one standard deviation, between runs if there are several, else of fio's samples.{rest}"
+        note = f"Error bars: one standard deviation, between runs if there are several, or of fio's samples.{rest}"
         yield Bars(f"beside-{figure.replace('_', '-')}", f"{quantity} of each folder", axis, shown, series, note=note)
 
 
@@ -156,7 +156,7 @@ def _figure_of(load: Load, figure: str) -> tuple[float, float | None]:
 
 
 def _side(folder: str, runs_by_load: Sequence[Sequence[tuple[float, float | None]]]) -> Series:
-    """Returns the means of a folder's runs, and their deviation."""
+    """Returns the mean and the deviation over the runs of a folder."""
     means: list[float | None] = []
     deviations: list[float | None] = []
     for runs in runs_by_load:

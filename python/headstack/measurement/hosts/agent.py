@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from headstack.measurement.specs import ProgressReport
 
 PROTOCOL = 2
-"""Version of the messages; both sides must have the same one."""
+"""Version of the messages, which must be equal on both sides."""
 PROGRESS_EVERY_S = 0.2
 """Minimum interval between reports of progress."""
 SILENCE_S = 30.0
-"""The controller sends a message every few seconds; a silence of this length ends the session."""
+"""Maximum silence of the controller in seconds, after which the session ends; it sends a message every few seconds."""
 LEAVE_S = 5.0
 """Time in seconds for requests in progress to end after the controller is gone."""
 EXIT_GONE = 3
-"""Exit code if requests in progress did not end: a failed run, as in docs/results.md."""
+"""Exit code if requests in progress did not end; the code of a failed run (docs/results.md)."""
 
 
 def hello() -> Hello:
@@ -87,7 +87,7 @@ class Agent:
                 while line:
                     line = line[os.write(self._sink, line) :]
             except OSError:
-                # The reader is gone; stdin will end in a moment.
+                # The controller is gone, so stdin is about to end.
                 self._is_alone = True
 
     # Messages from the controller.
@@ -188,12 +188,12 @@ class Agent:
 
 
 def _columns() -> set[str]:
-    """Returns the columns of any result; others are labels of a sweep."""
+    """Returns the columns that every result has; further columns are labels of a sweep."""
     return {field.name for table, fields in _native.result_fields() if table == "results" for field in fields}
 
 
 def serve() -> None:
-    """Serves on stdin and stdout; other output of the process goes to stderr."""
+    """Serves on stdin and stdout, and redirects other output of the process to stderr."""
     sink = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

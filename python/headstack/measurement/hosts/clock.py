@@ -1,7 +1,7 @@
 """Offsets between our clock and those of other hosts, with bounds on their errors.
 
-As in NTP, a message makes a round trip: the other clock was read at an unknown time between its ends, so that the
-midpoint is wrong by at most half of the round trip. The shortest of many round trips gives the best bound.
+As in NTP, a message makes a round trip. The other clock was read at an unknown time within it, so the midpoint is
+wrong by at most half of the round trip. The shortest of many round trips gives the best bound.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 TRIPS = 24
-"""Number of round trips: the shortest of them did not wait in a queue."""
+"""Number of round trips, enough for the shortest to be free of queueing."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Trip:
     back_ns: int
     """Time of the answer's arrival, by our clock."""
     our_wall_ns: int
-    """Our time of day when it was sent."""
+    """Our time of day at sending."""
     their_wall_ns: int
-    """Their time of day when it arrived."""
+    """Time of day of the other host at arrival."""
     looking_ns: int = 0
     """Total time that both hosts took to read their two clocks one after the other."""
 
@@ -49,11 +49,11 @@ class Reading:
     at_ns: int
     """Time of the reading, by our clock."""
     ahead_ns: int
-    """Their monotonic clock minus ours: of any size, since each counts from its own start."""
+    """Monotonic clock of the other host minus ours; any value, because each clock counts from its own start."""
     error_ns: int
-    """Maximum error of this, and of ``wall_ahead_ns``, in either direction."""
+    """Maximum error of ``ahead_ns`` and ``wall_ahead_ns``, in either direction."""
     wall_ahead_ns: int
-    """Their time of day minus ours."""
+    """Time of day of the other host minus ours."""
 
 
 def reading_of(trips: Sequence[Trip]) -> Reading:
@@ -81,8 +81,8 @@ class Ahead:
 
 
 def ahead_at(readings: Sequence[Reading], their_ns: int) -> Ahead:
-    """Returns the offset of a clock at ``their_ns``, interpolated between the readings before and after, or taken from
-    the only one. Drift is assumed to be linear between two readings.
+    """Returns the offset of a clock at ``their_ns``, interpolated between the readings before and after (linear drift),
+    or taken from a single reading.
 
     >>> ahead_at([Reading(0, 100, 5, 0), Reading(1_000, 140, 7, 0)], 620)
     Ahead(ns=120, error_ns=7)

@@ -32,7 +32,7 @@ LOOK_S = 2.0
 
 
 def relay(session: str) -> str:
-    """Runs an agent on a worker until the session ends; returns its last line on stderr."""
+    """Runs an agent on a worker until the session ends, and returns the agent's last line on stderr."""
     distributed: Any = import_module("distributed")
     client = distributed.get_client()
     there, back = (distributed.Queue(f"{session}-{way}", client=client) for way in ("there", "back"))
@@ -55,7 +55,7 @@ def relay(session: str) -> str:
     forwarding.start()
     while agent.poll() is None:
         try:
-            # An agent without messages for long ends itself, and this relay with it.
+            # An agent that receives no messages for a while ends, and so does this relay.
             line = there.get(timeout=1)
         except TimeoutError:
             continue
@@ -113,7 +113,7 @@ class WorkerLink:
             self._there.put(line_of(message).decode())
 
     def end_reason(self) -> str:
-        """Returns why the agent, or its worker, ended."""
+        """Returns the reason why the agent or its worker ended."""
         try:
             return str(self._future.result(timeout=GOODBYE_S))
         except TimeoutError:
@@ -132,16 +132,16 @@ class WorkerLink:
         try:
             self._future.result(timeout=GOODBYE_S)
         except Exception:
-            # It is already gone, or will end without further messages.
+            # The relay is already gone, or will end without further messages.
             self._future.cancel()
 
 
 @contextmanager
 def workers(name: str) -> Iterator[tuple[list[Host], Open]]:
-    """Yields the workers of ``dask://HOST:PORT``, each a host with its address, and a function that opens a link to
-    one.
+    """Yields the workers of ``dask://HOST:PORT`` as hosts with their addresses, and a function that opens a link to a
+    host.
 
-    Raises ``InputError`` if there is no scheduler, it has no worker, or a worker runs another build than this process.
+    Raises ``InputError`` if there is no scheduler or no worker, or if a worker runs another build than this process.
     """
     with client_of(name) as (distributed, client):
         addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])

@@ -14,14 +14,14 @@ class Host:
     """A host as given by the user."""
 
     name: str
-    """Its name in results: as for ssh, without user and port."""
+    """Name of the host in results: the ssh name without user and port."""
     address: str
     """``host`` or ``user@host``, or a worker of a cluster."""
     port: int | None = None
     job_file: str | None = None
-    """A job file of its own."""
+    """Job file of this host only."""
     targets: tuple[str, ...] = ()
-    """Targets of its own, in place of those of all hosts."""
+    """Targets of this host only, which replace the common targets."""
 
 
 def host_of(text: str) -> Host:
@@ -46,13 +46,13 @@ def host_of(text: str) -> Host:
     # ssh would take a name that begins with a dash as an option.
     is_wrong = not name or place.startswith("-") or any(letter.isspace() for letter in place)
     if is_wrong or (port and not (port.isdigit() and 0 < int(port) < 65536)) or (has_file and not job_file):
-        raise InputError(f"--hosts: {text!r} is not a host; write HOST, USER@HOST:PORT or HOST=FILE.fio")
+        raise InputError(f"--hosts: {text!r} is not a host; use HOST, USER@HOST:PORT or HOST=FILE.fio")
     return Host(name, f"{user}{at}{name}", int(port) if port else None, job_file or None)
 
 
 def hosts_of(text: str) -> list[Host]:
-    """Parses a comma-separated list of hosts, or with ``@LIST`` a file with one per line, as in fio; ``#`` begins a
-    remark.
+    """Parses a comma-separated list of hosts, or for ``@LIST`` a file with one host per line, as in fio; ``#`` begins a
+    comment.
 
     >>> _ = Path("hosts.list").write_text("a\\nroot@b:22  # the other one\\n")
     >>> [host.name for host in hosts_of("@hosts.list")]
@@ -66,7 +66,7 @@ def hosts_of(text: str) -> list[Host]:
 
 
 def name_uniquely(hosts: Sequence[Host]) -> list[Host]:
-    """Returns the hosts with distinct names: several on one host are distinguished by port, then by number."""
+    """Returns the hosts with distinct names; entries with equal names get the port or a number."""
     if not hosts:
         raise InputError("--hosts: no host is named")
     taken: set[str] = set()
@@ -92,16 +92,16 @@ def with_targets(hosts: Sequence[Host], texts: Iterable[str]) -> list[Host]:
     for text in texts:
         name, _, path = text.partition("=")
         if not name or not path:
-            raise InputError(f"--target: {text!r} names no host; write HOST=PATH, such as a=/dev/sdb")
+            raise InputError(f"--target: {text!r} names no host; use HOST=PATH, for example a=/dev/sdb")
         if name not in {host.name for host in hosts}:
-            raise InputError(f"--target: there is no host {name!r}; allowed: {', '.join(host.name for host in hosts)}")
+            raise InputError(f"--target: host {name!r} is unknown; allowed: {', '.join(host.name for host in hosts)}")
         own.setdefault(name, []).append(path)
     return [replace(host, targets=tuple(own.get(host.name, host.targets))) for host in hosts]
 
 
 def fio_clients(arguments: Sequence[str]) -> tuple[list[Host], list[str]]:
-    """Parses the hosts of fio's ``--client=HOST JOBFILE...``, each with the file that follows it or the common one;
-    returns them with the other arguments. A client that is a file lists hosts.
+    """Parses the hosts of fio's ``--client=HOST JOBFILE...``, each with the job file after it or the common job file.
+    Returns the hosts and the other arguments. A client that is a file contains a list of hosts.
 
     >>> [(host.name, host.job_file) for host in fio_clients(["--client=a", "x.fio", "--client=b", "y.fio"])[0]]
     [('a', 'x.fio'), ('b', 'y.fio')]
@@ -134,8 +134,8 @@ def _clients(text: str) -> list[Host]:
     if os.path.isfile(text):
         return hosts_of(f"@{text}")
     if text.startswith("sock:"):
-        raise InputError(f"--client: {text}: hosts are reached by ssh; name one")
+        raise InputError(f"--client: {text}: not a host; headstack connects by ssh, so name a host")
     for kind in ("ip:", "ip4:", "ip6:"):
         text = text.removeprefix(kind)
-    # The port is that of fio's own server.
+    # The port belongs to fio's server, which headstack does not use.
     return [host_of(text.partition(",")[0])]

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from headstack.measurement.jobfiles.phases import DiskUse
 
 CLOCK_NOTES_MAX = 8
-"""Maximum number of hosts with a remark of their own on their clocks."""
+"""Maximum number of hosts with a separate remark on their clocks."""
 SSH_PORT = 22
 WRONG_NS = 1_000_000
-"""Smallest error of the time of day in ns that is reported; NTP stays below it on most networks."""
+"""Minimum error of the time of day to report, in ns; on most networks NTP stays below this."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Part:
     """The result of one host in one round."""
 
     began_ns: int
-    """Start, by its own clock."""
+    """Start, by the clock of the host."""
     whole: str
     """The result as JSON."""
     labels: dict[str, str]
@@ -65,14 +65,14 @@ class Lost:
 
     why: str
     round: int
-    """The first run that it did not complete."""
+    """Number of the first run that the host did not complete."""
     since_s: float | None
-    """Time after the start of that run; ``None`` if it did not begin it."""
+    """Time from the start of this run to the loss; ``None`` if the host did not begin the run."""
     completed: int
-    """Requests that it had completed in that run by its last report."""
+    """Number of requests completed in this run by the host's last report."""
 
     def describe(self, host: str, number: int) -> str:
-        """Describes the loss in a line, for the run with that number."""
+        """Describes the loss in one line, for the run with this number."""
         if self.since_s is None or number > self.round:
             return f"{host}: missing from the start: {self.why}"
         return f"{host}: missing since {self.since_s:.2f} s after the start: {self.why}"
@@ -94,24 +94,24 @@ class Measured:
     readings: Sequence[Reading]
     lost: Lost | None
     disks: Sequence[DiskUse] = ()
-    """Use of the disks below its targets, if it ran a job file."""
+    """Use of the disks below the host's targets, if it ran a job file."""
 
     @property
     def host(self) -> str:
-        """Its name."""
+        """Name of the host."""
         return self.place.name
 
 
 @dataclass(frozen=True)
 class _Placed:
-    """A part on our time scale."""
+    """The result of a host on the controller's time scale."""
 
     host: str
     part: Part
     began_ns: int
     error_ns: int
     late_ns: int
-    """Delay of its start after the agreed moment."""
+    """Delay of the host's start after the agreed time."""
     before: Reading
     after: Reading
 
@@ -125,11 +125,11 @@ class _Placed:
 
     @property
     def drift_ns(self) -> int | None:
-        """Drift between its clock and ours from before the run to after it."""
+        """Drift between the host's clock and ours over the run."""
         return None if self.after is self.before else self.after.ahead_ns - self.before.ahead_ns
 
     def facts(self) -> list[tuple[str, float]]:
-        """Returns facts about its clock, as figures."""
+        """Returns the state of the host's clock, as figures."""
         whole = self.part.result
         facts = [
             ("measured_s", whole["duration_ns"] / 1e9),
@@ -141,7 +141,7 @@ class _Placed:
         return facts if drift_ns is None else [*facts, ("clock_drift_us", drift_ns / 1e3)]
 
     def clock_note(self) -> str | None:
-        """Returns a note if its time of day differs from ours."""
+        """Returns a note if the host's time of day differs from ours."""
         ahead_ns = self.before.wall_ahead_ns
         if abs(ahead_ns) < max(WRONG_NS, 2 * self.before.error_ns):
             return None
@@ -156,23 +156,24 @@ class SeenHost:
 
     host: str
     began_after_us: float | None
-    """Its start after the agreed moment; ``None`` if it did not start."""
+    """Delay of the host's start after the agreed time; ``None`` if it did not start."""
     clock_within_us: float | None
-    """Bound on the error of that."""
+    """Maximum error of the delay."""
     clock_ahead_ms: float | None
-    """Its time of day minus ours."""
+    """Time of day of the host minus ours."""
     clock_drift_us: float | None
-    """Drift between its clock and ours during the run."""
+    """Drift between the host's clock and ours during the run."""
     missing_since_s: float | None
-    """Time of its loss after the start of the round: 0 if it never started, ``None`` if it is not missing."""
+    """Time from the start of the round to the loss of the host: 0 if it never started, ``None`` if it is not
+    missing."""
     requests_lost: int
-    """Requests that it had completed before its loss, which are in no other figure."""
+    """Number of requests completed before the loss of the host, which no other figure includes."""
     why: str | None
-    """Reason of its loss."""
+    """Reason for the loss of the host."""
 
 
 class HostResults(Results):
-    """Results of each round: a run of all hosts together, with the hosts as its streams, and then that of each host."""
+    """Results of each round: a run of all hosts together, with the hosts as its streams, then a run of each host."""
 
     def __init__(
         self, native: _native.Results, swept: Sequence[str], rounds: Sequence[int], measured: Sequence[Measured]
@@ -218,7 +219,7 @@ class HostResults(Results):
         seen = []
         for host in self._measured:
             facts = streams.get(host.host, {})
-            # A host that went missing in a later round was still present in this one.
+            # A host that went missing in a later round was present in this round.
             is_missing = "missing_since_s" in facts or (host.lost is not None and host.lost.round <= number)
             seen.append(
                 SeenHost(
@@ -235,8 +236,9 @@ class HostResults(Results):
         return tuple(seen)
 
     def fio_json(self, plus: bool = False) -> Fields:
-        """Returns the output of ``fio --client=... --output-format=json``: an entry for each job of each host, and one
-        for all clients; with ``plus`` that of ``json+``. Raises ``InputError`` if hosts did not run job files of fio.
+        """Returns the output of ``fio --client=... --output-format=json`` (with ``plus``, of ``json+``): an entry for
+        each job of each host, and an entry for all clients. Raises ``InputError`` if hosts did not run job files of
+        fio.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
@@ -245,7 +247,7 @@ class HostResults(Results):
         ['reads', 'reads', 'All clients']
         """
         if not self.files:
-            raise InputError("fio's JSON needs job files, but these hosts ran none")
+            raise InputError("fio's JSON needs fio job files, but these hosts ran none")
         clients = [
             Client(
                 host.host,
@@ -260,7 +262,7 @@ class HostResults(Results):
         return fio_clients(clients, plus)
 
     def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
-        """Returns ``fio_json`` as text and, if ``path`` is given, writes it there.
+        """Returns ``fio_json`` as text, and writes the text if ``path`` is given.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"

@@ -49,28 +49,28 @@ class ReceivedMessage:
     at_ns: int
     """Time of arrival, by our monotonic clock."""
     message: FromAgent | None
-    """``None`` at the end of the connection."""
+    """The message; ``None`` at the end of the connection."""
 
 
 class Link(Protocol):
     """A connection to an agent."""
 
     def send(self, message: ToAgent) -> None:
-        """Sends a line; if that fails, the end of the connection is received."""
+        """Sends a line. A failure is received as the end of the connection."""
 
     def end_reason(self) -> str:
-        """Returns why the connection ended, in a line."""
+        """Returns the reason why the connection ended, in one line."""
 
     def hang_up(self) -> None:
         """Closes the agent's stdin, so that it ends."""
 
     def close(self) -> None:
-        """Waits until the connection is closed, and kills it if that takes long."""
+        """Waits until the connection is closed, and kills the program if this takes too long."""
 
 
 class ProgramLink:
-    """A program that connects to an agent. If this process ends in any way, the program's stdin closes, and the agent's
-    too.
+    """A program that connects to an agent. If this process ends in any way, the program's stdin closes, and so does the
+    agent's.
     """
 
     def __init__(self, host: str, command: Sequence[str], received: queue.SimpleQueue[ReceivedMessage]) -> None:
@@ -79,7 +79,7 @@ class ProgramLink:
         # An ssh master that stays in the background for the next measurement keeps its stderr open; a pipe would never
         # end.
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        # Ctrl-C on the terminal is handled only by this process: results are still to come.
+        # Only this process handles Ctrl-C on the terminal, because it still has to receive results.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -108,7 +108,7 @@ class ProgramLink:
             self._process.stdin.write(line_of(message))
             self._process.stdin.flush()
         except (OSError, ValueError):
-            # The reader will notice the end.
+            # The reader detects the end of the connection.
             pass
 
     def end_reason(self) -> str:
@@ -126,7 +126,7 @@ class ProgramLink:
     def hang_up(self) -> None:
         """Closes the agent's stdin."""
         assert self._process.stdin is not None
-        # The receiver of buffered data may be gone.
+        # The receiver of the buffered data may be gone.
         with suppress(OSError):
             self._process.stdin.close()
 
@@ -141,7 +141,7 @@ class ProgramLink:
 
 
 def ssh_link(host: Host, ssh: str, remote: str, heard: queue.SimpleQueue[ReceivedMessage]) -> ProgramLink:
-    """Connects to a host by ssh. Raises ``InputError`` if there is no such program."""
+    """Connects to a host by ssh. Raises ``InputError`` if the ssh program does not exist."""
     command = ssh_command(host, ssh, remote)
     try:
         return ProgramLink(host.name, command, heard)
@@ -150,7 +150,7 @@ def ssh_link(host: Host, ssh: str, remote: str, heard: queue.SimpleQueue[Receive
 
 
 def ssh_command(host: Host, ssh: str, remote: str) -> list[str]:
-    """Returns the command that starts the agent of a host; options in ``ssh`` precede ours.
+    """Returns the command that starts the agent of a host. Options in ``ssh`` come before headstack's options.
 
     >>> ssh_command(Host("a", "root@a", 2222), "ssh -4", "headstack")[-5:]
     ['-p', '2222', '--', 'root@a', 'headstack measure-agent']

@@ -35,7 +35,7 @@ class HostAccess:
     remote: str = REMOTE
     """The command that starts headstack on a host."""
     ready_within: str = READY_WITHIN
-    """Time limit for hosts to become ready; later ones are left out."""
+    """Time limit for hosts to become ready; hosts that are later are left out."""
 
     @property
     def ready_within_s(self) -> float:
@@ -102,18 +102,18 @@ def measure_hosts(
     tell: Remark = lambda remark: None,
     **options: Unpack[Options],
 ) -> HostResults:
-    """Measures from many hosts at the same time, each on its own ``target``, or on the ones that ``targets`` assigns to
-    it by name; the rest is as in ``measure``. Every host needs headstack of the same version.
+    """Measures from many hosts at the same time. Each host uses its own ``target``, or the targets that ``targets``
+    assigns to it by name; other arguments are as in ``measure``. All hosts need the same version of headstack.
 
     ``hosts`` are names for ``ssh`` (``["a", "root@b:2222"]``, ``"a,b"``, or ``"@LIST"``, a file with one per line), or
-    the workers of a Dask cluster (``"dask://10.0.0.1:8786"``). ``file`` is a job file that all of them run, or a
-    mapping from hosts' names to their own files, instead of a workload.
+    the workers of a Dask cluster (``"dask://10.0.0.1:8786"``). ``file`` is a job file for all hosts, or
+    a mapping from host names to job files, instead of a workload.
 
-    Runs begin on all hosts at one moment. Each run has a row for all hosts together and one for each host;
+    Runs begin on all hosts at the same time. Each run has a row for all hosts together and one for each host;
     ``HostResults.hosts()`` describes their clocks. A host that fails is left out, named in ``missing`` and in the
-    notes, and reported to the last callback at once. An interruption ends all of them.
+    notes, and reported to the last callback at once. An interruption ends the measurement on all hosts.
 
-    Raises ``InputError`` or ``RunError`` if no host could measure, with the reason of the first.
+    Raises ``InputError`` or ``RunError`` if no host could measure, with the reason given by the first host.
 
     >>> shell = "sh -c 'exec headstack measure-agent' ssh"
     >>> results = hs.measure_hosts(["a", "b"], "null:1ms", depth=4, time="200ms", ssh_command=shell)
@@ -158,18 +158,18 @@ def _named(hosts: str | Iterable[str]) -> Sequence[Host] | str:
 
 def _check(hosts: Sequence[Host] | str, files: Mapping[str, Job], has_both: bool) -> None:
     if has_both:
-        raise InputError("a job file states its own workload; leave the workload out", key="file")
+        raise InputError("a job file has its own workload; remove the workload", key="file")
     if isinstance(hosts, str):
         return
     names = [host.name for host in hosts]
     for host in hosts:
         if host.job_file is not None:
-            raise InputError(f"{host.name}={host.job_file}: name a host's own job file with file=", key="hosts")
+            raise InputError(f"{host.name}={host.job_file}: pass the job file of a host with file=", key="hosts")
         if files and host.name not in files:
-            raise InputError(f"{host.name} has no job file; name one", key="file")
+            raise InputError(f"{host.name} has no job file; name a job file for it", key="file")
     for name in files:
         if name not in names:
-            raise InputError(f"there is no host {name!r}; allowed: {', '.join(names)}", key="file")
+            raise InputError(f"host {name!r} is unknown; allowed: {', '.join(names)}", key="file")
 
 
 def _read(job: Job) -> JobFile:

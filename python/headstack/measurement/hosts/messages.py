@@ -30,7 +30,7 @@ class HostRequest(TypedDict):
     scenario: Mapping[str, Any] | None
     """The description of a ``Scenario``."""
     workloads: list[Mapping[str, Any]] | None
-    """Descriptions of ``Workload``; ``None`` for that of the options."""
+    """Descriptions of ``Workload``; ``None`` for the workload that the options define."""
     targets: list[str]
     file: Mapping[str, Any] | None
     """The fields of a ``JobFile``."""
@@ -40,7 +40,7 @@ class MeasuredRun(TypedDict):
     """A run that a host has measured."""
 
     began_ns: int
-    """Start, by the host's own monotonic clock."""
+    """Start, by the host's monotonic clock."""
     labels: dict[str, str]
     whole: str
     """The result as JSON."""
@@ -67,7 +67,7 @@ class ToAgent(TypedDict, total=False):
     measure: HostRequest
     clock: Clocks
     start: int
-    """The moment at which a run begins, by the agent's clock."""
+    """Start time of a run, by the agent's clock."""
     end: bool
     alive: bool
 
@@ -77,7 +77,7 @@ class FromAgent(TypedDict, total=False):
 
     hello: Hello
     clock: tuple[Clocks, Clocks, int]
-    """The reading in the request, the agent's own, and its monotonic clock when it answered."""
+    """The reading in the request, the agent's reading, and the agent's monotonic clock at its answer."""
     ready: bool
     progress: ProgressReport
     result: MeasuredRun

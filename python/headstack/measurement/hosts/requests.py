@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headstack.measurement.hosts.messages import HostRequest
 
 INTERVAL = "1s"
-"""Default interval: without a time series per host, their concurrent activity would be unknown."""
+"""Default interval; without a time series per host, it would be unknown whether hosts were active together."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class MeasurementRequest:
     """The measurement of all hosts: a workload or scenario, or job files."""
 
     targets: Sequence[str]
-    """Targets of every host that has none of its own."""
+    """Targets of all hosts without targets of their own."""
     demands: Sequence[Demand] | None
     access: Access
     options: Mapping[str, list[str]]
     luns: Mapping[str, str]
     file: JobFile | None = None
-    """The job file of every host that has none of its own."""
+    """Job file of all hosts without a job file of their own."""
     files: Mapping[str, JobFile] | None = None
     """Job files of single hosts, by the host's name."""
 
@@ -40,9 +40,8 @@ class MeasurementRequest:
         return (self.files or {}).get(host.name, self.file)
 
     def requests_by_host(self, hosts: Sequence[Host]) -> dict[str, HostRequest]:
-        """Returns the request to each host, by its name. Raises ``InputError`` for requests that are impossible on any
-        host.
-        """
+        """Returns the request to each host, by the host's name. Raises ``InputError`` for requests that are impossible
+        on every host."""
         demands = several(self.demands)
         scenario = scenario_of(demands)
         workloads: list[Mapping[str, Any]] | None = None

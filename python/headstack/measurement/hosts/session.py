@@ -1,5 +1,5 @@
-"""``Session``: one measurement from many hosts, which begins on all of them at one moment and continues while at least
-one is left.
+"""``Session``: one measurement from many hosts, which begins on all hosts at the same time and continues while at least
+one host is left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headstack.measurement.specs import ProgressReport
 
 HELLO_S = 60.0
-"""Time limit in seconds for an agent's hello: ssh times out sooner, and a slow machine has to load Python."""
+"""Time limit in seconds for the first message of an agent. ssh times out sooner; a slow machine has to load Python."""
 TRIPS_S = 5.0
 LEAD_S = 0.25
 """Time in seconds between announcing the start of a run and the start; longer for slow connections."""
@@ -64,19 +64,19 @@ class RemoteHost:
     readings: list[Reading] = field(default_factory=list)
     trips: list[Trip] = field(default_factory=list)
     parts: list[tuple[int, Part]] = field(default_factory=list)
-    """Its results, each with the number of its round: it takes part in all rounds until it is missing."""
+    """Results of the host, each with the number of its round. A host takes part in all rounds until it is missing."""
     now: ProgressReport | None = None
-    """Its progress in this round."""
+    """Progress of the host in this round."""
     lost: Lost | None = None
     is_refused: bool = False
-    """Whether it is missing because of bad input."""
+    """Whether the host is missing because of bad input."""
     remarks: list[str] = field(default_factory=list)
     disks: list[DiskUse] = field(default_factory=list)
-    """Use of the disks below its targets, if it ran a job file."""
+    """Use of the disks below the host's targets, if it ran a job file."""
 
     @property
     def is_there(self) -> bool:
-        """Whether it is still connected."""
+        """Whether the host is still connected."""
         return self.state is not State.MISSING
 
 
@@ -84,7 +84,7 @@ class Session:
     """Hosts that measure together."""
 
     def __init__(self, hosts: Sequence[Host], open_link: Open, report: Remark) -> None:
-        """``report`` is called with a line for each event."""
+        """Creates a session. ``report`` is called with a line for each event."""
         self._received: queue.SimpleQueue[ReceivedMessage] = queue.SimpleQueue()
         self._report = report
         self._remotes: dict[str, RemoteHost] = {}
@@ -114,10 +114,10 @@ class Session:
         ready_within_s: float,
         swept: Sequence[str] = (),
     ) -> HostResults:
-        """Sends each host its request, by its name, and measures.
+        """Sends each host its request, and measures. ``requests`` are by host name.
 
-        A host that fails is reported and left out. Raises ``InputError`` if one runs another build, or if none is left
-        before a result; ``RunError`` likewise.
+        A host that fails is reported and left out. Raises ``InputError`` if a host runs another build, and
+        ``InputError`` or ``RunError`` if no host is left before a result.
         """
         self._progress = progress
         self._wait(State.CALLED, min(HELLO_S, ready_within_s), "did not answer in time")
@@ -153,7 +153,7 @@ class Session:
         self._wait(State.RUNNING, None, "")
 
     def _read_clocks(self, remotes: Sequence[RemoteHost]) -> None:
-        """Reads the clocks of one host after the other, so that no answer waits for another."""
+        """Reads the clocks of the hosts one after the other, so that no answer waits for another answer."""
         for remote in remotes:
             remote.trips = []
             until_s = time.monotonic() + TRIPS_S
@@ -181,7 +181,7 @@ class Session:
         refused = [why for is_refused, why in lost if is_refused]
         if refused:
             raise InputError(refused[0])
-        raise RunError(lost[0][1] if lost else "no host measured anything")
+        raise RunError(lost[0][1] if lost else "no host completed a measurement")
 
     # Messages, losses and interruptions.
 
@@ -189,8 +189,8 @@ class Session:
         return [remote for remote in self._remotes.values() if remote.state is state]
 
     def _wait(self, state: State, within_s: float | None, late: str) -> None:
-        """Processes messages until no host is in a state any more; late hosts are left out. An interruption ends the
-        wait, except for hosts that measure, which still send their results."""
+        """Processes messages until no host is in this state; late hosts are left out. An interruption ends the wait,
+        except for hosts that are measuring and still have to send their results."""
         until_s = None if within_s is None else time.monotonic() + within_s
         while awaited := self._in_state(state):
             self._receive(LOOK_S)
@@ -251,7 +251,7 @@ class Session:
             )
 
     def _lose(self, remote: RemoteHost, why: str, at_ns: int | None = None) -> None:
-        """Gives up a host; the others continue."""
+        """Drops a host; the other hosts continue."""
         was, remote.state = remote.state, State.MISSING
         if was is not State.OVER and remote.lost is None:
             self._note_loss(remote, why, at_ns or time.monotonic_ns(), is_running=was is State.RUNNING)
@@ -259,7 +259,7 @@ class Session:
         remote.link.hang_up()
 
     def _note_loss(self, remote: RemoteHost, why: str, at_ns: int, is_running: bool) -> None:
-        """Records when a host went missing, and reports it at once."""
+        """Records the time at which a host went missing, and reports the loss."""
         if is_running:
             since_s = (at_ns - self._rounds[-1].start_ns) / 1e9
             remote.lost = Lost(

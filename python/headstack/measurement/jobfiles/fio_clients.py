@@ -1,8 +1,8 @@
 """Results of job files on several hosts in the form of ``fio --client=a --client=b --output-format=json``.
 
 As fio 3.33 prints it (``client.c``): ``client_stats`` in place of ``jobs``, each entry with its ``hostname`` and
-``port``, and for several clients one entry ``All clients``, without options. Options of all jobs are stated once, as an
-object; if clients have job files of their own, they are a list by client, as in later versions of fio.
+``port``, and for several clients one entry ``All clients``, without options. Options of all jobs are one object, or
+a list by client if clients have their own job files, as in later versions of fio.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from headstack.measurement.jobfiles.phases import DiskUse, PhaseJob
 
 ALL = "All clients"
 OF_BACKENDS = ("eta", "elapsed")
-"""Fields that fio prints only for jobs of its own process,"""
+"""Fields that fio prints only for jobs of its own process."""
 OF_JOBS = ("job options", "latency_depth", "latency_target", "latency_percentile", "latency_window")
-"""and only for single jobs."""
+"""Fields that fio prints only for single jobs."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Client:
     port: int
     file: JobFile
     phases: Sequence[tuple[int, Mapping[str, Any]]]
-    """The number and the result of each phase that it ran."""
+    """Number and result of each phase that the host ran."""
     disks: Sequence[DiskUse]
 
     @property
     def info(self) -> Fields:
-        """The fields that distinguish its entries from those of other clients."""
+        """Fields that distinguish the entries of this client."""
         return {"hostname": self.hostname, "port": self.port}
 
     def entries(self, plus: bool) -> list[tuple[Entry, Fields]]:
-        """Returns its jobs, each with its printed form."""
+        """Returns the jobs of the client, each with its printed form."""
         made = []
         for number, result in self.phases:
             phase = self.file.phases[number]
@@ -52,7 +52,7 @@ class Client:
 
 
 def fio_clients(clients: Sequence[Client], plus: bool) -> Fields:
-    """Returns the complete document. Raises ``InputError`` if a job file is not one of fio's."""
+    """Returns the complete document. Raises ``InputError`` if a job file is not a fio job file."""
     for client in clients:
         if client.file.program != "fio" or client.file.tree_phases:
             raise InputError(f"{client.file.source}: fio's JSON supports only job files of fio; use --json for others")

@@ -1,7 +1,7 @@
 """Results of job files in the form of ``fio --output-format=json``, for programs that read it.
 
-Field for field as fio 3.33 prints them (``stat.c``, ``show_thread_status_json``). A comment marks each field that fio
-counts and headstack does not.
+The fields are those that fio 3.33 prints (``stat.c``, ``show_thread_status_json``). A comment marks each field that
+headstack does not count.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ VERIFYING = " (verify)"
 """Suffix of a stream's name that marks the reads that verified the writes of the job."""
 
 GROUP_BITS = 6
-"""fio's histogram has 2^6 bins per power of two (``FIO_IO_U_PLAT_BITS``),"""
+"""Logarithm of the number of bins per power of two in fio's histogram (``FIO_IO_U_PLAT_BITS``)."""
 GROUPS = 29
-"""and this many powers; the last bin contains all values from 17.05 s on."""
+"""Number of powers of two in fio's histogram; the last bin contains all values from 17.05 s on."""
 
 
 def fio_json(results: PhaseResults, plus: bool) -> Fields:
     """Returns the complete document."""
     systems = {row["system"] for row in results}
-    # Phases of a measurement may have files of their own; several simulated systems are separate results.
+    # Phases of a measurement may use different files, but several simulated systems are separate results.
     if len(systems) > 1 and len(results) > len(results.file.phases):
         raise InputError(f"fio's JSON holds the results of one system, but {len(systems)} were run; name one")
     document = head(results.file)
@@ -93,7 +93,7 @@ def bin_index(ns: int) -> int:
 
 
 def bin_middle_ns(index: int) -> int:
-    """Returns the value that fio prints for a bin: its middle, in ns."""
+    """Returns the value that fio prints for a bin, which is the middle of the bin in ns."""
     if index < 2 << GROUP_BITS:
         return index
     error_bits = (index >> GROUP_BITS) - 1
@@ -107,12 +107,12 @@ def _stated(options: Iterable[tuple[str, str]]) -> Fields:
 
 
 def is_loop(phase: JobPhase) -> bool:
-    """Whether a phase is another loop of the phase before it, whose jobs fio reports as one."""
+    """Whether a phase is another loop of the previous phase; fio reports all loops as one job."""
     return bool(phase.get("loops_previous"))
 
 
 def entries(results: PhaseResults, run: int, plus: bool) -> Iterator[Fields]:
-    """Yields the jobs of a finished phase, with those of its further loops."""
+    """Yields the jobs of a finished phase, including its further loops."""
     made: list[Entry] = []
     for number in range(run, len(results)):
         outcome = results.outcomes[number]
@@ -128,7 +128,7 @@ def entries(results: PhaseResults, run: int, plus: bool) -> Iterator[Fields]:
 
 
 def loops_before(results: PhaseResults, run: int) -> int:
-    """Returns the number of phases before a run that are further loops of others."""
+    """Returns the number of phases before a run that are further loops of earlier phases."""
     return sum(is_loop(outcome.phase) for outcome in results.outcomes[:run])
 
 
@@ -147,7 +147,7 @@ def entries_of(
     result: Mapping[str, Any],
     plus: bool,
 ) -> Iterator[Fields]:
-    """Yields the jobs of a phase: an entry for each of its streams."""
+    """Yields an entry for each stream of a phase."""
     return format_entries(file, run, elapsed_s, build_entries(file, phase, streams, result, plus))
 
 
@@ -158,7 +158,7 @@ def format_entries(file: JobFile, run: int, elapsed_s: float, made: Sequence[Ent
     for entry in made:
         fields = entry.fields(groups.get(entry.job["name"], run), elapsed_s, total_bytes)
         if file.source == "fio":
-            # Names of jobs on the command line are options, those in a file are sections.
+            # On the command line, job names are options; in a file, they are sections.
             fields["job options"] = {"name": fields["jobname"]} | fields["job options"]
         elif not fields["job options"]:
             del fields["job options"]
@@ -177,7 +177,7 @@ def groups_of(file: JobFile, run: int) -> dict[str, int]:
         for job in phase["jobs"]:
             stated = file.options | dict(job["as_written"])
             begins = any(stated.get(option, "0") != "0" for option in ("stonewall", "new_group"))
-            # Copies with files of their own are separate jobs.
+            # Copies with their own files are separate jobs.
             number += begins and not is_first and job["first_copy"] == 0
             groups[job["name"]] = number
             is_first = False
@@ -232,7 +232,7 @@ class Entry:
         self.read_s = self.duration_s
 
     def add_verifying(self, stream: Mapping[str, Any]) -> None:
-        """Adds the reads that verified the job's writes to its own, as fio does."""
+        """Adds the reads that verified the job's writes to the job's reads, as fio does."""
         duration_s = next(fact["value"] for fact in stream["facts"] if fact["name"] == "duration_s")
         own, verifying = self.kinds["read"], stream["kinds"]["read"]
         self.read_s = (self.read_s if own["count"] else 0.0) + duration_s
@@ -240,7 +240,7 @@ class Entry:
         self.count += verifying["count"]
 
     def add_loop(self, other: Entry) -> None:
-        """Adds another loop of the job, which ran after the others."""
+        """Adds another loop of the job, which ran after the earlier loops."""
         self.add(other)
         own, further = self.depths_s(), other.depths_s()
         self.facts |= {f"depth_{depth}_s": own[f"depth_{depth}_s"] + further[f"depth_{depth}_s"] for depth in DEPTHS}
@@ -383,7 +383,7 @@ class Entry:
         }
 
     def depths_s(self) -> dict[str, float]:
-        """Returns the time at each queue depth and above, up to the next, from the facts of the job."""
+        """Returns the time in each range of queue depths, from the facts of the job."""
         spent = {f"depth_{depth}_s": self.facts.get(f"depth_{depth}_s", 0.0) for depth in DEPTHS}
         if not any(spent.values()):
             for depth, time_ns in enumerate(self.result["depth"]["time_at_depth_ns"]):
@@ -392,7 +392,7 @@ class Entry:
         return spent
 
     def _depths(self) -> Fields:
-        """Returns shares of time, where fio counts requests; each request is submitted, and completed, separately."""
+        """Returns shares of time; fio counts requests instead. Each request is submitted and completed separately."""
         spent = self.depths_s()
         total = sum(spent.values())
         level = {(str(d) if d < 64 else ">=64"): _share(spent[f"depth_{d}_s"], total) for d in DEPTHS}
@@ -402,8 +402,7 @@ class Entry:
         return {"iodepth_level": level, "iodepth_submit": dict(batches), "iodepth_complete": dict(batches)}
 
     def _latencies(self) -> Fields:
-        """Returns shares of requests by latency: in nanoseconds, in microseconds from 1 on, in milliseconds from 1
-        on."""
+        """Returns shares of requests by latency: in ns below 1 us, in us below 1 ms, and in ms from there on."""
         counts = [0] * (2 * len(NS_BUCKETS) + len(MS_BUCKETS) + 1)
         bounds = [bound * unit for unit in (1, 1_000) for bound in NS_BUCKETS] + [b * 1_000_000 for b in MS_BUCKETS]
         for kind in ("read", "write", "trim"):
@@ -424,7 +423,7 @@ class Entry:
 
 
 def _merge_kinds(first: Mapping[str, Any], second: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Merges two kinds of requests; latencies that only one of them has are left out."""
+    """Merges two kinds of requests; leaves out latencies that only one kind has."""
     joined = {name: first[name] + second[name] for name in ("count", "bytes", "errors")}
     timed = [name for name in ("response", "service", "handing_over") if first.get(name) and second.get(name)]
     return joined | {name: _merge_histograms(first[name], second[name]) for name in timed}
@@ -466,7 +465,7 @@ def _quantile(stored: Mapping[str, Any], q: float) -> int:
 
 
 def _bins(stored: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the histogram in fio's bins, by their middles. A non-empty last bin contains all values from 17.05 s
+    """Returns the histogram in fio's bins, by the middles of the bins. The last bin contains all values from 17.05 s
     on."""
     counts: dict[int, int] = {}
     for middle_ns, count in stored["bins"]:

@@ -24,7 +24,7 @@ DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 """Codes of directions in logs, which do not contain flushes."""
 
 MEASURES = {"write_lat_log": ("lat", "slat", "clat"), "write_bw_log": ("bw",), "write_iops_log": ("iops",)}
-"""The logs that each option writes."""
+"""Logs that each fio option writes."""
 
 
 def options_of(file: JobFile, job: PhaseJob) -> dict[str, str]:
@@ -34,10 +34,10 @@ def options_of(file: JobFile, job: PhaseJob) -> dict[str, str]:
 
 @dataclass
 class Thread:
-    """One copy of a job, which has logs of its own."""
+    """One copy of a job, which has its own logs."""
 
     number: int
-    """Number among all copies of all jobs of the file, from 1."""
+    """Number of the copy among all copies of all jobs of the file, from 1."""
     name: str
     options: dict[str, str]
     window_ms: int
@@ -56,7 +56,7 @@ class Thread:
 
 
 class Logs:
-    """Logs of all jobs: unnamed files during the run, which are moved to their places at its end."""
+    """Logs of all jobs. During the run they are unnamed files, which are moved to their paths at the end."""
 
     def __init__(self, file: JobFile, phases: Sequence[JobPhase]) -> None:
         self._threads: list[list[Thread]] = []
@@ -80,7 +80,7 @@ class Logs:
 
     def _open(self, path: str) -> None:
         if path not in self._written:
-            # Closed, and thereby deleted, after the logs are in their places.
+            # Closed, and thereby deleted, after the logs have been moved.
             self._written[path] = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
 
     @property
@@ -143,7 +143,7 @@ class Logs:
         self._written[thread.path(option, measure)].write(f"{at_ms}, {value}, {direction}, {length}{places}, 0\n")
 
     def end(self, phase: int) -> None:
-        """Ends a phase: windows of its threads are averaged, the last with its actual length."""
+        """Ends a phase, and averages the windows of its threads; the last window has its actual length."""
         for thread in self._threads[phase]:
             for (window, direction), entries in sorted(thread.windows.items()):
                 end_ms = min((window + 1) * thread.window_ms, max(1, thread.last_ns // 1_000_000))
@@ -167,7 +167,7 @@ class Logs:
             thread.windows.clear()
 
     def write(self) -> None:
-        """Moves the logs to their places, all or none."""
+        """Moves all logs to their paths, or none."""
 
         def copy(text: IO[str], path: Path) -> None:
             text.seek(0)

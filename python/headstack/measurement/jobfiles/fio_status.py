@@ -1,5 +1,5 @@
-"""Periodic results of a job file, as with fio's ``--status-interval``: cumulative since the start, not since the
-previous report."""
+"""Periodic results of a job file, as with fio's ``--status-interval``: cumulative from the start of the run, not from
+the previous report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of job files as ``fio --minimal`` prints them: versions 2 to 5 of fio's terse output (``stat.c``,
+"""Results of job files in the format of ``fio --minimal``: versions 2 to 5 of fio's terse output (``stat.c``,
 ``show_thread_status_terse``), a line for each job, generated from its JSON."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from headstack.measurement.jobfiles.fio_json import MS_BUCKETS, NS_BUCKETS, Fields
 
 PERCENTILES_MAX = 20
-"""Number of percentiles to which fio pads those of a job."""
+"""Number of percentiles to which fio pads the list of a job."""
 DISK = ("read_ios", "write_ios", "read_merges", "write_merges", "read_ticks", "write_ticks", "in_queue")
 
 

@@ -21,13 +21,12 @@ class JobFile:
     """``fio``, ``icf`` (Iometer) or ``vdbench``."""
     phases: tuple[JobPhase, ...]
     remarks: tuple[str, ...]
-    """Options that are not supported as the file states them, one line each, with the file's line and the option's
-    name.
+    """Options that are ignored or handled differently, one line each, with the line of the file and the option's name.
     """
     options: dict[str, str] = field(default_factory=dict)
-    """Options of all of its jobs, as written."""
+    """Options of all jobs, as written."""
     tree_phases: tuple[TreePhase, ...] = ()
-    """Consecutive loads on files in folders; a file has these or ``phases``."""
+    """Consecutive loads on files in folders; a job file has either these or ``phases``."""
 
     @classmethod
     def fio(cls, path: str | os.PathLike[str], sections: Iterable[str] = ()) -> JobFile:
@@ -68,7 +67,7 @@ class JobFile:
 
     @classmethod
     def vdbench(cls, path: str | os.PathLike[str], **substitutes: str) -> JobFile:
-        """Reads a parameter file of vdbench; ``size="10g"`` replaces ``$size`` in it.
+        """Reads a parameter file of vdbench. For example, ``size="10g"`` replaces ``$size`` in the file.
 
         >>> hs.JobFile.vdbench("missing.vdbench")
         Traceback (most recent call last):
@@ -79,7 +78,7 @@ class JobFile:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> JobFile:
-        """Reads a file of the format that its suffix names: ``.fio``, ``.icf`` or ``.vdbench``.
+        """Reads a job file, whose suffix names the format: ``.fio``, ``.icf`` or ``.vdbench``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> len(hs.JobFile.load("job.fio").phases)
@@ -88,9 +87,7 @@ class JobFile:
         readers = {".fio": cls.fio, ".icf": cls.icf, ".vdbench": cls.vdbench}
         ending = os.path.splitext(os.fspath(path))[1].lower()
         if ending not in readers:
-            raise InputError(
-                f"{os.fspath(path)}: the suffix does not show the program; use JobFile.fio, .icf or .vdbench"
-            )
+            raise InputError(f"{os.fspath(path)}: unknown file format; use JobFile.fio, .icf or .vdbench")
         return readers[ending](path)
 
     def refuse_writes(self) -> None:
@@ -98,14 +95,16 @@ class JobFile:
 
         >>> hs.JobFile.fio_arguments(["--name=a", "--rw=write", "--size=1M"]).refuse_writes()
         Traceback (most recent call last):
-        headstack.InputError: ...: readonly: job a writes or trims; reads are allowed
+        headstack.InputError: ...: readonly: job a writes or trims; only reads are allowed
         """
         for phase in self.phases:
             for job in phase["jobs"]:
                 if writes(job):
-                    raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
+                    raise InputError(
+                        f"{self.source}: readonly: job {job['name']} writes or trims; only reads are allowed"
+                    )
         for tree in self.tree_phases:
-            raise InputError(f"{self.source}: readonly: {tree['name']} creates and marks a tree of files")
+            raise InputError(f"{self.source}: readonly: {tree['name']} creates a tree of files; only reads are allowed")
 
     def going_on(self) -> JobFile:
         """Returns the file with all jobs set to continue after errors.
@@ -123,7 +122,7 @@ class JobFile:
         remarks = tuple(remark_line(source, remark) for remark in read["remarks"])
         trees = tuple(read.get("tree_phases", ()))
         if not read["phases"] and not trees:
-            raise InputError(f"{source}: contains no job")
+            raise InputError(f"{source}: contains no jobs")
         return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]), trees)
 
 

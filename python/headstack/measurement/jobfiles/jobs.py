@@ -30,7 +30,7 @@ from headstack.results.results import Results
 from headstack.simulation.runs import Options, Progress, System, changed, check, first_spec, labels_of, loaded, texts
 
 SIMULATED = ("Workload", "Load", "Length")
-"""Groups of options that a job file states itself."""
+"""Groups of options that a job file sets itself."""
 
 
 @contextmanager
@@ -83,10 +83,10 @@ def measure_jobs(
 ) -> JobResults:
     """Runs a job file on files and block devices, phase after phase.
 
-    ``targets``, if given, replace those that the file names: its first name means the first target, and so on. Missing
-    files are created with the size that the file states (else ``create``), are written completely before the
-    measurement, and belong to this call: they may be written. Existing targets may be read, and are written as
-    ``measure`` allows it: files with ``overwrite``, devices with ``destroy``.
+    ``targets``, if given, replace the targets in the file, in the order in which the file names them. Missing files are
+    created with the size in the file (otherwise ``create``), and are written completely before the measurement; jobs
+    may write them. Existing targets may always be read; to write them, the rules of ``measure`` apply: ``overwrite``
+    for files, ``destroy`` for devices.
 
     An interruption, or an error during a run, keeps the results so far: ``stopped`` and ``ended_early``.
 
@@ -96,7 +96,7 @@ def measure_jobs(
     """
     jobs = file if isinstance(file, JobFile) else JobFile.load(file)
     if jobs.tree_phases:
-        raise InputError(f"{jobs.source}: its loads are on files in folders; use measure_files")
+        raise InputError(f"{jobs.source}: its loads use files in folders; use measure_files")
     access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
     paths = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
     options = {"seed": str(seed)} | ({} if interval is None else {"interval": interval})
@@ -112,11 +112,11 @@ def measure_file(
     status: Status | None = None,
     keep: Callable[[Results], object] | None = None,
 ) -> JobResults:
-    """Runs a parsed file as ``measure_jobs`` does; ``status`` is called with the results so far, and ``keep`` with each
+    """Runs a parsed file like ``measure_jobs``. ``status`` is called with the results so far, and ``keep`` with each
     phase as soon as it ends."""
     for option in OPTIONS:
         if option.name in options and option.name not in ("seed", "interval"):
-            raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
+            raise InputError(f"{option.name}: already set by {file.source}; remove the option")
     varied = applied({"seed": 1, "interval_ns": None}, options)
     files = TargetFiles(replace_targets(file, targets), access)
     opened = _native.Targets(files.specs)
@@ -153,7 +153,7 @@ def measure_file(
             status.take(file, phase, rows, course.results() if course.native is not None else None)
 
     def run_phase(index: int, phase: JobPhase) -> _native.Results:
-        # Jobs of a curve's point without a share of its rate are left out, with their targets.
+        # Jobs without a share of the rate of a curve's point are left out, together with their targets.
         spec: PhaseSpec = specs[index] | {"phase": phase, "targets": files.numbers_of(phase)}
 
         def report(now: ProgressReport) -> object:
@@ -180,7 +180,7 @@ def measure_file(
     results.disks = disks.since(results.outcomes[-1].elapsed_s)
     failed = results.failed_checks()
     if failed:
-        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
     return results
 
 
@@ -196,7 +196,7 @@ class Course:
     """The rate of each job of a phase, in requests per second, by the phase's index in the file."""
 
     def follow(self, phases: Sequence[JobPhase], run_phase: Callable[[int, JobPhase], _native.Results]) -> None:
-        """Runs phases; completed ones are kept after an error or an interruption."""
+        """Runs phases; completed phases are kept after an error or an interruption."""
         began_s = time.monotonic()
         for index, phase in enumerate(phases):
             try:
@@ -226,7 +226,7 @@ class Course:
                 return
 
     def _with_rates(self, phase: JobPhase) -> JobPhase:
-        """Returns a point of a curve with rates derived from the phase without a limit."""
+        """Returns a point of a curve, with rates derived from the phase without a rate limit."""
         point = phase.get("curve_point")
         if point is None:
             return phase
@@ -237,7 +237,7 @@ class Course:
     def results(self) -> JobResults:
         """Returns the results of the phases that were run."""
         if self.native is None:
-            raise InputError(f"{self.file.source}: contains nothing that can run")
+            raise InputError(f"{self.file.source}: contains nothing to run")
         results = JobResults(self.native, (), self.file, self.outcomes)
         results.stopped = self.stopped
         return results
@@ -260,8 +260,8 @@ def run_jobs(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> JobResults:
-    """Simulates a job file on systems, phase after phase; the options are those of ``run`` that change the system, the
-    ``seed`` and the ``interval``, with one value each.
+    """Simulates a job file on systems, phase after phase. Options are the ``seed``, the ``interval`` and those options
+    of ``run`` that change the system, with one value each.
 
     The file's targets are concatenated on the system. ``remarks`` lists differences between the simulation and a
     measurement.
@@ -278,7 +278,7 @@ def run_jobs(
 def run_file(
     file: JobFile, systems: System | Iterable[System], options: Any, progress: Progress | None = None
 ) -> JobResults:
-    """Simulates a parsed file as ``run_jobs`` does."""
+    """Simulates a parsed file like ``run_jobs``."""
     if file.tree_phases:
         raise InputError(f"{file.source}: loads on files in folders are measured, not simulated; use headstack measure")
     values = {name: texts(options[name]) for name in options}
@@ -298,12 +298,12 @@ def run_file(
         raise InputError("no system is named")
     failed = joined.failed_checks()
     if failed:
-        raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a run failed an internal check, so its figures are not reliable: {failed[0]}")
     return joined
 
 
 def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Progress | None) -> JobResults:
-    """Simulates the phases on one system: all at once, unless some depend on the results of others."""
+    """Simulates the phases on one system, all in parallel unless a phase depends on the results of another."""
     remarks: list[str] = []
 
     def specify(phase: JobPhase) -> Spec:
@@ -333,10 +333,10 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
 
 
 def refuse(values: dict[str, list[str]], file: JobFile) -> None:
-    """Rejects options for values that a job file states itself, and lists of values."""
+    """Rejects options that a job file sets itself, and lists of values."""
     groups = {option.name: option.group for option in OPTIONS}
     for name, values_of in values.items():
         if groups[name] in SIMULATED and name not in ("seed", "interval", "range", "lun"):
-            raise InputError(f"{file.source} states its own; leave the option out", key=name)
+            raise InputError(f"already set by {file.source}; remove the option", key=name)
         if len(values_of) > 1:
-            raise InputError(f"{len(values_of)} values; a simulation of a job file takes one", key=name)
+            raise InputError(f"{len(values_of)} values; a simulation of a job file takes only one", key=name)

@@ -12,6 +12,6 @@ class Outcome:
     """A phase that was run."""
 
     phase: JobPhase
-    """The phase with its actual values: a point of a curve with its rates."""
+    """The phase with its actual values; a point of a curve has its rates."""
     elapsed_s: float
-    """Time from the start of the first phase to its end."""
+    """Time from the start of the first phase to the end of this phase."""

@@ -13,7 +13,7 @@ from headstack.results.results import Results
 
 
 class PhaseResults(Results):
-    """Results of the phases of a job file, one run each. ``JobResults`` formats them as fio does."""
+    """Results of the phases of a job file, one run each. ``JobResults`` adds fio's output formats."""
 
     def __init__(
         self, native: _native.Results, names: Sequence[str], file: JobFile, outcomes: Sequence[Outcome]
@@ -21,16 +21,16 @@ class PhaseResults(Results):
         super().__init__(native, names)
         self.file = file
         self.outcomes = list(outcomes)
-        """One for each run."""
+        """The outcome of the phase of each run."""
         self.remarks: list[str] = list(file.remarks)
-        """Options that were not supported as the file states them, one line each."""
+        """Options that are ignored or handled differently, one line each."""
         self.disks: list[DiskUse] = []
         """Use of the disks below real targets during the run: fio's ``disk_util``."""
         self.stopped: str | None = None
         """The reason why later phases were not run."""
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """Returns the jobs of each phase with several; further figures are in ``facts``.
+        """Returns the jobs of each phase with several jobs; ``facts`` has further figures.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
@@ -61,7 +61,7 @@ class PhaseResults(Results):
                 name: job["errors"] for job, copies in zip(outcome.phase["jobs"], names, strict=True) for name in copies
             }
             for name, kinds in by_name.items():
-                # Only fio's files have such rules; read errors of a verification are counted separately.
+                # Only fio job files have such rules; read errors of a verification are counted separately.
                 rule = rules.get(name) if self.file.program == "fio" else None
                 for kind, counts in kinds.items():
                     goes_on = rule is not None and rule["reads_go_on" if kind == "read" else "writes_go_on"]
@@ -69,7 +69,8 @@ class PhaseResults(Results):
         return failures
 
     def broken_bounds(self) -> list[str]:
-        """The jobs that a limit of their file ended (``max_latency``, ``rate_min``, ``rate_iops_min``), one line each.
+        """Jobs that ended at a limit in their job file (``max_latency``, ``rate_min``, ``rate_iops_min``), one line
+        each.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> hs.run_jobs("job.fio", "cheetah-x15-36lp").broken_bounds()

@@ -1,4 +1,4 @@
-"""Types of job files, their phases and jobs, as the compiled part returns and takes them."""
+"""Types of job files, phases and jobs, in the form of the compiled module."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ class Remark(TypedDict):
     """An option that is ignored, or handled differently."""
 
     line: int
-    """Line of the file, or number of the argument, from 1; 0 if it concerns none."""
+    """Line of the file, or number of the argument, from 1; 0 if the remark concerns no single line."""
     option: str
     message: str
 
 
 class Bytes(TypedDict):
-    """A place or a length in bytes."""
+    """A position or a length in bytes."""
 
     bytes: int
 
 
 class Percent(TypedDict):
-    """A place or a length in percent of the whole."""
+    """A position or a length in percent of the address space."""
 
     percent: float
 
@@ -32,18 +32,19 @@ class Part(TypedDict):
 
     start: Bytes | Percent
     length: Bytes | Percent | None
-    """The length; ``None`` for everything up to the end."""
+    """Length; ``None`` for everything up to the end."""
 
 
 class JobLimits(TypedDict):
-    """End conditions of a job: the first one reached ends it. Without any, the job makes one pass through its part."""
+    """End conditions of a job; the first condition reached ends it. Without a condition, the job makes one pass through
+    its part."""
 
     requests: int | None
     transfers: int | None
     """Number of requests without flushes."""
     bytes: int | None
     passes: float | None
-    """Bytes as a multiple of the part's length."""
+    """Bytes to transfer, as a multiple of the length of the part."""
     time_ns: int | None
     """Time after the warm-up."""
 
@@ -72,7 +73,7 @@ class Bounds(TypedDict):
     iops_min: list[int]
     bytes_per_s_min: list[int]
     cycle_ns: int
-    """Averaging time of a rate."""
+    """Time over which the rate is averaged."""
 
 
 class Pattern(TypedDict):
@@ -101,10 +102,10 @@ class PhaseJob(TypedDict):
 
     name: str
     group: int | None
-    """Jobs of equal groups are reported as one; ``None`` reports the job separately."""
+    """Number of the group; jobs of a group are reported as one. ``None`` reports the job separately."""
     copies: int
     first_copy: int
-    """Number of its first copy among the jobs of this name, from 0."""
+    """Number of the job's first copy among the jobs of this name, from 0."""
     targets: list[str]
     file_bytes: int | None
     """Size of each file to create; ``None`` uses targets as they are."""
@@ -116,14 +117,14 @@ class PhaseJob(TypedDict):
     """The description of a ``Workload``."""
     limits: JobLimits
     rates_per_s: NotRequired[list[float]]
-    """Requests per second of reads, writes and trims, if each kind has a rate of its own."""
+    """Reads, writes and trims per second, if each kind has its own rate."""
     flow: NotRequired[Flow]
     errors: ErrorRule
     bounds: NotRequired[Bounds]
     content: Literal["random"] | Pattern
     flushes_at_end: bool
     share_percent: NotRequired[float]
-    """Its share of the requests of the phase's pool."""
+    """The job's share of the requests in the pool of the phase."""
     start_delay_ns: int
     slots: int
     """Queue depth of an open loop."""
@@ -134,7 +135,7 @@ class PhaseJob(TypedDict):
     invalidate: bool
     percentiles: list[float]
     as_written: list[list[str]]
-    """Its options as written."""
+    """Options of the job, as written."""
 
 
 class CurvePoint(TypedDict):
@@ -145,7 +146,7 @@ class CurvePoint(TypedDict):
     percent: float
     process: str
     stop_response_ns: int | None
-    """The curve ends after a point whose mean response time exceeds this."""
+    """Maximum mean latency; the curve ends after the first point above it."""
 
 
 class JobPhase(TypedDict):
@@ -154,15 +155,15 @@ class JobPhase(TypedDict):
     name: str
     jobs: list[PhaseJob]
     pool: NotRequired[int]
-    """Queue depth of all jobs together that have a share."""
+    """Total queue depth of all jobs that have a share."""
     curve_point: NotRequired[CurvePoint]
     ends_with_first: bool
     loops_previous: NotRequired[bool]
-    """Whether it is another loop of the phase before it."""
+    """Whether the phase is another loop of the previous phase."""
 
 
 class Tree(TypedDict):
-    """A tree of folders with files in them."""
+    """A tree of folders that contain files."""
 
     name: str
     anchor: str
@@ -244,7 +245,7 @@ class PhaseDemand(TypedDict):
     scenario: NotRequired[Mapping[str, Any]]
     remarks: list[Remark]
     streams: list[str]
-    """The names of its streams in results."""
+    """Names of the streams in results."""
 
 
 class DiskUse(TypedDict):

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def replace_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
-    """Returns the phases with ``targets`` in place of the file's own names."""
+    """Returns the phases with ``targets`` in place of the target names in the file."""
     if not targets:
         nameless = [job["name"] for phase in file.phases for job in phase["jobs"] if not job["targets"]]
         if nameless:
-            raise InputError(f"{file.source}: {nameless[0]} names no target; name a TARGET")
+            raise InputError(f"{file.source}: {nameless[0]} has no target; name a TARGET")
         foreign = [name for name in names_of(file.phases) if file.program == "icf" and "/" not in name]
         if foreign and not any(os.path.exists(name) for name in foreign):
             raise InputError(f"{file.source}: {foreign[0]} is a target of another machine; name a TARGET")
@@ -59,7 +59,7 @@ def label_targets(paths: Sequence[str]) -> str:
 
 
 class TargetFiles:
-    """The files and devices of a job file, each opened once for each way in which jobs use it."""
+    """The files and devices of a job file, each opened once for every way in which jobs use it."""
 
     def __init__(self, phases: list[JobPhase], access: Access) -> None:
         self.phases = phases
@@ -88,7 +88,7 @@ class TargetFiles:
         key = self._key(path, job)
         if key not in self._numbers:
             self._numbers[key] = len(self.specs)
-            # If this opens a file in two ways, the second one finds the file that the first one created.
+            # If a file is opened in two ways, the second opening finds the file that the first created.
             is_new = not os.path.lexists(path) and any(other["path"] == path for other in self.specs)
             sharing = [other for other in jobs if path in other["targets"]]
             sizes = [other["file_bytes"] for other in sharing if other["file_bytes"] is not None]
@@ -111,7 +111,7 @@ class TargetFiles:
         ]
         twice = next((path for path in written if written.count(path) > 1), None)
         if twice is not None:
-            raise InputError(f"{twice}: jobs write it with different direct or sync; use one setting for all of them")
+            raise InputError(f"{twice}: jobs write it with different direct or sync settings; use the same settings")
 
     def numbers_of(self, phase: JobPhase) -> list[list[int]]:
         """Returns the numbers of each job's targets."""
@@ -147,7 +147,7 @@ class Disks:
             return {}
 
     def since(self, elapsed_s: float) -> list[DiskUse]:
-        """Returns their use since this object was created, as in fio's ``disk_util``."""
+        """Returns the use of the disks since this object was created, as in fio's ``disk_util``."""
         done: list[DiskUse] = []
         for name in self.names:
             counts = {key: value - self.before[name].get(key, 0) for key, value in self._counts(name).items()}

@@ -20,7 +20,7 @@ class TreeResults(Results):
         super().__init__(native)
         self.file = file
         self.remarks: list[str] = list(file.remarks)
-        """Options that were not supported as the file states them, one line each."""
+        """Options that are ignored or handled differently, one line each."""
 
 
 def measure_files(
@@ -33,10 +33,10 @@ def measure_files(
 ) -> TreeResults:
     """Runs the loads of a parameter file of vdbench on trees of files, phase after phase.
 
-    ``anchors``, if given, replace those that the file names: its first folder means the first anchor, and so on. A tree
-    is created in a folder of its own: an empty or missing one, or one that an earlier run has created. Nothing outside
-    of it is touched. An interruption keeps the results so far. If the file has ``validate=yes``, ``ledger`` records the
-    writes for ``verify_files`` after a crash.
+    ``anchors``, if given, replace the folders in the file, in the order in which the file names them. Each tree has its
+    own folder, which must be empty, missing, or created by an earlier run. Nothing outside of these folders is changed.
+    An interruption keeps the results so far. If the file has ``validate=yes``, ``ledger`` records the writes for
+    ``verify_files`` after a crash.
 
     >>> text = "fsd=t,anchor=tree,depth=1,width=2,files=5,size=4k\\nfwd=w,fsd=t,operation=getattr,fileselect=once\\n"
     >>> _ = Path("stat.vdbench").write_text(text + "rd=r,fwd=w,fwdrate=max,format=yes,elapsed=5,interval=1\\n")
@@ -46,15 +46,15 @@ def measure_files(
     """
     read = file if isinstance(file, JobFile) else JobFile.vdbench(file)
     if not read.tree_phases:
-        raise InputError(f"{read.source}: it has no loads on files in folders (fsd, fwd); use measure_jobs")
+        raise InputError(f"{read.source}: contains no loads on files in folders (fsd, fwd); use measure_jobs")
     if ledger is not None and not any(phase["verify"] for phase in read.tree_phases):
-        raise InputError(f"{read.source} verifies nothing; set validate=yes in it", key="ledger")
+        raise InputError(f"{read.source} verifies nothing; add validate=yes to this file", key="ledger")
     phases = _placed(read, [os.fspath(anchor) for anchor in anchors])
     native = _native.measure_trees(phases, seed, ledger, progress)
     results = TreeResults(native, read)
     failed = results.failed_checks()
     if failed:
-        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        raise RunError(f"a measurement failed an internal check, so its figures are not reliable: {failed[0]}")
     return results
 
 
@@ -65,8 +65,8 @@ def verify_files(
     power_loss: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Verifies the files that ``measure_files`` left in a folder against its ledger, after a normal end or a kill; with
-    ``power_loss`` only flushed data must be there.
+    """Verifies the files that ``measure_files`` left in a folder by its ledger, after a normal end or a crash. With
+    ``power_loss``, only flushed data must be present.
 
     >>> text = "validate=yes\\nfsd=t,anchor=kept,depth=0,files=5,size=4k\\nfwd=w,fsd=t,operation=write"
     >>> text += ",fileselect=once\\n"
@@ -79,7 +79,7 @@ def verify_files(
 
 
 def _placed(file: JobFile, anchors: Sequence[str]) -> list[TreePhase]:
-    """Returns the phases with these anchors in the order in which the file first names its own."""
+    """Returns the phases with these anchors, which replace the anchors in the file in the order of their first use."""
     if not anchors:
         return list(file.tree_phases)
     names = list(dict.fromkeys(tree["name"] for phase in file.tree_phases for tree in phase["trees"]))

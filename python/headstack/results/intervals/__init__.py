@@ -1,1 +1,1 @@
-"""Prediction intervals: the error of a model, learned from measured devices, and refused if too few were measured."""
+"""Prediction intervals, learned from the model errors of measured devices; there is none with too few devices."""

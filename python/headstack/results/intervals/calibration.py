@@ -22,7 +22,7 @@ from headstack.io.json_text import read_json
 from headstack.results.intervals import conformal
 
 FIGURES = ("rate", "mean", "p50", "p99")
-"""Figures that have intervals: throughput, and mean, median and 99th percentile of response times."""
+"""Figures that have intervals: throughput, and the mean, median and 99th percentile of latency."""
 
 CLASSES = {
     "disk": ("disk", "disks"),
@@ -31,7 +31,7 @@ CLASSES = {
     "array of flash": ("array of flash", "arrays of flash"),
     "volume": ("volume", "volumes"),
 }
-"""Classes of systems, each with intervals of its own; singular and plural in words."""
+"""Classes of systems, with their names in singular and plural. Each class has its own intervals."""
 
 KINDS = {
     "read": "random reads",
@@ -45,8 +45,8 @@ KINDS = {
 """Kinds of requests, in words."""
 
 FLOOR = 0.01
-"""Standard deviation of a logarithm added to the spread of every prediction: repeated runs of one description and of
-one device differ by as much (steady writes of one SSD by 0.7 %)."""
+"""Standard deviation (of the logarithm) added to the spread of every prediction. Repeated runs of one description or
+one device differ by this amount; for example, steady writes of one SSD differ by 0.7 %."""
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
 TWINS = Path(__file__).parents[2] / "twin" / "calibration.json"
@@ -91,16 +91,16 @@ class Device(NamedTuple):
     name: str
     cells: tuple[Cell, ...]
     fitted: str | None = None
-    """The part of its description that was fitted to these measurements; intervals are not learned from such a
-    device."""
+    """The part of the device's description that was fitted to these measurements. Intervals are not learned from such
+    a device."""
     stated_share: float | None = None
-    """Share of the values of its description that is stated, not derived."""
+    """Share of the values in the description that are stated, not derived."""
     year: int | None = None
     """Year of introduction."""
 
     def at(self, load: Load, figure: str) -> list[float]:
-        """Returns its scores of a figure at the measured depths around that of a load; empty if the depth is outside
-        the measured ones."""
+        """Returns the device's scores of a figure at the measured depths next to the depth of a load; empty if the
+        depth is outside the measured range."""
         ours = [cell for cell in self.cells if cell.figure == figure and cell.load.kind == load.kind]
         below = max((cell.load.depth for cell in ours if cell.load.depth <= load.depth), default=None)
         above = min((cell.load.depth for cell in ours if cell.load.depth >= load.depth), default=None)
@@ -119,13 +119,13 @@ class Learnt(NamedTuple):
     """The interval learned from the devices of a class, for a figure at a load."""
 
     score: float
-    """The score that a new device does not exceed, as ``Cell.score``."""
+    """Upper limit of the score of a new device, as in ``Cell.score``."""
     devices: int
     years: tuple[int, int] | None = None
-    """The first and the last year of the devices, if all state one."""
+    """First and last year of introduction of the devices, if known for all."""
 
     def half_width(self, spread: float) -> float:
-        """Returns the half-width of the interval of a figure's logarithm, for a prediction with this spread."""
+        """Returns the half-width of the interval of the logarithm of a figure, for a prediction with this spread."""
         return self.score * math.hypot(spread, FLOOR)
 
 
@@ -136,7 +136,7 @@ class ClassScores(NamedTuple):
     """One of ``CLASSES``."""
     devices: tuple[Device, ...] = ()
     range: Mapping[str, tuple[float, float]] = MappingProxyType({})
-    """The ends of the allowed ``depth`` and ``size_bytes``, if the file restricts them."""
+    """Allowed ranges of ``depth`` and ``size_bytes``, if the file restricts them."""
 
     def learnt(
         self, load: Load, figure: str, stated_share: float | None = None, level: float = conformal.LEVEL
@@ -154,14 +154,14 @@ class ClassScores(NamedTuple):
             low, high = self.range.get(key, (min(measured, default=0), max(measured, default=0)))
             if measured and not low <= value <= high:
                 return Refusal(
-                    f"{format_value(value)} is outside the {label} that {plural} were measured at, "
+                    f"{format_value(value)} is outside the measured {label} of {plural}, "
                     f"{format_value(low)} to {format_value(high)}"
                 )
         shares = [device.stated_share for device in teaching if device.stated_share is not None]
         if stated_share is not None and shares and stated_share < min(shares):
             return Refusal(
                 f"the description states {100 * stated_share:.0f} % of its values, "
-                f"less than of any of the {plural} measured"
+                f"less than the description of any measured {singular}"
             )
         scores = [scores for device in teaching if (scores := device.at(load, figure))]
         within = conformal.quantile(scores, level)
@@ -186,8 +186,8 @@ def _size(size_bytes: float) -> str:
 
 
 def read(path: Path) -> dict[str, ClassScores]:
-    """Reads the scores of a file by class; empty if there is no such file. Raises ``InputError`` for another version or
-    an unknown class."""
+    """Reads the scores of a file by class; empty if the file does not exist. Raises ``InputError`` if the version or a
+    class is unknown."""
     if not path.is_file():
         return {}
     contents = read_json(path)
@@ -237,7 +237,7 @@ def catalogue_scores() -> dict[str, ClassScores]:
 
 @cache
 def twin_scores() -> dict[str, ClassScores]:
-    """Returns the scores of descriptions fitted to measurements of a device, on devices that were held out."""
+    """Returns the scores of calibrated models, whose descriptions are fitted to measurements, on held-out devices."""
     return read(TWINS)
 
 
@@ -245,19 +245,19 @@ class Coverage(NamedTuple):
     """The coverage of the intervals of a figure, each learned from all other devices."""
 
     shares: Mapping[str, float]
-    """Share of the cells within their intervals, by device."""
+    """Share of the cells of each device that are within their intervals."""
     half_widths: Sequence[float]
-    """Half-width of the interval of each cell, of the logarithm."""
+    """Half-width of the interval of each cell, in the logarithm."""
 
     @property
     def share(self) -> float:
-        """The mean over devices."""
+        """Mean coverage over the devices."""
         return sum(self.shares.values()) / len(self.shares)
 
 
 def leave_one_out(of_class: ClassScores, figure: str, level: float = conformal.LEVEL) -> Coverage | None:
-    """Returns the coverage of the intervals of ``ClassScores.learnt``, if those of each device are learned from the
-    others; ``None`` with too few devices."""
+    """Returns the coverage of the intervals of ``ClassScores.learnt`` when the intervals of each device are learned
+    from the other devices; ``None`` with too few devices."""
     teaching = [device for device in of_class.devices if device.fitted is None]
     within: dict[str, list[bool]] = {}
     half_widths = []

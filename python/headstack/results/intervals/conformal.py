@@ -1,8 +1,8 @@
 """Prediction intervals with guaranteed coverage of unseen devices: conformal prediction with the *device* as the unit.
 
 A score is the error of a model on one device at one cell, that is a workload at a load. The cells of a device have
-correlated errors, so that 1,000 cells of ten devices are ten observations, not 1,000. Each of K devices has the same
-weight, 1/(K + 1), shared by its cells; the same weight is at infinity for the unseen device (Lee, Barber and Willett,
+correlated errors, so that 1,000 cells of ten devices are ten observations, not 1,000. Each of K devices has the
+weight 1/(K + 1), shared by its cells; the unseen device has an equal weight at infinity (Lee, Barber and Willett,
 *Distribution-free inference with hierarchical data*, arXiv 2306.06342; Vovk, Gammerman and Shafer, 2005). An interval
 for the whole curve of a device takes the worst cell of each device. With too few devices there is no interval.
 """
@@ -23,13 +23,13 @@ def devices_needed(level: float = LEVEL) -> int:
     >>> devices_needed(0.9), devices_needed(0.95), devices_needed(0.99)
     (9, 19, 99)
     """
-    # The K-th of K scores must suffice: K >= level (K + 1). The constant absorbs rounding: 0.9 is not exactly 9/10.
+    # K devices suffice if K >= level (K + 1). The constant absorbs rounding, because 0.9 is not exactly 9/10.
     return math.ceil(level / (1 - level) - 1e-9)
 
 
 def quantile(scores: Iterable[Sequence[float]], level: float = LEVEL) -> float | None:
-    """Returns the score that a cell of a new device does not exceed with this probability, from the scores of each
-    device; ``None`` with too few devices.
+    """Returns the score that bounds a cell of a new device with this probability, from the scores of each device;
+    ``None`` with too few devices.
 
     With one score per device this is split conformal prediction: the k-th smallest of K, k = ceil(level (K + 1)).
 
@@ -45,7 +45,7 @@ def quantile(scores: Iterable[Sequence[float]], level: float = LEVEL) -> float |
     below = 0.0
     for score, weight in weighted:
         below += weight
-        # Thirds do not add up to one exactly.
+        # Rounded weights, such as thirds, do not add up to exactly one.
         if below >= wanted - 1e-9:
             return score
     # The quantile is at infinity, or there are no scores.
@@ -53,7 +53,7 @@ def quantile(scores: Iterable[Sequence[float]], level: float = LEVEL) -> float |
 
 
 def worst_scores(scores: Iterable[Sequence[float]]) -> list[list[float]]:
-    """Returns only the worst score of each device: intervals learned from these cover all cells of a device at once.
+    """Returns only the worst score of each device. Intervals learned from the worst scores cover all cells of a device.
 
     >>> from headstack.results.intervals.conformal import worst_scores
     >>> worst_scores([[0.1, 0.3], [0.2]])

@@ -16,11 +16,11 @@ from headstack.results.intervals.calibration import ClassScores, catalogue_score
 from headstack.results.intervals.workloads import MOSTLY, NEARLY_ALL
 
 SILENT = ("name", "vendor", "model", "year", "notes", "price", "reliability", "power", "twin")
-"""Keys, or tables of keys, on which no simulated time depends."""
+"""Keys, or tables of keys, that affect no simulated time."""
 
 MEMBERS = 8
-"""The number of descriptions of a twin's sample that are run in addition to the best one, as when twins were scored: it
-gives their standard deviation to 25 %."""
+"""The number of descriptions of a twin's sample that are run in addition to the best one. The scores of twins use the
+same number, which determines the standard deviation to 25 %."""
 
 System: TypeAlias = Mapping[str, object]
 """A system as a specification contains it, passed on unchanged from a sample."""
@@ -34,7 +34,7 @@ class Described(NamedTuple):
     of_class: str
     """One of ``calibration.CLASSES``."""
     stated_share: float
-    """Share of the values that determine times that is stated, not derived."""
+    """Share of the values that determine times and are stated, not derived."""
     is_twin: bool = False
     """Whether the description was fitted to measurements of a device."""
     sample: tuple[System, ...] = ()
@@ -42,19 +42,20 @@ class Described(NamedTuple):
 
     @property
     def mostly(self) -> float:
-        """The percentage from which a workload counts as all reads or all writes, as when models were scored."""
+        """Minimum percentage at which a workload counts as all reads or all writes; the scores of models use the same
+        value."""
         return NEARLY_ALL if self.is_twin else MOSTLY
 
     @property
     def scores(self) -> ClassScores:
-        """The measured devices from which the errors of such descriptions are learned."""
+        """The measured devices for learning the errors of such descriptions."""
         calibration = twin_scores() if self.is_twin else catalogue_scores()
         return calibration.get(self.of_class, ClassScores(self.of_class))
 
 
 def described(system: Drive | Array, changed: Callable[[Any], System] = lambda system: system) -> Described:
-    """Returns the properties of a system's description; ``changed`` applies options to the members of its sample, as to
-    the system itself. Raises ``InputError`` if a twin's sample cannot be read.
+    """Returns the properties of a system's description. ``changed`` applies the options of the system to the members of
+    its sample. Raises ``InputError`` if a twin's sample cannot be read.
 
     >>> from headstack.results.intervals.described import described
     >>> described(hs.Drive.load("cheetah-x15-36lp")).of_class
@@ -73,7 +74,7 @@ def described(system: Drive | Array, changed: Callable[[Any], System] = lambda s
 
 
 def stated_share(system: Drive | Array) -> float:
-    """Returns the share of the values that determine times that the description states; the rest is derived.
+    """Returns the share of the time-determining values that the description states; the other values are derived.
 
     >>> from headstack.results.intervals.described import stated_share
     >>> 0.2 < stated_share(hs.Drive.load("cheetah-x15-36lp")) < 0.6
@@ -87,7 +88,7 @@ def stated_share(system: Drive | Array) -> float:
 
 @cache
 def _sample(path: Path) -> tuple[System, ...]:
-    """Returns the systems of a sample that are run."""
+    """Returns the systems of a sample to run."""
     try:
         contents = read_json(path)
         systems = contents["systems"]

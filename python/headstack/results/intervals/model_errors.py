@@ -1,4 +1,4 @@
-"""`with_model_errors`: prediction intervals of runs, for the figures of a device that a model stands for."""
+"""`with_model_errors`: prediction intervals of runs, for the figures of the device that a model represents."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ FIELDS: dict[str, tuple[Field, float]] = {
     "p50": ("p50_response_ns", 1e6),
     "p99": ("p99_response_ns", 1e6),
 }
-"""The key of each figure in a whole result, and the number of its units in a unit of the column."""
+"""Key of each figure in a whole result, and the factor from the unit of the column to the unit of the figure."""
 
 SAMPLE_REQUESTS = 10_000
-"""The most requests for which each description of a twin's sample is run: their means then vary by 0.5 %."""
+"""Maximum number of requests for which each description of a twin's sample is run; the means then vary by 0.5 %."""
 
 DESCRIBED = "described"
 """The key of a specification's ``Described``, which `bare` removes for the compiled module."""
@@ -49,9 +49,9 @@ class ModelError(TypedDict):
     """The prediction intervals of a run, as stored in a whole result; ``None`` for a figure without one."""
 
     level: float
-    """The share of devices within an interval, 0 to 1."""
+    """Share of devices within an interval, from 0 to 1."""
     learnt_from: str
-    """The source of the intervals, and why a figure without one has none."""
+    """The source of the intervals, and the reason for each missing interval."""
     throughput_per_s: Range | None
     """Throughput in IOPS."""
     mean_response_ns: Range | None
@@ -60,7 +60,7 @@ class ModelError(TypedDict):
 
 
 def bare(spec: Spec) -> Spec:
-    """Returns a specification as the compiled module takes it."""
+    """Returns a specification in the form that the compiled module takes."""
     return {key: value for key, value in spec.items() if key != DESCRIBED}
 
 
@@ -122,7 +122,7 @@ def _learned_intervals(spec: Spec, row: Row) -> dict[str, Learnt | Refusal] | No
 
 
 def shortened(spec: Spec) -> Spec:
-    """Returns a run that is long enough to compare descriptions, and no longer."""
+    """Returns a run that is just long enough to compare descriptions."""
     short = copy.deepcopy(spec) | {"interval_ns": None}
     if "workload" in short:
         requests = short["workload"].get("run_length", {}).get("requests", SAMPLE_REQUESTS)
@@ -181,7 +181,8 @@ def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | 
 
 
 def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> str:
-    """States the devices from which the intervals are learned, and why figures have none."""
+    """Returns a sentence with the devices from which the intervals are learned, and the reasons for missing
+    intervals."""
     learned = [interval for interval in intervals.values() if isinstance(interval, Learnt)]
     refused = {figure: interval.why for figure, interval in intervals.items() if isinstance(interval, Refusal)}
     if not learned:

@@ -9,15 +9,16 @@ from headstack.catalogue.options import Spec
 from headstack.results.intervals.calibration import Load, Refusal
 
 MOSTLY = 80.0
-"""The percentage of requests from which a workload counts as all reads, all writes or all random: a file server has 80
-% reads, and disks of the catalogue were measured with such workloads."""
+"""Minimum percentage of requests at which a workload counts as all reads, all writes or all random. A file server has
+80 % reads, and disks of the catalogue were measured with such workloads."""
 NEARLY_ALL = 95.0
-"""The same percentage for twins, which were measured with only reads or only writes."""
+"""Minimum percentage for twins, which were measured with only reads or only writes."""
 
 
 def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY) -> Load | Refusal:
-    """Returns the load of a run, from its specification and the row of its result; a refusal if no device was measured
-    with such a load. From ``mostly`` percent on, a workload counts as all reads or all writes.
+    """Returns the load of a run, from its specification and the row of its result, or a refusal if no device was
+    measured with such a load. A workload with at least ``mostly`` percent reads (or writes) counts as all reads (or all
+    writes).
 
     >>> from headstack.results.intervals.workloads import load_of
     >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=4, requests=300)

@@ -47,7 +47,7 @@ def fit(
     ``InputError`` with file, line and key, and ``RunError`` if a run fails.
     """
     if settings < 1:
-        raise InputError(f"{settings} is too few; 1 or more are tried", key="settings")
+        raise InputError(f"{settings} is too few; must be 1 or more", key="settings")
     inverse_study = study if isinstance(study, Fit) else load(study)
     work = _Work(inverse_study, store, executor)
     search = Search([unknown.axis for unknown in inverse_study.unknowns], settings, seed)

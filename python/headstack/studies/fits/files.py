@@ -180,7 +180,7 @@ def of_study(name: str) -> list[str]:
         if folders:
             return folders if folder == Path(name) else [f"{name}/{Path(folder_name).name}" for folder_name in folders]
     raise InputError(
-        f"no inverse study {name!r}; there are {', '.join(listed()) or 'none'}, or name a folder that holds a {FILE}"
+        f"inverse study {name!r} is unknown; allowed: {', '.join(listed()) or 'none'}, or a folder with a {FILE}"
     )
 
 
@@ -202,7 +202,12 @@ def load(name: str | os.PathLike[str]) -> Fit:
     unknowns = tuple(_unknown(file, lines, place, unknown) for place, unknown in enumerate(stated.pop("unknowns")))
     tolerance = Tolerance.parse(stated["tolerance"])
     if tolerance is None:
-        raise wrong(file, lines, "tolerance", f"{stated['tolerance']!r} is not a tolerance; allowed: 5%, or an amount")
+        raise wrong(
+            file,
+            lines,
+            "tolerance",
+            f"{stated['tolerance']!r} is not a tolerance; use a percentage such as 5%, or an amount",
+        )
     stated |= {"tolerance": tolerance, "unknowns": unknowns}
     called = folder.name if study is None else f"{study.name}/{folder.name}"
     fit = Fit(name=called, file=file, folder=folder, study=study, lines=lines, **stated)
@@ -218,25 +223,25 @@ def _unknown(file: Path, lines: Mapping[str, int], place: int, stated: Mapping[s
 
     values, low, high = stated["values"], stated["low"], stated["high"]
     if not _BLANK.fullmatch(f"{{{stated['name']}}}"):
-        raise refuse("name", f"{stated['name']!r} cannot stand in a blank; letters, digits and _ are allowed")
+        raise refuse("name", f"{stated['name']!r} cannot name a blank; use letters, digits and _")
     if bool(values) == (low is not None or high is not None):
-        raise refuse("values" if values else "low", "one of both is needed: values, or low and high")
+        raise refuse("values" if values else "low", "needs either values, or low and high")
     if values:
         for key in ("log", "whole", "unit"):
             if stated[key]:
-                raise refuse(key, "this is for low and high; each of the values says all of it")
+                raise refuse(key, "applies only to low and high, not to values")
         if len(values) < 2 or len({*values}) < len(values):
-            raise refuse("values", "two values or more are needed, each of them once")
+            raise refuse("values", "must be two or more different values")
         return Unknown(stated["name"], stated["what"], stated["why"], Listed(tuple(values)))
     for key, end in (("low", low), ("high", high)):
         if end is None:
-            raise refuse(key, "this key is missing: a range has two ends")
+            raise refuse(key, "this key is missing; a range needs low and high")
         if stated["whole"] and end != round(end):
             raise refuse(key, f"{end:g} is not a whole number")
     if not low < high:
-        raise refuse("low", f"the range {low:g} to {high:g} is empty; the lower end comes first")
+        raise refuse("low", f"the range {low:g} to {high:g} is empty; put the lower end first")
     if stated["log"] and low <= 0:
-        raise refuse("low", "a range by ratios begins above 0")
+        raise refuse("low", "a range by ratios must begin above 0")
     axis = Range(low, high, stated["unit"], None, stated["log"], stated["whole"])
     return Unknown(stated["name"], stated["what"], stated["why"], axis)
 
@@ -245,22 +250,22 @@ def _check(fit: Fit) -> None:
     """Rejects blanks without an unknown, and unknowns without a blank."""
     names = [unknown.name for unknown in fit.unknowns]
     if not 1 <= len(names) <= UNKNOWNS_MAX:
-        raise fit.error("unknowns", f"there are {len(names)}; 1 to {UNKNOWNS_MAX} can be sought at once")
+        raise fit.error("unknowns", f"{len(names)} unknowns; must be 1 to {UNKNOWNS_MAX}")
     for place, name in enumerate(names):
         if names.index(name) != place:
             raise fit.error(f"unknowns[{place}].name", f"{name!r} is used twice")
     stand: set[str] = set()
     for name, path in fit.blanks():
         if name not in names:
-            message = f"no unknown is called {name!r}; there are {', '.join(names)}"
+            message = f"unknown {name!r} is not defined; allowed: {', '.join(names)}"
             raise InputError(f"{path}: {message}") if path.startswith(str(fit.folder)) else fit.error(path, message)
         stand.add(name)
     for place, name in enumerate(names):
         if name not in stand:
-            raise fit.error(f"unknowns[{place}].name", f"no blank {{{name}}} stands in a grid, a query or a file")
+            raise fit.error(f"unknowns[{place}].name", f"no grid, query or file contains the blank {{{name}}}")
     for place, figure in enumerate(fit.held_out):
         if figure in fit.held_out[:place]:
-            raise fit.error(f"held_out[{place}]", f"{figure!r} is named twice")
+            raise fit.error(f"held_out[{place}]", f"{figure!r} is named twice; name each figure once")
 
 
 def acceptable(study: Study) -> Study:

@@ -63,20 +63,22 @@ def figures_of(fit: Fit, rows: Sequence[Row]) -> list[Figure]:
     """Returns the figures in the order of the query. Raises ``InputError`` if they are invalid, or cannot be held
     out."""
     if not rows:
-        raise fit.error("sql", "the query gives no rows")
+        raise fit.error("sql", "the query returns no rows")
     missing = {"figure", "found", *(("published",) if "published" in rows[0] else ("low", "high"))} - {*rows[0]}
     if missing:
-        raise fit.error("sql", f"gives {', '.join(rows[0])}; figure, found, and published or low and high, are needed")
+        raise fit.error(
+            "sql", f"returns {', '.join(rows[0])}; must return figure, found, and published or low and high"
+        )
     figures = [_figure(fit, row) for row in rows]
     names = [figure.name for figure in figures]
     for name in names:
         if names.count(name) > 1:
-            raise fit.error("sql", f"there are {names.count(name)} rows of the figure {name!r}; one is needed")
+            raise fit.error("sql", f"{names.count(name)} rows have the figure {name!r}; must be one")
     for place, name in enumerate(fit.held_out):
         if name not in names:
-            raise fit.error(f"held_out[{place}]", f"no figure is called {name!r}; there are {', '.join(names)}")
+            raise fit.error(f"held_out[{place}]", f"no figure has the name {name!r}; allowed: {', '.join(names)}")
     if all(figure.held_out for figure in figures):
-        raise fit.error("held_out", "all figures are held out, so that settings are chosen by none")
+        raise fit.error("held_out", "all figures are held out, so no figure is left for choosing settings")
     return figures
 
 
@@ -84,9 +86,9 @@ def _figure(fit: Fit, row: Row) -> Figure:
     name = str(row["figure"])
     low, high = (row["published"],) * 2 if "published" in row else (row["low"], row["high"])
     if low is None or high is None:
-        raise fit.error("sql", f"the figure {name!r} has nothing published")
+        raise fit.error("sql", f"the figure {name!r} has no published value")
     if fit.tolerance.unit == "%" and 0 in (low, high):
-        raise fit.error("tolerance", f"a percentage of the published 0 of {name!r} is 0; state an amount")
+        raise fit.error("tolerance", f"a percentage of the published 0 of {name!r} is 0; use an amount")
     return Figure(name, float(low), float(high), name in fit.held_out)
 
 
@@ -241,7 +243,7 @@ class FitData:
         stored = STORED.upgraded(str(file), read_json(file))
         tolerance = Tolerance.parse(stored["tolerance"])
         if tolerance is None:
-            raise InputError(f"{file}: tolerance: {stored['tolerance']!r} is none")
+            raise InputError(f"{file}: tolerance: {stored['tolerance']!r} is not a tolerance")
         of_lists = {
             "tolerance": tolerance,
             "wider": tuple((times, count) for times, count in stored["wider"]),
@@ -321,7 +323,7 @@ def quantile(values: Sequence[float], weights: Sequence[float], at: float) -> fl
         below += weight
         if below >= at * whole * (1 - 1e-12):
             return value
-    raise AssertionError("nothing has any weight")
+    raise AssertionError("all weights are 0")
 
 
 def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], nearest: Tried) -> FigureResult:

@@ -140,7 +140,7 @@ def _whole(session: Session) -> None:
 def learn(session: Session) -> Learnt:
     """Returns the description that explains the answers, with the confidence of its values."""
     if session.member is None or not isinstance(session.member.device, Member):
-        why = "the probes ended before the members were identified"
+        why = "the time ended before the members were identified; use a longer --time"
         if session.runs_of("crowd") and not session.runs_of("two at once"):
             why = "read latency does not depend on other outstanding reads: not striped over several members"
         return Learnt({}, {}, [], fits=False, why=why)

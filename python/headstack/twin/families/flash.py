@@ -163,7 +163,7 @@ def learn(session: Session) -> Learnt:
     if not session.runs_of(LAST_OF_READS):
         if session.runs_of("latency, random, found") and _spread(session) > SPREAD_MOST:
             return Learnt({}, {}, [], fits=False, why=_too_wide(_spread(session)))
-        why = "the probes ended before reads at every queue depth had run"
+        why = "the time ended before reads at every queue depth had run; use a longer --time"
         return Learnt({}, {}, [], fits=False, why=why)
     initial = flash_reads.mapping(session, "found")
     values: dict[str, Value] = {}

@@ -251,7 +251,9 @@ def learn(session: Session) -> Learnt:
     if not session.runs_of("saturated, small"):
         is_probed = bool(session.runs_of("alone, reads"))
         why = _unlike(session) if is_probed else ""
-        return Learnt({}, {}, [], fits=False, why=why or "the probes ended before its limits were measured")
+        return Learnt(
+            {}, {}, [], fits=False, why=why or "the time ended before the limits were measured; use a longer --time"
+        )
     values: dict[str, Value] = {}
     reads = latency(_alone(session, "reads"))
     writes = latency(_alone(session, "writes")) if session.runs_of("alone, writes") else reads

@@ -57,7 +57,7 @@ def _documents(text: str, path: Path, how: How) -> Iterator[Any]:
             if error.pos >= len(text.rstrip()) - 1:
                 how.remarks["the file ends in the middle of a block, which is dropped"] += 1
                 return
-            raise InputError(f"{path}: is not JSON: {error}") from None
+            raise InputError(f"{path}: not valid JSON: {error}") from None
         text = text[end:]
         yield document
 
@@ -67,7 +67,7 @@ def _latencies(document: Any, path: Path) -> dict[str, float | None]:
     stats = document.get("osdstats", document) if isinstance(document, dict) else {}
     osds = stats.get("osd_perf_infos")
     if not isinstance(osds, list):
-        raise InputError(f"{path}: osd_perf_infos is missing; ceph osd perf -f json writes it")
+        raise InputError(f"{path}: osd_perf_infos is missing; write the file with ceph osd perf -f json")
     return {str(osd["id"]): _latency_s(osd.get("perf_stats", {})) for osd in osds}
 
 

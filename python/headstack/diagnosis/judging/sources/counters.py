@@ -60,7 +60,7 @@ class Differences:
         key = f"{host}\t{disk}"
         before = self.how.readings.get(key)
         if before is not None and time_s < before[0]:
-            self.how.remarks["readings left out: older than earlier ones"] += 1
+            self.how.remarks["readings skipped: older than earlier readings"] += 1
             return None
         self.how.readings[key] = [time_s, dict(counts)]
         if before is None or time_s - before[0] > LONGEST_S:

@@ -10,7 +10,10 @@ from headstack.diagnosis.judging.sources.counters import SECTOR_BYTES, Differenc
 from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
 
 LINE = re.compile(r"^\s*\d+\s+\d+\s+\S+(\s+\d+){11,17}\s*$", re.MULTILINE)
-CAVEATS = ("disks go by the kernel's names, which may change when it starts", "latency counts from the kernel's queue")
+CAVEATS = (
+    "disks have the kernel's names, which may change at a reboot",
+    "latency includes the time in the kernel's queue",
+)
 
 FIELDS: tuple[tuple[str, int, float], ...] = (
     ("reads", 3, 1),

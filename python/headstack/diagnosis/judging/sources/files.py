@@ -185,7 +185,7 @@ def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:
                         how.remarks["the file ends in the middle of a block, which is dropped"] += 1
                         return
                     if len(text) > LARGEST:
-                        raise InputError(f"{path}: is not JSON: {error.msg}") from None
+                        raise InputError(f"{path}: not valid JSON: {error.msg}") from None
                 else:
                     text = text[end:]
                     yield before, element

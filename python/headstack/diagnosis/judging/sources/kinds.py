@@ -86,7 +86,7 @@ def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = N
     kinds = {None if kind is None else kind.name for kind, _ in groups}
     if len(kinds) > 1:
         named = ", ".join(sorted(name or "table" for name in kinds))
-        raise InputError(f"inputs of several kinds ({named}); allowed: one kind a run, continued with --state")
+        raise InputError(f"inputs of several kinds ({named}); pass one kind per run, and continue with --state")
     if None in kinds:
         yield from table.parts([path for _, paths in groups for path in paths], columns, how)
         return

@@ -78,7 +78,7 @@ class Server:
             authorization = f"Basic {base64.b64encode(named.encode()).decode()}"
         if token_file is not None:
             if at:
-                raise InputError("--token-file: the address names a user; allowed: one of them")
+                raise InputError("--token-file: the address also names a user; give only one of them")
             authorization = f"Bearer {_token(token_file)}"
         tls = None
         if ca_file is not None:
@@ -101,13 +101,11 @@ class Server:
         except urllib.error.HTTPError as error:
             if error.code in (401, 403):
                 credentials = "USER:PASSWORD in the address, or --token-file"
-                raise InputError(
-                    f"{place}: answered {error.code}: it requires credentials; allowed: {credentials}"
-                ) from None
+                raise InputError(f"{place}: HTTP {error.code}: credentials are required; use {credentials}") from None
             message = error.read().decode(errors="replace")[:300]
-            raise InputError(f"{place}: answered {error.code}: {message}") from None
+            raise InputError(f"{place}: HTTP {error.code}: {message}") from None
         except (OSError, ValueError) as error:
-            raise InputError(f"{place}: does not answer: {getattr(error, 'reason', error)}") from None
+            raise InputError(f"{place}: no answer: {getattr(error, 'reason', error)}") from None
 
 
 def _token(path: str) -> str:
@@ -116,7 +114,7 @@ def _token(path: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--token-file: {path}: cannot be read: {error}") from None
     if not token or "\n" in token:
-        raise InputError(f"--token-file: {path}: allowed: one token")
+        raise InputError(f"--token-file: {path}: must contain one token")
     return token
 
 
@@ -204,7 +202,7 @@ def ranges(paths: list[Path], how: How) -> Iterator[Row]:
             try:
                 documents = json.load(stream)
             except json.JSONDecodeError as error:
-                raise InputError(f"{path}: is not JSON: {error}") from None
+                raise InputError(f"{path}: not valid JSON: {error}") from None
         # jq -s makes one list of documents.
         for document in documents if isinstance(documents, list) else [documents]:
             series += _series(document, str(path))

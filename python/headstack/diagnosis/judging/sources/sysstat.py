@@ -13,8 +13,8 @@ from headstack.diagnosis.judging.sources.counters import judged
 from headstack.diagnosis.judging.sources.files import Clock, How, Row, elements, opened, stem
 from headstack.diagnosis.judging.sources.times import Times
 
-DROPPED = "the first block of iostat is dropped: unless it was called with -y, it has means since the machine started"
-LONG = "means over {:.0f} s, which hide short slowdowns"
+DROPPED = "the first block of iostat is dropped: without -y, it contains means since boot"
+LONG = "values are means over {:.0f} s, which hide short slowdowns"
 NO_SPLIT = "sadf does not separate reads from writes"
 LONG_S = 300.0
 TEXT = re.compile(r"^Device:?\s.*(await|tps)", re.MULTILINE)
@@ -72,9 +72,7 @@ def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
         stated = element.get("timestamp")
         time_s = None if stated is None else times.read(stated)
         if stated is not None and time_s is None:
-            raise InputError(
-                f"{path}: timestamp: {stated!r} is not a known format; S_TIME_FORMAT=ISO iostat -t writes one"
-            )
+            raise InputError(f"{path}: timestamp: {stated!r} has an unknown format; use S_TIME_FORMAT=ISO iostat -t")
         host = how.host or _header_value(header, "nodename") or stem(path)
         yield from _block(
             host, ((disk.get("disk_device", ""), disk) for disk in element.get("disk", [])), time_s, clock, how

@@ -54,7 +54,7 @@ def checked(columns: Mapping[str, str], where: str) -> dict[str, str]:
         if key not in KEYS:
             raise InputError(f"{where}: {key} is unknown; allowed: {', '.join(KEYS)}")
         if not isinstance(value, str):
-            raise InputError(f"{where}: {key}: {value!r} is not a text; allowed: COLUMN:UNIT")
+            raise InputError(f"{where}: {key}: {value!r} is not text; use COLUMN:UNIT")
     for key in ("disk", "time"):
         if key not in columns:
             raise InputError(f"{where}: {key} is missing; allowed: {', '.join(KEYS)}")

@@ -27,7 +27,7 @@ LOCAL = (
 IN_NAMES = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:.]?(\d\d)(?:[-:.]?(\d\d))?(?!\d)")
 BEFORE = re.compile(r"^(zzz )?[\s*#=]*(timestamp|time|date|ts)?\s*[:=]?\s*", re.IGNORECASE)
 """Text before a time on a line of its own."""
-ASSUMED = "local times without a zone are taken as UTC; to change that, use --timezone"
+ASSUMED = "local times without a zone are taken as UTC; set another zone with --timezone"
 FAR_S = 7200.0
 """Maximum step back of local times in seconds: an hour in autumn, two hours nowhere with data centres."""
 

@@ -10,9 +10,7 @@ from headstack._native import InputError
 from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
 
 LINE = re.compile(r"^[^\t\n]+(\t(\d+|-)){6,}\s*$", re.MULTILINE)
-DROPPED = (
-    "the first block of zpool iostat is dropped: unless it was called with -y, it has means since the pool's import"
-)
+DROPPED = "the first block of zpool iostat is dropped: without -y, it contains means since the import of the pool"
 GROUP = re.compile(r"(mirror|raidz\d?|draid\S*|spare|replacing|indirect|root)(-\d+)?|logs?|cache|special|dedup|spares")
 LEAF = re.compile(
     r"/.*|([shv]|xv)d[a-z]+\d*|nvme\d+n\d+(p\d+)?|(ata|scsi|wwn|nvme|usb|virtio|dm-uuid)-.*|(a?da|nda|nvd|vtbd)\d+.*"

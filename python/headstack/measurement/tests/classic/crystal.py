@@ -95,11 +95,11 @@ class Crystal(Outcome):
         return [score.figures() for score in self.scores]
 
     def answer(self) -> str:
-        """States the fastest and the slowest of its tests."""
+        """Returns a sentence with the fastest and the slowest test."""
         scores = sorted(self.scores, key=lambda score: -score.best_mb_per_s)
         ends = scores if len(scores) < 2 else (scores[0], scores[-1])
         results = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
-        return f"{self.target}: {' down to '.join(results)}." if results else f"{self.target}: no test ran."
+        return f"{self.target}: {' down to '.join(results)}." if results else f"{self.target}: no test was run."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots the scores as bars."""
@@ -124,8 +124,8 @@ def crystal(
 ) -> Crystal:
     """Runs the four tests of CrystalDiskMark 8, with reads and, if ``access`` permits it, with writes.
 
-    They use the first ``size`` of the target; in a folder, a file of that size is created and removed afterwards. Each
-    test has ``runs`` of ``time``, of which the best counts, after a warm-up run; between tests there is a ``pause``.
+    The tests use the first ``size`` of the target; in a folder, a file of this size is created and removed afterwards.
+    Each test has a warm-up run, then ``runs`` of ``time``, the best of which counts; tests are separated by ``pause``.
     ``mix`` adds tests with this percentage of reads. Raises ``InputError`` if the target is too small.
 
     >>> permission = hs.Access(create="4MiB", buffered=True)
@@ -137,7 +137,7 @@ def crystal(
     at_least("runs", runs, 1)
     time_ns, pause_ns = duration_ns("time", time), duration_ns("pause", pause)
     if time_ns <= 0 or pause_ns < 0:
-        raise InputError(f"time, pause: {time} and {pause} are not allowed; more than 0s, and 0s or more are")
+        raise InputError(f"time, pause: {time} and {pause} are out of range; time must be above 0s, pause 0s or longer")
     with own_file(path, access, size) as (file, allowed):
         left_out = _not_writing(file, allowed)
         if mix is not None and left_out is not None:
@@ -172,8 +172,8 @@ def _not_writing(path: str, access: Access) -> str | None:
 
 
 def _first_part(opened: Opened, size: str) -> tuple[int, int]:
-    """Returns the part that the tests use, in whole requests of the largest size; less than requested on a small
-    target.
+    """Returns the part that the tests use, a multiple of the largest request size. On a small target it is smaller than
+    requested.
     """
     largest = max(test.size_bytes for tests in PROFILES.values() for test in tests)
     _, length = part_of(opened, None)

@@ -33,7 +33,7 @@ class ScoreFigures(TypedDict):
     mb_per_s: float
     iops: float
     latency_us: float | None
-    """The shortest mean latency of all runs, not necessarily of the best run."""
+    """Shortest mean latency of any run, not necessarily the best run."""
     runs: int
     worst_mb_per_s: float
 
@@ -51,11 +51,11 @@ class Score:
 
     @property
     def best_mb_per_s(self) -> float:
-        """The score: the best run, as CrystalDiskMark has it."""
+        """Score of the test: its best run, as in CrystalDiskMark."""
         return max(self.mb_per_s, default=0.0)
 
     def figures(self) -> ScoreFigures:
-        """Returns the best run's rate, and the shortest mean latency, which may be another run's."""
+        """Returns the rate of the best run, and the shortest mean latency, which may be from another run."""
         return {
             "test": self.test.name,
             "kind": self.kind,
@@ -73,7 +73,7 @@ class Pairs:
 
     size_bytes: int
     requested: tuple[str, ...]
-    """The requested sizes; without the page cache they are rounded up to whole blocks."""
+    """Requested sizes; without the page cache, sizes are rounded up to whole blocks."""
     response_ns: list[int]
     """Time from the start of each write to the end of its flush, in order."""
     flush_p99_ms: float | None
@@ -87,12 +87,12 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Sample:
-    """One request."""
+    """A request of a latency test."""
 
     number: int
-    """From 1."""
+    """Number of the request, from 1."""
     at_s: float
-    """Start time, after the first request."""
+    """Start time, relative to the first request."""
     position_bytes: int
     ms: float
     failed: bool
@@ -110,7 +110,7 @@ class LatencyStatistics(TypedDict):
     mean_ms: float | None
     max_ms: float | None
     mdev_ms: float | None
-    """Standard deviation, with ping's name."""
+    """Standard deviation, with the name that ping uses."""
     p50_ms: float | None
     p90_ms: float | None
     p99_ms: float | None
@@ -124,19 +124,19 @@ class LatencyStatistics(TypedDict):
 
 
 POINTS_MAX = 4096
-"""Maximum number of points of a LUN's progress; above it, every second point is dropped."""
+"""Maximum number of points of a LUN's progress; above this number, every second point is dropped."""
 
 POINTS_AT_ONCE = 16
 """Maximum number of points added per poll of completed requests."""
 
 SECTIONS, SECTION_REQUESTS = 100, 16
-"""Number of sections of a LUN with rates of their own, and the minimum requests per section: several complete at once,
-so small LUNs have fewer sections."""
+"""Number of sections of a LUN with separate rates, and minimum number of requests per section. Small LUNs have fewer
+sections, because several requests complete at once."""
 
 
 @dataclass
 class Lun:
-    """A part of a target that is filled, with its progress."""
+    """A part of a target to fill, with its progress."""
 
     name: str
     target: int
@@ -146,7 +146,8 @@ class Lun:
     requests: int = 0
     failed: int = 0
     points: list[tuple[int, int]] = field(default_factory=list)
-    """Times (nanoseconds of the monotonic clock) and bytes written by then; begins with the first request and 0."""
+    """Times (in ns, by the monotonic clock) with the bytes written so far; the first entry is the start of the first
+    request, with 0 bytes."""
 
     def add(self, logged: Sequence[LoggedRequest]) -> None:
         """Adds the requests completed since the last call."""
@@ -162,30 +163,29 @@ class Lun:
             if number % step == 0 or number == len(logged):
                 self.points.append((intended_ns + response_ns, self.written_bytes))
         if len(self.points) > POINTS_MAX:
-            # Keep the first and the last one.
+            # Keep the first and the last point.
             self.points = [*self.points[:-1:2], self.points[-1]]
 
     @property
     def begun_ns(self) -> int | None:
-        """The start time of its first request."""
+        """Start time of the first request."""
         return self.points[0][0] if self.points else None
 
     @property
     def ended_ns(self) -> int | None:
-        """The completion time of its last request."""
+        """Completion time of the last request."""
         return self.points[-1][0] if self.points else None
 
     @property
     def mb_per_s(self) -> float | None:
-        """The rate over its whole duration."""
+        """Mean rate over the whole duration."""
         if not self.written_bytes or self.points[-1][0] == self.points[0][0]:
             return None
         return self.written_bytes * 1e3 / (self.points[-1][0] - self.points[0][0])
 
     def sections(self) -> list[tuple[int, int, int, float]]:
-        """Returns equal sections of the written bytes: first byte in the target, start and end in nanoseconds, and
-        MB/s.
-        """
+        """Returns equal sections of the written bytes, each with its first byte in the target, start and end in ns, and
+        MB/s."""
         count = max(1, min(SECTIONS, self.requests // SECTION_REQUESTS))
         edges = [self.written_bytes * number // count for number in range(count + 1)]
         times = [self._time_at(edge) for edge in edges] if self.written_bytes else []
@@ -257,9 +257,9 @@ class Profile:
     start_bytes: int
     length_bytes: int
     rates: list[tuple[int, float]]
-    """Positions in bytes, and MB/s there."""
+    """Rate in MB/s at each position in bytes."""
     accesses: list[tuple[int, float]]
-    """Positions of random requests in bytes, and their response times in milliseconds."""
+    """Position in bytes and latency in ms of each random request."""
 
     @property
     def _mb_per_s(self) -> list[float]:
@@ -267,7 +267,7 @@ class Profile:
 
     @property
     def plateaus(self) -> list[Plateau]:
-        """Zones, if their steps are significant against the noise; otherwise empty."""
+        """Zones, if the steps between them are significant compared with the noise; otherwise empty."""
         return plateaus(self._mb_per_s)
 
     def figures(self) -> ProfileFigures:

@@ -1,4 +1,4 @@
-"""``Fsync``: whether a file or device is fast enough for a log, by the time until a write is on stable storage."""
+"""``Fsync``: tests whether a file or device writes to stable storage fast enough for a log."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 from headstack.measurement.tests.classic.figures import Pairs
 
 SIZES = ("2300B", "4KiB", "8KiB")
-"""2300 bytes is the mean record of etcd's log, which its documentation has fio write; databases log pages."""
+"""Default write sizes: 2300 bytes, the mean record of etcd's log and the size in its documentation, and database
+pages."""
 
 COUNT, TIME = 10_000, "30s"
-"""The number of writes of 2300 bytes that fit 22 MiB, as in etcd's documentation."""
+"""Default number of writes: as many of 2300 bytes as fit into 22 MiB, as in etcd's documentation."""
 
 LIMIT = "10ms"
-"""Limit of the 99th percentile: etcd's documentation, "Tuning" and the alerts of its mixin
+"""Limit of the 99th percentile, from etcd's documentation ("Tuning") and the alerts of its mixin
 (wal_fsync_duration_seconds).
 """
 
@@ -45,13 +46,13 @@ SPEED_TOLERANCE = 0.05
 """Tolerance as a share of a revolution; spindles keep their speed within 1 %, and timestamps are noisy."""
 
 FASTEST_RPM = 15_000
-"""The highest speed of any disk sold, assumed if the speed is unknown."""
+"""Highest speed of any disk sold, which is assumed if the speed is unknown."""
 
 FILE = "22MiB"
 
 
 class SizeFigures(TypedDict):
-    """Pairs of a write and its flush, for one size; times are ``None`` if no pair completed."""
+    """Pairs of a write and a flush, for one size; times are ``None`` if no pair completed."""
 
     size_bytes: int
     asked: str
@@ -95,7 +96,7 @@ class Fsync(Outcome):
     limit_ms: float
     pairs: list[Pairs]
     warnings: list[str]
-    """Reasons why the figures may be too good to be true."""
+    """Reasons to doubt the figures."""
 
     @property
     def test(self) -> str:
@@ -143,7 +144,7 @@ class Fsync(Outcome):
         ]
 
     def answer(self) -> str:
-        """States the time of a write and its flush, compared with the limit."""
+        """Returns a sentence with the time of a write and its flush, compared with the limit."""
         sizes = [
             f"{format_bytes(pairs.size_bytes)}: median {words.time(p50_ms)}, p99 {words.time(p99_ms)}"
             for pairs in self.pairs
@@ -175,9 +176,10 @@ def fsync(
 ) -> Fsync:
     """Writes sequentially, with a flush (fdatasync) after each write.
 
-    For each size it makes ``count`` writes, or as many as fit ``time``; ``limit`` is for the 99th percentile of a write
-    and its flush together. In a folder, a file of 22 MiB is created and removed afterwards. ``rpm`` is the speed of an
-    HDD, which shows whether the figures are plausible. Writing needs the permission that ``access`` contains.
+    For each size, the test makes ``count`` writes, or as many as fit into ``time``. ``limit`` applies to the 99th
+    percentile of a write and its flush together. In a folder, a file of 22 MiB is created and removed afterwards.
+    ``rpm`` is the speed of an HDD, for checking whether the figures are plausible. Writing needs the permission that
+    ``access`` contains.
 
     >>> _ = Path("data.bin").write_bytes(bytes(16 << 20))
     >>> permission = hs.Access(overwrite=True, buffered=True)
@@ -188,7 +190,7 @@ def fsync(
     limit_ms = duration_ns("limit", limit) / 1e6
     time_ns = duration_ns("time", time)
     if time_ns <= 0:
-        raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+        raise InputError(f"{time} is out of range; must be above 0s", key="time")
     at_least("count", count, 1)
     at_least("rpm", FASTEST_RPM if rpm is None else rpm, 1)
     at_least("sizes", len(sizes), 1)
@@ -259,25 +261,25 @@ def _doubts(described: TargetDescription, measured: list[Pairs], rpm: int | None
     """Returns reasons to doubt the figures."""
     doubts = []
     medians = [median for pairs in measured if (median := pairs.percentile_ms(50)) is not None]
-    # A write that follows the last one passes the head only after a whole revolution.
+    # The block after the previous write passes the head only after a whole revolution.
     turn_ms = 60e3 / (rpm or FASTEST_RPM)
     median_ms = min(medians, default=turn_ms)
     if (described["rotational"] or rpm is not None) and median_ms < (1 - SPEED_TOLERANCE) * turn_ms:
         speed = f"at {rpm:,} rpm" if rpm is not None else f"even at {FASTEST_RPM:,} rpm"
         doubts.append(
-            f"half of the writes took at most {median_ms:.3g} ms, but a turn of a rotating disk takes "
+            f"half of the writes took at most {median_ms:.3g} ms, but one revolution of a disk takes "
             f"{turn_ms:.3g} ms {speed}: they were not on the platters when the flush completed, and a power loss "
             "destroys them unless a cache is protected (virtual disks often only claim to rotate)"
         )
     device = described["description"].get("device", {})
     if device.get("write_cache") == "write through":
         doubts.append(
-            "the device reports no volatile write cache, so the kernel sends it no flushes: "
+            "the device reports no volatile write cache, so the kernel sends no flushes: "
             "the figures cover only the writes"
         )
     file_system = described["description"].get("file_system", {}).get("type")
     if file_system in ("tmpfs", "ramfs"):
-        doubts.append(f"{file_system} is memory: a power loss destroys its contents")
+        doubts.append(f"{file_system} is in memory: a power loss destroys its contents")
     if described["kind"] == "null":
         doubts.append("nothing was stored")
     return doubts

@@ -38,11 +38,12 @@ NO_END = 1 << 62
 """Number of requests of a test without a limit."""
 
 SAMPLES_MAX = 1 << 20
-"""Above this number of requests, every second one is kept, then every fourth; statistics include all."""
+"""Maximum number of requests to keep; above it, only every second (then fourth) request is kept. Statistics include
+all requests."""
 
 
 class Samples:
-    """Any number of requests in bounded memory."""
+    """Statistics of any number of requests in bounded memory."""
 
     def __init__(self, each: Callable[[Sample], object] | None) -> None:
         self.kept: list[Sample] = []
@@ -156,10 +157,10 @@ class Latency(Outcome):
         return [(edges[p], edges[p + 1], counts.get(p, 0)) for p in range(min(counts), max(counts) + 1)]
 
     def answer(self) -> str:
-        """States the response time of requests."""
+        """Returns a sentence with the latency of the requests."""
         statistics = self.statistics()
         load = f"{self.target}: {statistics['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
-        # A percentile needs ten requests above it, otherwise it is nearly the maximum.
+        # A percentile with fewer than ten requests above it is nearly the maximum.
         p99_ms = statistics["p99_ms"] if statistics["requests"] >= 1000 else None
         labelled = (("median", statistics["p50_ms"]), ("p99", p99_ms), ("max", statistics["max_ms"]))
         times = [f"{label} {words.time(ms)}" for label, ms in labelled if ms is not None]
@@ -195,12 +196,12 @@ def latency(
     seed: int = 1,
     each: Callable[[Sample], object] | None = None,
 ) -> Latency:
-    """Makes single random requests to a file or device, each ``interval`` after the previous one completed.
+    """Makes single random requests to a file or device, each ``interval`` after the completion of the previous request.
 
-    It ends after ``count`` requests (0 for any number) or after ``time``. The first request does not count: many
-    devices have to wake up. ``size`` is 4 KiB, or 256 KiB if the requests are ``sequential``. ``each`` is called with
-    every completed request. In a folder, a file of 64 MiB is created and removed afterwards. Writing needs the
-    permission that ``access`` contains.
+    The test ends after ``count`` requests (0 for any number) or after ``time``. The first request does not count,
+    because many devices have to wake up. ``size`` is 4 KiB, or 256 KiB if the requests are ``sequential``. ``each`` is
+    called with every completed request. In a folder, a file of 64 MiB is created and removed afterwards. Writing needs
+    the permission that ``access`` contains.
 
     >>> hs.latency("null:100us", count=5, interval="0s").statistics()["requests"]
     5
@@ -208,14 +209,14 @@ def latency(
     path = os.fspath(target)
     interval_ns = duration_ns("interval", interval)
     if interval_ns < 0:
-        raise InputError(f"{interval} is negative; 0s or longer is allowed", key="interval")
+        raise InputError(f"{interval} is negative; must be 0s or longer", key="interval")
     limits = {"requests": at_least("count", count, 0) or NO_END}
     if time is not None:
         limits["time_ns"] = duration_ns("time", time)
         if limits["time_ns"] <= 0:
-            raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+            raise InputError(f"{time} is out of range; must be above 0s", key="time")
     elif not count:
-        raise InputError("a test without a number of requests needs a limit; set time", key="count")
+        raise InputError("a test without a number of requests needs a time limit; set time", key="count")
     with own_file(path, access, FILE) as (file, allowed):
         return _measured(path, Opened([file], allowed, write), size, interval_ns, range, sequential, limits, seed, each)
 

@@ -1,4 +1,4 @@
-"""``Outcome``: shared requests and results of the classic tests."""
+"""``Outcome``: requests and results that the classic tests share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STORED = Stored("test")
 NOTHING_ALLOWED = Access()
-"""Reading, without the page cache."""
+"""Default access: read, without the page cache."""
 
 
 def requests(
@@ -58,7 +58,7 @@ def requests(
 
 
 def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int]:
-    """Returns first byte and length in bytes of a range of an open target; by default all of its whole blocks."""
+    """Returns the first byte and the length in bytes of a range of an open target, by default all whole blocks."""
     described = opened.described[target]
     capacity_bytes, block_bytes = described["capacity_bytes"], max(512, described["block_bytes"])
     if text is not None:
@@ -67,14 +67,15 @@ def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int
 
 
 def whole_blocks(opened: Opened, size_bytes: int, target: int = 0) -> int:
-    """Rounds a size up to whole blocks of a target, since only these can be transferred without the page cache."""
+    """Rounds a size up to whole blocks of a target, which direct I/O requires."""
     block_bytes = max(512, int(opened.described[target]["block_bytes"]))
     return -(-size_bytes // block_bytes) * block_bytes
 
 
 @contextmanager
 def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access]]:
-    """Yields the target with its permissions; for a folder, a file of that size in it, which is removed afterwards."""
+    """Yields the target with its permissions. For a folder, yields a file of this size in the folder, and removes it
+    afterwards."""
     if not os.path.isdir(path):
         yield path, access
         return
@@ -94,7 +95,7 @@ def join_results(parts: Iterable[Results]) -> Results:
 def at_least(name: str, value: int, least: int) -> int:
     """Checks that a number is not below its minimum."""
     if value < least:
-        raise InputError(f"{value} is not allowed; {least} or more is", key=name)
+        raise InputError(f"{value} is out of range; must be {least} or more", key=name)
     return value
 
 
@@ -104,7 +105,7 @@ class Outcome(Tabular):
 
     results: Results
     ended_early: str | None
-    """The reason why it ended early, during a measurement or between two."""
+    """Reason why the test ended early, during a measurement or between two measurements."""
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """Returns the figures of the test."""
@@ -125,7 +126,7 @@ class Outcome(Tabular):
 
     @abstractmethod
     def answer(self) -> str:
-        """The answer of the test, in a sentence with its figures."""
+        """The answer of the test, in one sentence with its figures."""
 
     @abstractmethod
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -140,7 +141,7 @@ class Outcome(Tabular):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``report`` as one HTML file. Needs the page, which a build of the package contains."""
+        """Writes ``report`` as one HTML file. Needs the page, which every built package contains."""
         from headstack.report.html import write_html  # start-up time
 
         write_html(self.report(), path)
@@ -165,7 +166,7 @@ def report_of(test: Outcome) -> Report:
     table = Table("figures", "Figures", columns, [list(row.values()) for row in rows])
     own = test.main_figures()
     sections = [
-        # A figure already lists its values.
+        # The figure already lists these values.
         Section("Figures", "", own or [table]),
         Section("Runs", "", [runs_table(test.results)]),
     ]

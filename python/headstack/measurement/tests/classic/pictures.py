@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headstack._native import format_bytes, version
 
-# This import prints one line if matplotlib is missing.
+# This import reports a missing matplotlib in one line.
 from headstack.report.plots import COLOURS, FAINT, STYLE, save
 
 import matplotlib as mpl  # isort: skip
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 NS_MS = 1e-6
-"""A nanosecond in milliseconds: the minimum of a logarithmic axis."""
+"""Minimum of a logarithmic axis: 1 ns, in ms."""
 DOTS_MAX = 20_000
-"""Above this number of dots per panel, they are thinned evenly."""
+"""Maximum number of dots per panel; more are thinned evenly."""
 
 
 def drawn(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
@@ -39,9 +39,7 @@ def drawn(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
 
 
 def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
-    """Draws transfer rates as lines from the outer to the inner edge, and access times as dots with an axis of their
-    own.
-    """
+    """Draws transfer rates as lines from the outer to the inner edge, and access times as dots with a separate axis."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 5.0 + 0.2 * len(profiles)), layout="constrained")
         axes = figure.add_subplot()
@@ -72,7 +70,7 @@ def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
         axes.grid(axis="both")
         accesses = sorted(ms for profile in profiles for _, ms in profile.accesses)
         if accesses:
-            # A few retries must not compress all others onto the axis.
+            # A few retries must not compress all other dots onto the axis.
             _from_zero(times, 1.25 * accesses[int(0.995 * (len(accesses) - 1))], "Access time (ms), dots")
             times.spines["right"].set_visible(True)
         else:
@@ -86,7 +84,7 @@ def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
 def latency(
     target: str, kind: str, size_bytes: int, samples: Sequence[Sample], numbers: LatencyStatistics, seed: int
 ) -> Figure:
-    """Draws each request over time, and next to it their distribution, on the same axis."""
+    """Draws each request over time, and next to it the distribution of latency, on a shared axis."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 4.8), layout="constrained")
         axes, side = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
@@ -121,7 +119,7 @@ def latency(
 
 
 def fsync(target: str, pairs_by_size: Sequence[Pairs], limit_ms: float, is_kept: bool, seed: int) -> Figure:
-    """Draws the share of pairs that took longer than each time: a log waits for the tail."""
+    """Draws the share of pairs that took longer than each time, because a log waits for the tail."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 5.0 + 0.2 * len(pairs_by_size)), layout="constrained")
         axes = figure.add_subplot()
@@ -157,7 +155,7 @@ KIND_COLOURS = {"read": COLOURS[0], "write": COLOURS[1], "mix": COLOURS[2]}
 
 
 def crystal(target: str, used_bytes: int, scores_of_all: Sequence[Score], seed: int) -> Figure:
-    """Draws a panel with its own scale for each test: next to sequential rates, random ones would be invisible."""
+    """Draws a panel with its own scale for each test; on a common scale, random rates would be invisible."""
     by_test: dict[str, list[Score]] = {}
     for score in scores_of_all:
         by_test.setdefault(score.test.name, []).append(score)
@@ -193,7 +191,7 @@ def prefill(
     since_start_s: Callable[[int | None], float | None],
     seed: int,
 ) -> Figure:
-    """Draws the rate over the position in each LUN, and below over the time of the whole test."""
+    """Draws the rate over the position in each LUN, and below it the rate over the time of the test."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 6.4 + 0.2 * len(luns)), layout="constrained")
         over_position, over_time = figure.subplots(2, 1)

@@ -9,17 +9,17 @@ from itertools import accumulate, pairwise
 from statistics import fmean, median
 
 POINTS_MIN = 3
-"""Minimum number of points of a plateau; fewer could be outliers."""
+"""Minimum number of points of a plateau; fewer points could be outliers."""
 PENALTY = 3.0
-"""Penalty of a step, in variances times the logarithm of the number of points (2 is that of the Bayesian criterion)."""
+"""Penalty of a step, in variances times the logarithm of the number of points; the Bayesian criterion uses 2."""
 CLEAR_SIGMAS = 4.0
 """Minimum difference of neighbouring levels, in standard errors, and ``CLEAR_SHARE`` as a share of the level."""
 CLEAR_SHARE = 0.01
 DRIFT_SHARE = 0.35
-"""Maximum share of the curve's total change that may occur within plateaus: above it, the curve is a slope."""
+"""Maximum share of the curve's total change within plateaus; with a larger share, the curve is a slope."""
 SCATTER = 3.0
-"""Maximum root mean square of the residuals within plateaus, in standard deviations of the noise: above it, outliers
-form levels.
+"""Maximum root mean square of the residuals within plateaus, in standard deviations of the noise; with larger
+residuals, outliers form levels.
 """
 NOISE_SHARE = 0.001
 """Minimum relative noise of a measured rate."""
@@ -27,12 +27,12 @@ NOISE_SHARE = 0.001
 
 @dataclass(frozen=True)
 class Plateau:
-    """Consecutive points with the same level, apart from noise."""
+    """Consecutive points at one level, apart from noise."""
 
     first: int
-    """Index of its first point."""
+    """Index of the first point."""
     last: int
-    """Index of its last point."""
+    """Index of the last point."""
     level: float
     """Mean of the values."""
 
@@ -82,14 +82,16 @@ def _count(plateau: Plateau) -> int:
 
 
 def _noise(values: Sequence[float]) -> float:
-    """Returns the standard deviation of the changes from point to point: most neighbours are on one plateau."""
-    # For a normal distribution the median deviation is 0.6745 sigma; a difference has two sigmas' variance.
+    """Returns the standard deviation of the noise, from changes between neighbouring points, most of which are on one
+    plateau."""
+    # In a normal distribution the median deviation is 0.6745 sigma; a difference has twice the variance.
     sigma = median(abs(b - a) for a, b in pairwise(values)) / 0.6745 / math.sqrt(2)
     return max(sigma, NOISE_SHARE * abs(fmean(values)))
 
 
 def _partition(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
-    """Returns the partition into constant parts (first, end) of least squared error, each part costing ``penalty``."""
+    """Returns the partition into constant parts (first, end) with the least squared error plus ``penalty`` for each
+    part."""
     sums = list(accumulate(values, initial=0.0))
     squares = list(accumulate((value * value for value in values), initial=0.0))
 

@@ -1,7 +1,7 @@
 """``Prefill``: writes a whole target once, so that later measurements do not hit unallocated space.
 
 Storage that allocates at the first write (virtual arrays, thin volumes, SSDs) places data in the order of writes: LUNs
-that are filled one after the other are contiguous, LUNs that are filled concurrently are interleaved.
+filled one after the other are contiguous; LUNs filled concurrently are interleaved.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SectionFigures(TypedDict):
     lun: str
     position_bytes: int
     from_s: float | None
-    """Start of its first write, after the start of the test."""
+    """Start of the first write of the section, relative to the start of the test."""
     to_s: float | None
     mb_per_s: float
 
@@ -75,13 +75,13 @@ class Prefill(Outcome):
         return all(lun.written_bytes == lun.length_bytes for lun in self.luns)
 
     def since_start_s(self, at_ns: int | None) -> float | None:
-        """Returns the seconds since the first request of all."""
+        """Returns the time since the first request of the test, in seconds."""
         first_ns = min((lun.begun_ns for lun in self.luns if lun.begun_ns is not None), default=None)
         return None if at_ns is None or first_ns is None else (at_ns - first_ns) / 1e9
 
     @property
     def duration_s(self) -> float:
-        """Time from the first request to the last completion."""
+        """Time from the first request to the last completion, in seconds."""
         ends = (self.since_start_s(lun.ended_ns) for lun in self.luns)
         return max((end for end in ends if end is not None), default=0.0)
 
@@ -129,11 +129,11 @@ class Prefill(Outcome):
         ]
 
     def answer(self) -> str:
-        """States the amount written, and the rate."""
+        """Returns a sentence with the amount written and the rate."""
         written = format_bytes(sum(lun.written_bytes for lun in self.luns))
         rate = "" if self.mb_per_s is None else f", {words.number(self.mb_per_s)} MB/s"
         took = words.time(1000 * self.duration_s)
-        return f"{written} written in {took}{rate}{'' if self.complete else ', not all of it'}."
+        return f"{written} written in {took}{rate}{'' if self.complete else ' (incomplete)'}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots rates over position and over time."""
@@ -157,8 +157,8 @@ def prefill(
 ) -> Prefill:
     """Writes all of one or several files or devices once, with incompressible data.
 
-    Each target is a LUN; a single target is divided into ``parts`` LUNs. They are filled one after the other
-    (``serial``) or at the same time (``concurrent``), each by sequential writes of ``size`` at queue depth ``depth``.
+    Each target is a LUN; a single target is divided into ``parts`` LUNs. LUNs are filled one after the other
+    (``serial``) or at the same time (``concurrent``), each with sequential writes of ``size`` at queue depth ``depth``.
     Writing needs the permission that ``access`` contains. Raises ``InputError`` if a target cannot be written or
     divided.
 
@@ -171,7 +171,7 @@ def prefill(
     at_least("targets", len(paths), 1), at_least("parts", parts, 1), at_least("depth", depth, 1)
     if len(paths) > 1 and parts > 1:
         raise InputError(
-            f"{len(paths)} targets are {len(paths)} LUNs; only a single target can be divided", key="parts"
+            f"{len(paths)} targets are {len(paths)} LUNs already; only a single target can be divided", key="parts"
         )
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise InputError("a target is named twice; name each target once")
@@ -188,7 +188,7 @@ def prefill(
 
 
 def _divided(opened: Opened, target: int, parts: int, text: str | None) -> list[Lun]:
-    """Returns a target's LUNs: equal parts of whole blocks; the last one includes the remainder."""
+    """Returns the LUNs of a target, which are equal parts of whole blocks; the last LUN includes the remainder."""
     start, length = part_of(opened, text, target)
     name, block_bytes = opened.paths[target], whole_blocks(opened, 1, target)
     each = length // parts // block_bytes * block_bytes
@@ -204,7 +204,7 @@ def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     count = lun.length_bytes // bytes_ if bytes_ else 0
     if not bytes_:
-        raise InputError("0 bytes are not allowed; use one block or more", key="size")
+        raise InputError("0 bytes is out of range; must be one block or more", key="size")
     if not count:
         return []
     described = requests(f"prefill {lun.name}", bytes_, read_percent=0, depth=min(depth, count), count=count)

@@ -39,10 +39,10 @@ POSITIONS, SIZE, PART, TIME, DEPTH = 64, "1MiB", "32MiB", "2s", 2
 ACCESSES, ACCESS_SIZE = 500, "4KiB"
 
 WARM_UP = 2
-"""Number of requests at a position that do not count: the arm has to get there, and read-ahead has to begin."""
+"""Number of requests at a position that do not count, because the arm has to move and read-ahead has to start."""
 
 LEAST_REQUESTS = 4
-"""Minimum number of requests at a position, including those that do not count."""
+"""Minimum number of requests at a position, including requests that do not count."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Zones(Outcome):
 
     @property
     def by_share(self) -> bool:
-        """Whether positions are shares of the capacity: next to a much larger system, a small one is compared from edge
+        """Whether positions are shares of the capacity, so that systems of very different sizes are compared from edge
         to edge, not byte by byte."""
         lengths = [profile.length_bytes for profile in self.profiles]
         return max(lengths) > 1.5 * min(lengths)
@@ -87,7 +87,7 @@ class Zones(Outcome):
         return {"systems": [{**p.figures(), **more} for p, more in zip(self.profiles, points, strict=True)]}
 
     def rows(self) -> list[Mapping[str, str | float | None]]:
-        """Returns a row for each position: its rate, or the time of one access."""
+        """Returns a row for each position, with the rate or the time of one access."""
         return [
             {"system": p.system, "mode": p.mode, "position_bytes": at, "mb_per_s": rate, "access_ms": ms}
             for p in self.profiles
@@ -98,7 +98,7 @@ class Zones(Outcome):
         ]
 
     def answer(self) -> str:
-        """The rates at both edges."""
+        """A sentence with the rates at both edges."""
         return self.main_figures()[0].says
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -158,12 +158,13 @@ def zones(
     write: bool = False,
     progress: Progress | None = None,
 ) -> Zones:
-    """Measures the transfer rate at evenly spread positions, and the time of random accesses, of files, devices or
+    """Measures the transfer rate at evenly spaced positions and the time of random accesses, on files, devices or
     simulated systems.
 
     At each of ``positions``, ``part`` is read sequentially in requests of ``size`` at queue depth ``depth``, but no
-    longer than ``time``; then ``accesses`` single random requests of ``access_size`` are made. With ``write`` they
-    write, which needs the permission that ``access`` contains. Raises ``InputError`` if a system is too small.
+    longer than ``time``; then ``accesses`` single random requests of ``access_size`` are made. With ``write``,
+    requests are writes, which needs the permission that ``access`` contains. Raises ``InputError`` if a system is too
+    small.
 
     >>> hs.zones("cheetah-x15-36lp", positions=4, accesses=4).profiles[0].mode
     'simulated'
@@ -175,7 +176,7 @@ def zones(
     sizes["access"] = size_bytes("access_size", access_size)
     limit_ns = duration_ns("time", time)
     if limit_ns <= 0:
-        raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+        raise InputError(f"{time} is out of range; must be above 0s", key="time")
     results: list[Results] = []
     profiles: list[Profile] = []
     ended: str | None = None
@@ -205,12 +206,12 @@ def _planned(
 ) -> _Plan:
     start, length = span
     size, access = (-(-sizes[which] // block_bytes) * block_bytes for which in ("size", "access"))
-    # Parts do not overlap, otherwise the drive would answer the next one from its buffer.
+    # Parts must not overlap, because the drive would answer the next part from its buffer.
     positions = min(wanted["positions"], length // (LEAST_REQUESTS * size)) if size else 0
     if positions < 2 or not access:
         least = _native.format_bytes(2 * LEAST_REQUESTS * size)
         raise InputError(
-            f"{_native.format_bytes(length)} are too small for requests of {_native.format_bytes(size)}; "
+            f"{_native.format_bytes(length)} is too small for requests of {_native.format_bytes(size)}; "
             f"use at least {least}, or smaller requests (size)",
             key=name,
         )
@@ -231,7 +232,7 @@ def _measured(
     if opened.ended is None and plan.accesses:
         log = _native.RequestLog()
         made.append(opened.measure([Step(plan.access, plan.span)], progress, log=log))
-        # The initial position does not matter: the first request starts with the arm at the inner edge.
+        # The initial arm position does not matter, because the first request starts with the arm at the inner edge.
         accesses = [(at, response_ns / 1e6) for _, _, at, _, _, response_ns, failed, _ in log.take() if not failed]
     return made, _profile(name, "measured", plan, made[0], accesses)
 

@@ -1,1 +1,1 @@
-"""Conditioning of a module: all of its devices are written and read as one stream."""
+"""Conditioning of a module: writes and reads all devices of the module as one stream."""

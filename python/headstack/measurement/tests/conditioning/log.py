@@ -1,7 +1,7 @@
 """The log of a conditioning: JSON lines that survive interruptions, from which every report is generated.
 
 The first line describes the module; then there is a line for each interval, for the end of each pass, and for each
-resumption. A line is on stable storage before the next is begun.
+resumption. Each line is on stable storage before the next line is written.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PASSES = ("write", "read")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a module is streamed; a resumed conditioning uses the same settings."""
+    """Settings of a conditioning, which a resumed conditioning must keep."""
 
     block_bytes: int = 64 << 10
-    """Bytes that go to a device before the next one has its turn."""
+    """Number of bytes that go to a device before the stream moves to the next device."""
     ahead: int = 4
-    """Blocks by which a device may be ahead of the slowest one: the recorder's memory."""
+    """Maximum number of blocks by which a device may be ahead of the slowest device (the memory of the recorder)."""
     interval_ns: int = 10_000_000_000
-    """Length of the intervals whose rates are reported."""
+    """Length of the reported intervals."""
     passes: tuple[str, ...] = PASSES
     """``write`` and ``read``, in the order in which they run."""
     device_bytes: int | None = None
@@ -39,8 +39,8 @@ class Settings:
 
 
 def identity(described: TargetDescription) -> dict[str, str | int]:
-    """Returns the properties that identify a target and that stay the same when it is attached elsewhere: its serial
-    number, or what the kernel has instead; for files the path."""
+    """Returns the properties that identify a target even if it is attached elsewhere: its serial number or the kernel's
+    substitute, or the path of a file."""
     description = described["description"]
     properties: dict[str, str | int] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
     if described["kind"] == "file":
@@ -91,10 +91,10 @@ def settings_of(module: ModuleRecord) -> Settings:
 
 
 def check_same_targets(path: str, module: ModuleRecord, now: ModuleRecord) -> None:
-    """Raises ``InputError`` unless the targets are those of the log, in the same order."""
+    """Raises ``InputError`` unless the targets and their order are those in the log."""
     before, after = module["targets"], now["targets"]
     if len(before) != len(after):
-        raise InputError(f"{path}: began with {len(before)} targets, but {len(after)} are named")
+        raise InputError(f"{path}: was started with {len(before)} targets, but {len(after)} are named")
     for number, (was, is_) in enumerate(zip(before, after, strict=True), 1):
         differing = [
             key
@@ -116,7 +116,7 @@ class LogFile:
     path: str
     descriptor: int
     failed: OSError | None = None
-    """The reason why no more lines are written."""
+    """Reason why no more lines are written."""
 
     @classmethod
     def create(cls, path: str) -> LogFile:
@@ -124,7 +124,7 @@ class LogFile:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except FileExistsError:
-            raise InputError(f"{path}: exists; continue it with --resume, or name another file") from None
+            raise InputError(f"{path}: already exists; resume it with --resume, or name another file") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
@@ -145,9 +145,8 @@ class LogFile:
         return cls(path, descriptor)
 
     def append(self, record: Record) -> None:
-        """Writes a line and waits until it is on stable storage. Raises ``OSError`` once; further lines are not
-        written.
-        """
+        """Writes a line and waits until it is on stable storage. The first failure raises ``OSError``; later lines are
+        not written."""
         if self.failed is not None:
             return
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
@@ -171,14 +170,14 @@ class LogContents(NamedTuple):
     lines: list[Line]
     """All lines except the first."""
     whole_bytes: int
-    """Length of its complete lines."""
+    """Length of all complete lines in bytes."""
 
 
 def read_log(path: str) -> LogContents:
     """Reads the records of a log.
 
-    An incomplete last line is the result of an interruption, and no error. Raises ``InputError`` if the file is not
-    such a log.
+    An incomplete last line results from an interruption and is not an error. Raises ``InputError`` if the file is not a
+    conditioning log.
     """
     try:
         with open(path, "rb") as file:
@@ -203,10 +202,10 @@ def read_log(path: str) -> LogContents:
             # A crash may leave blocks of the file that were never written.
             if number == len(lines) and number > 1:
                 break
-            raise InputError(f"{path}: line {number}: is not a line of a conditioning log") from None
+            raise InputError(f"{path}: line {number}: not a line of a conditioning log") from None
         whole_bytes += len(line) + 1
     if module is None:
-        raise InputError(f"{path}: is empty; a conditioning log begins with the description of its module")
+        raise InputError(f"{path}: empty; not a conditioning log")
     return LogContents(module, records, whole_bytes)
 
 
@@ -242,7 +241,7 @@ class Course:
     """Position in the current pass."""
 
     def follow(self, module: ModuleRecord, record: Line) -> None:
-        """Advances by a record. Raises ``ValueError`` or similar if it cannot be the next one."""
+        """Advances by a record. Raises ``ValueError`` or similar if the record cannot be the next."""
         if record["record"] == "stretch":
             self._follow_stretch(module, record)
         elif record["record"] == "pass":

@@ -33,7 +33,7 @@ FIELDS = (
     Field("busy_share", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
     Field("held_share", "figure", "", "share of the interval in which this device delayed the others, 0 to 1"),
 )
-"""Columns of the rows, before those that count the blocks in each class of times."""
+"""Columns of the rows, before the columns that count the blocks in each class of block times."""
 
 FIGURES = (0.5, 0.99, 0.999)
 """Reported quantiles."""
@@ -46,9 +46,9 @@ class ConditioningData(Tabular):
     module: ModuleRecord
     """The first line of the log: the targets and the settings."""
     lines: list[Line]
-    """All lines after it."""
+    """All further lines of the log."""
     require_mbit_per_s: float | None = None
-    """The rate required everywhere, in 10^6 bits per second."""
+    """Required minimum rate in every interval, in 10^6 bits per second."""
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """Returns a row for each interval and device."""
@@ -56,7 +56,7 @@ class ConditioningData(Tabular):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads a log. Raises ``InputError`` if the file is not one."""
+        """Reads a log. Raises ``InputError`` if the file is not a conditioning log."""
         module, lines, _ = read_log(os.fspath(path))
         return cls(module, lines)
 
@@ -72,13 +72,13 @@ class ConditioningData(Tabular):
 
     @property
     def ended_early(self) -> str | None:
-        """The reason why it ended early; ``None`` if it did not, or was killed."""
+        """Reason why the conditioning ended early; ``None`` if it did not, or if it was killed."""
         last = self.lines[-1] if self.lines else None
         return last["ended_early"] if last is not None and last["record"] == "pass" else None
 
     @property
     def sessions(self) -> int:
-        """The number of times it was begun or resumed."""
+        """Number of sessions, which is the number of times the conditioning was started or resumed."""
         return 1 + [line["record"] for line in self.lines].count("resumed")
 
     @property
@@ -98,7 +98,7 @@ class ConditioningData(Tabular):
         return [judgement(pass_, self.require_mbit_per_s) for pass_ in self.passes]
 
     def verdict(self, lane: int) -> str:
-        """Returns the faults of the device with this number, or ``ok``."""
+        """Returns the faults of the device with this number; ``ok`` without faults."""
         return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
 
     @property
@@ -186,7 +186,7 @@ class ConditioningData(Tabular):
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns all computed values as JSON text and, if ``path`` is given, writes it there."""
+        """Returns all computed values as JSON text, and writes the text if ``path`` is given."""
         return tables.to_json(self.figures(), path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-# This import prints one line if matplotlib is missing.
+# This import reports a missing matplotlib in one line.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE
 
 import matplotlib as mpl  # isort: skip
@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 
 COLOUR = {"read": COLOURS[0], "write": COLOURS[1]}
 DARK = {COLOURS[0]: "#1d3a5c", COLOURS[1]: "#7d1f2c"}
-"""The darkest shades of the colours."""
+"""Darkest shade of each colour."""
 PATH_MAX = 24
-"""Longer paths are shortened at their start, since the ends differ."""
+"""Maximum length of a path in characters; a longer path loses its start, because paths differ at the end."""
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def overview(data: ConditioningData) -> Figure:
-    """Draws rates over the position in the module; below, for each pass, the device that limited it at each position,
-    and the block times.
-    """
+    """Draws rates over the position in the module, and below them, for each pass, the device that limited the rate at
+    each position, and the block times."""
     passes, count = data.passes, len(data.module["targets"])
     names = [str(number) for number in range(len(passes))]
     rows: list[Any] = [["rate"] * max(len(names), 1)]
@@ -134,13 +133,13 @@ def _name_devices(axes: Axes, pass_: Pass, shown: bool) -> None:
 
 
 def _label(name: str) -> str:
-    """Returns a device's name; for a long one its end, which differs."""
+    """Returns the name of a device; shortens a long name to its end, where names differ."""
     number, _, path = name.partition(" ")
     return f"{number} {path}" if len(path) <= PATH_MAX else f"{number} …{path[1 - PATH_MAX :]}"
 
 
 def _draw_held(axes: Axes, pass_: Pass, first: bool) -> None:
-    """Draws the share of time for which each device limited the stream, over the module."""
+    """Draws the share of time in which each device limited the stream, over the position in the module."""
     unit, name = _unit(pass_.module_bytes)
     stretches = [interval for interval in pass_.judged if interval.bytes]
     edges = [stretches[0].position_bytes / unit if stretches else 0.0]

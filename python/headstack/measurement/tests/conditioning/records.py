@@ -25,7 +25,7 @@ class ModuleRecord(TypedDict):
     record: Literal["module"]
     schema: int
     headstack: str
-    """The version that wrote it."""
+    """Version of headstack that wrote the log."""
     began: str
     targets: list[LoggedTarget]
     module_bytes: int
@@ -35,11 +35,11 @@ class ModuleRecord(TypedDict):
     passes: list[str]
     device_bytes: int | None
     class_limits_ns: list[int]
-    """Upper bounds of the classes of block times, except for the last, which has none."""
+    """Upper bounds of the classes of block times; the last class has no bound."""
 
 
 _InPass = TypedDict("_InPass", {"pass": int})
-"""The number of a pass, a key that only this form of a ``TypedDict`` can have."""
+"""Number of a pass; the key is a keyword and therefore needs this form of ``TypedDict``."""
 
 
 class StretchRecord(_InPass, Stretch):
@@ -62,5 +62,5 @@ class ResumedRecord(TypedDict):
 
 
 Line = StretchRecord | PassRecord | ResumedRecord
-"""Any line but the first."""
+"""Any line except the first."""
 Record = ModuleRecord | Line

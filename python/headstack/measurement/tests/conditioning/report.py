@@ -16,30 +16,31 @@ from headstack.measurement.specs import DeviceShare
 from headstack.measurement.tests.conditioning.records import Line, ModuleRecord
 
 JUDGED_SHARE = 0.5
-"""An interval shorter than this share of the normal length is merged with the previous one: the last one of a pass or
-session may take milliseconds, in which a few blocks determine the rate."""
+"""Minimum length of an interval as a share of the normal length. A shorter interval is merged with the previous
+interval: the last interval of a pass or session may take milliseconds, in which a few blocks determine the rate."""
 HOLDING_UP_FACTOR = 1.2
-"""A device is reported as limiting its module if the others could be faster by this factor without it."""
+"""Minimum factor by which the other devices would be faster without a device that is reported as limiting the
+module."""
 SLOW_NS = 36_000_000
-"""Block times from here on exceed rotation and a single seek: the drive has retried, or slept."""
+"""Minimum time of a slow block: longer than rotation and a seek, so the drive has retried or slept."""
 SLOW_MIN, SLOW_TIMES = 10, 10
-"""A device is suspect if it has this many slow blocks, and this many times the median of the other devices."""
+"""Minimum number of slow blocks of a suspect device, and minimum ratio to the median of the other devices."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A part of the module that was streamed without a break."""
+    """A part of the module that was streamed without interruption."""
 
     position_bytes: int
-    """Its first byte in the module."""
+    """First byte of the interval in the module."""
     bytes: int
     elapsed_s: float
-    """Time of the pass up to its end, without breaks between sessions."""
+    """Time from the start of the pass to the end of the interval, without breaks between sessions."""
     duration_s: float
     held_ns: list[int]
-    """For each device, the time in which it had the stream's oldest block."""
+    """For each device, the time in which the oldest block of the stream was on it."""
     devices: list[DeviceShare]
-    """Each device's share from the log; empty for merged intervals."""
+    """Figures of each device from the log; empty for merged intervals."""
 
     @property
     def mbit_per_s(self) -> float:
@@ -48,7 +49,7 @@ class Interval:
 
     @property
     def holder(self) -> int:
-        """The number of the device that had the stream's oldest block for the longest time."""
+        """Number of the device that held the oldest block of the stream for the longest time."""
         return max(range(len(self.held_ns)), key=lambda number: self.held_ns[number])
 
     def held_share(self, number: int) -> float:
@@ -57,7 +58,7 @@ class Interval:
 
 
 def _merge_intervals(first: Interval, second: Interval) -> Interval:
-    """Merges two intervals, with the sums that rates and positions need."""
+    """Merges two intervals, and keeps the sums that rates and positions need."""
     held_ns = [first_ns + second_ns for first_ns, second_ns in zip(first.held_ns, second.held_ns, strict=True)]
     duration_s, count = first.duration_s + second.duration_s, first.bytes + second.bytes
     return Interval(first.position_bytes, count, second.elapsed_s, duration_s, held_ns, [])
@@ -68,16 +69,16 @@ class Device:
     """A device in one pass."""
 
     number: int
-    """Its position in the stripe, from 0."""
+    """Position of the device in the stripe, from 0."""
     path: str
-    """The path by which it was opened."""
+    """Path by which the device was opened."""
     shares: Sequence[DeviceShare]
     duration_s: float
     limits_ns: Sequence[int]
 
     @property
     def name(self) -> str:
-        """Its position in the stripe, from 1, and its path."""
+        """Name of the device: its position in the stripe, from 1, and its path."""
         return f"{self.number + 1} {self.path}"
 
     def _sum(self, key: Literal["blocks", "errors", "busy_ns", "held_ns", "sum_ns"]) -> int:
@@ -85,7 +86,7 @@ class Device:
 
     @cached_property
     def blocks(self) -> int:
-        """Number of blocks passed, including failed ones."""
+        """Number of processed blocks, including failed blocks."""
         return self._sum("blocks")
 
     @cached_property
@@ -119,7 +120,7 @@ class Device:
         return times, list(accumulate(counts[ns] for ns in times))
 
     def quantile_ms(self, q: float) -> float | None:
-        """Returns a quantile of the block times, to 3 %; ``None`` if no block completed."""
+        """Returns a quantile of the block times with a resolution of 3 %; ``None`` if no block completed."""
         times, below = self._responses
         if not times:
             return None
@@ -129,12 +130,12 @@ class Device:
 
     @cached_property
     def held_share(self) -> float:
-        """Share of the time for which the stream's oldest block was on it."""
+        """Share of the time in which the oldest block of the stream was on this device."""
         return float(self._sum("held_ns") / (self.duration_s * 1e9))
 
     def own_mb_per_s(self, block_bytes: int) -> float | None:
-        """Returns its rate while it was busy, in 10^6 bytes per second: its capability, or less for a device that
-        waited for others between blocks."""
+        """Returns the rate while the device was busy, in 10^6 bytes per second. This is at most the rate that the
+        device is capable of; it is lower if the device waited for others between blocks."""
         busy_ns = self._sum("busy_ns")
         return (self.blocks - self.errors) * block_bytes / busy_ns * 1e3 if busy_ns else None
 
@@ -156,21 +157,21 @@ class Pass:
     interval_s: float
     module_bytes: int
     flush_s: float | None
-    """Time that the devices took at the end to write their caches to the medium."""
+    """Time that the devices took to flush their caches at the end."""
 
     @property
     def bytes(self) -> int:
-        """The number of bytes it passed."""
+        """Number of processed bytes."""
         return sum(interval.bytes for interval in self.intervals)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it passed the whole module."""
+        """Whether the pass covered the whole module."""
         return self.bytes == self.module_bytes
 
     @property
     def duration_s(self) -> float:
-        """Duration without breaks."""
+        """Duration without breaks between sessions."""
         return sum(interval.duration_s for interval in self.intervals)
 
     @property
@@ -253,9 +254,8 @@ def _failing(pass_: Pass, lane: int) -> str | None:
 
 
 def _holding_up(pass_: Pass, lane: int, block_bytes: int) -> str | None:
-    """Returns a fault if the others could be faster without this device. Their capability is at least their rate while
-    busy.
-    """
+    """Returns a fault if the other devices could be faster without this device. Each device is capable of at least its
+    rate while busy."""
     own, *others = (pass_.devices[number].own_mb_per_s(block_bytes) for number in _first(lane, len(pass_.devices)))
     next_slowest = min((rate for rate in others if rate is not None), default=None)
     if (
@@ -265,7 +265,7 @@ def _holding_up(pass_: Pass, lane: int, block_bytes: int) -> str | None:
         or pass_.devices[lane].held_share < 0.5
     ):
         return None
-    return f"limits the module: {own:,.1f} MB/s while busy, all others {next_slowest:,.1f} or more"
+    return f"limits the module: {own:,.1f} MB/s while busy; all other devices reach {next_slowest:,.1f} or more"
 
 
 def _first(lane: int, count: int) -> list[int]:
@@ -273,7 +273,7 @@ def _first(lane: int, count: int) -> list[int]:
 
 
 def _slow_blocks(pass_: Pass, lane: int) -> str | None:
-    """Returns a fault if the device has many more slow blocks than others, above any time of a healthy drive."""
+    """Returns a fault if the device has many more slow blocks than the others. A healthy drive has no slow blocks."""
     own, *others = (pass_.devices[number].slow for number in _first(lane, len(pass_.devices)))
     if not others or own < max(SLOW_MIN, SLOW_TIMES * median(others)):
         return None
@@ -281,19 +281,19 @@ def _slow_blocks(pass_: Pass, lane: int) -> str | None:
 
 
 def _too_slow(pass_: Pass, lane: int, require_mbit_per_s: float) -> str | None:
-    """Returns a fault if this device, and not all of them in turn, keeps the module below the required rate."""
+    """Returns a fault if this device keeps the module below the required rate. There is no fault if all devices do so
+    in turn."""
     below = pass_.below(require_mbit_per_s)
     held = sum(interval.holder == lane and interval.held_share(lane) >= 0.5 for interval in below)
-    # Halfway between a fair share and all of them.
+    # The threshold is halfway between a fair share and all intervals.
     if len(pass_.devices) == 1 or held < max(2, (1 + 1 / len(pass_.devices)) / 2 * len(below)):
         return None
     return f"limits the module in {held} of the {len(below)} intervals below {require_mbit_per_s:,.0f} Mb/s"
 
 
 def judgement(pass_: Pass, require_mbit_per_s: float | None) -> str:
-    """Summarizes a pass in one line: rates, the lowest with its position and limiting device, and whether that is
-    sufficient.
-    """
+    """Summarizes a pass in one line: the mean rate, the lowest rate with its position and limiting device, and whether
+    the required rate was met."""
     lowest = pass_.lowest
     at = f"{format_decimal(lowest.position_bytes)} ({100 * lowest.position_bytes / pass_.module_bytes:.0f} %)"
     holder = pass_.devices[lowest.holder]
@@ -314,12 +314,12 @@ def judgement(pass_: Pass, require_mbit_per_s: float | None) -> str:
     if not pass_.is_whole:
         words.append(f"ended at {format_decimal(pass_.bytes)} of {format_decimal(pass_.module_bytes)}")
     if pass_.flush_s is not None:
-        words.append(f"flushing the caches took {pass_.flush_s:,.2f} s more")
+        words.append(f"flushing the caches took another {pass_.flush_s:,.2f} s")
     return "; ".join(words)
 
 
 def format_decimal(count: int) -> str:
-    """Formats a position in the module with powers of 1000, as for capacities of drives."""
+    """Formats a position in the module with decimal units, like the capacity of a drive."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if count >= size:
             return f"{count / size:,.2f} {unit}"

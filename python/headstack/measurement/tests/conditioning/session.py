@@ -1,5 +1,5 @@
-"""``Conditioning``: all devices of a module are written and read as one stream, whose rate the slowest device
-limits."""
+"""``Conditioning``: writes and reads all devices of a module as one stream, whose rate is limited by the
+slowest device."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "
 
 
 class Conditioning(ConditioningData):
-    """A module that was streamed completely or in part, with the data of its log."""
+    """A completely or partly streamed module, with the data of its log."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Plots rates over the module, the limiting device, and the block times of each device, and writes the figure
@@ -63,7 +63,7 @@ class Now:
     position_bytes: int
     module_bytes: int
     last: StretchRecord | None
-    """The last interval since this process started, as in the log."""
+    """Last interval since this process started, in the form of the log."""
 
 
 def condition(
@@ -79,24 +79,24 @@ def condition(
 
     Writing needs ``access`` with the devices' names or serial numbers, or the permission to overwrite files. Each
     interval is appended to ``log``; ``resume`` continues an interrupted log with its own settings, after a check that
-    the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and the results so
-    far are kept: ``ended_early``.
+    the targets are the same. The conditioning ends at Ctrl-C, a lost device, or a log that cannot be written; the
+    results so far are kept, and ``ended_early`` has the reason.
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
-        raise InputError("needs a log to continue; name one", key="resume")
+        raise InputError("needs a log to resume; name a log", key="resume")
     old = read_log(os.fspath(log)) if resume and log is not None else None
     if old is not None:
         stated = settings_of(old.module)
         if settings is not None and settings != stated:
-            raise InputError(f"{log}: began with other settings ({stated}); resume with the same settings")
+            raise InputError(f"{log}: was started with other settings ({stated}); resume with these settings")
         settings = stated
     settings, access = settings or Settings(), access or Access()
     _check(paths, settings)
     left = settings.passes[0 if old is None else course_of(old.module, old.lines).number :]
     if old is not None and not left:
         return Conditioning(old.module, old.lines)
-    # The targets of a resumed conditioning exist, or are not the same.
+    # The targets of a resumed conditioning must already exist.
     access = replace(access, create=access.create if old is None else None)
     opened = Opened(paths, access, writing="write" in left)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -134,7 +134,7 @@ def _check(paths: list[str], settings: Settings) -> None:
     if not settings.passes or not set(settings.passes) <= set(PASSES):
         raise InputError(f"{','.join(settings.passes)!r} is unknown; allowed: {', '.join(PASSES)}", key="pass")
     if settings.block_bytes <= 0 or settings.interval_ns <= 0:
-        raise InputError("block, interval: values above 0 are allowed")
+        raise InputError("block, interval: must be above 0")
     seen: dict[tuple[int, int], str] = {}
     for path in paths:
         if is_null(path) or not os.path.exists(path):
@@ -142,7 +142,7 @@ def _check(paths: list[str], settings: Settings) -> None:
         status = os.stat(path)
         place = (status.st_rdev, 0) if status.st_rdev else (status.st_dev, status.st_ino)
         if place in seen:
-            raise InputError(f"{path}: is the same device as {seen[place]}; name each device once")
+            raise InputError(f"{path}: same device as {seen[place]}; name each device once")
         seen[place] = path
 
 
@@ -158,17 +158,17 @@ class _Session:
     progress: Callable[[Now], object] | None
 
     def keep(self, line: Line) -> None:
-        """Keeps a line, and logs it. Raises ``OSError`` once if that fails."""
+        """Keeps a line, and writes it to the log. The first failure raises ``OSError``."""
         self.lines.append(line)
         self.store(line)
 
     def store(self, record: Record) -> None:
-        """Writes a record to the log, if there is one. Raises ``OSError`` once if that fails."""
+        """Writes a record to the log, if there is a log. The first failure raises ``OSError``."""
         if self.file is not None:
             self.file.append(record)
 
     def end(self, why: str) -> None:
-        """Records why it ended early."""
+        """Records the reason for an early end."""
         course = course_of(self.module, self.lines)
         ended: PassRecord = {
             "record": "pass",

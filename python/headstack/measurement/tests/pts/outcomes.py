@@ -25,7 +25,7 @@ ACTIVE_RANGES = (100.0, 75.0)
 DEPTH = 32
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
-"""Columns of the table of results that are kept for each measurement."""
+"""Columns of the table of results to keep for each measurement."""
 
 FIELDS = (
     Field("test", "text", "", "name of the test in the specification"),
@@ -44,28 +44,28 @@ FIELDS = (
     Field("requests", "count", "requests", "completed requests, without failed ones"),
     Field("errors", "count", "requests", "requests that failed"),
 )
-"""The columns of the rows; those of a measurement are named as in ``FIGURES``."""
+"""Columns of the rows; the columns of a measurement have the names in ``FIGURES``."""
 
 COLUMNS = tuple(field.name for field in FIELDS)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the tests; the defaults are the specification's."""
+    """Settings of the tests; the defaults conform to the specification."""
 
     tests: tuple[str, ...] = tuple(PLANS)
     purge: str = "blkdiscard"
-    """How all data are removed before each test."""
+    """Method of removing all data before each test."""
     active_range_percent: float = 100.0
-    """The share of the capacity, from its start, that rounds access."""
+    """Percentage of the capacity, from its start, that rounds access."""
     capacity_percent: float = 100.0
-    """The share of the device that counts as its capacity."""
+    """Percentage of the device that counts as its capacity."""
     round_ns: int = ROUND_NS
     """Duration of each measurement of a round."""
     rounds_max: int | None = None
-    """Maximum number of rounds of each test; the specification's if ``None``."""
+    """Maximum number of rounds of each test; ``None`` for the number in the specification."""
     depth: int = DEPTH
-    """Queue depth, if the test does not state it."""
+    """Queue depth of tests that do not set their own."""
 
     def deviations(self) -> list[str]:
         """Returns the differences from the specification."""
@@ -93,7 +93,7 @@ class Outcome:
     preconditioning_s: float | None = None
     """Duration of the preconditioning."""
     written_bytes: int = 0
-    """Bytes written in its rounds."""
+    """Bytes written in the rounds of the test."""
 
     @property
     def values(self) -> list[float]:
@@ -107,11 +107,11 @@ class Outcome:
 
     @property
     def window(self) -> Window | None:
-        """The first steady window, or else the last window."""
+        """The first steady window, or otherwise the last window."""
         return self.steady or last_window(self.values)
 
     def window_rounds(self) -> list[list[Row]]:
-        """The rounds that are averaged: those of the window, or all if there are too few for one."""
+        """The rounds to average: the rounds of the window, or all rounds if there are too few for a window."""
         window, group = self.window, self.plan.group
         if window is None:
             return self.rounds
@@ -132,14 +132,14 @@ class Outcome:
 
 @dataclass
 class Outcomes(Tabular):
-    """The outcomes of tests of the PTS, with their figures. ``Report`` draws and writes them."""
+    """The outcomes of tests of the PTS, with their figures. ``Report`` adds pictures and files."""
 
     target: str
     description: Mapping[str, Any]
-    """The properties of the target that results store."""
+    """Properties of the target, as stored in results."""
     settings: Settings
     capacity_bytes: int
-    """The bytes that count as the capacity."""
+    """Number of bytes that count as the capacity."""
     outcomes: list[Outcome] = field(default_factory=list)
     deviations: list[str] = field(default_factory=list)
     """Reasons why the run does not conform to the specification."""
@@ -174,7 +174,7 @@ class Outcomes(Tabular):
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns all values as JSON text and, if ``path`` is given, writes it there."""
+        """Returns all values as JSON text, and writes the text if ``path`` is given."""
         return tables.to_json(self.figures(), path)
 
     def rows(self) -> list[Mapping[str, object]]:

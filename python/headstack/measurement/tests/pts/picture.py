@@ -11,7 +11,7 @@ from headstack._native import format_bytes, version
 from headstack.measurement.tests.pts.plans import Point
 from headstack.measurement.tests.pts.steady import RANGE_MAX
 
-# This import prints one line if matplotlib is missing.
+# This import reports a missing matplotlib in one line.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE
 
 import matplotlib as mpl  # isort: skip
@@ -63,7 +63,7 @@ def _draw_message(axes: Axes, words: str) -> None:
 
 
 def _values(outcome: Outcome, index: int, column: str) -> list[float]:
-    """Returns a figure of a point in each round; NaN, which is not drawn, if a round has none."""
+    """Returns a figure of a point in each round; NaN, which is not drawn, if a round lacks the figure."""
     values = (float(row[index][column] or math.nan) for row in outcome.rounds)
     return [value if math.isfinite(value) else math.nan for value in values]
 
@@ -88,7 +88,7 @@ def _rounds_axis(axes: Axes, label: str) -> None:
 
 
 def _log_axis(axes: Axes, values: list[float]) -> None:
-    """Sets a logarithmic axis with labelled ticks, or a linear one from 0 if the values are near each other."""
+    """Sets a logarithmic axis with labelled ticks, or a linear axis from 0 if the values are close together."""
     positive = [value for value in values if value > 0]
     axes.yaxis.set_major_formatter(FuncFormatter(_number))
     if not positive or max(positive) < 4 * min(positive):
@@ -177,7 +177,7 @@ def _draw_window(axes: Axes, outcome: Outcome) -> None:
 
 
 def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
-    """Draws figures by size and mix; darker means larger."""
+    """Draws figures by size and mix as a heat map; darker means larger."""
     points = outcome.plan.points
     sizes, mixes = sorted({p.block_bytes for p in points}), sorted({p.read_percent for p in points})
     cells = [[_mean(outcome, Point(size, mix, points[0].is_random), column) for mix in mixes] for size in sizes]
@@ -201,7 +201,7 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
 
 
 def _mean(outcome: Outcome, point: Point, column: str) -> float:
-    """Returns the average of a point's figure; NaN, which is not drawn, if it has none."""
+    """Returns the average of a figure of a point; NaN, which is not drawn, without a value."""
     mean = outcome.mean(point, column)
     return mean if mean is not None and 0 < mean < math.inf else math.nan
 

@@ -21,21 +21,21 @@ class Point:
 
     @property
     def block(self) -> str:
-        """The size in words."""
+        """Request size in words."""
         return "0.5 KiB" if self.block_bytes == 512 else f"{self.block_bytes // KIB} KiB"
 
     @property
     def mix(self) -> str:
-        """Reads and writes in percent, as the specification writes them."""
+        """Percentages of reads and writes, in the form of the specification."""
         return f"{self.read_percent}/{100 - self.read_percent}"
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A figure of a point that is tracked, or shown."""
+    """A figure of a point that is tracked or shown."""
 
     column: str
-    """Its column in the table of results."""
+    """Column of the figure in the table of results."""
     name: str
     unit: str
 
@@ -59,15 +59,15 @@ class Plan:
     """The point whose variable determines the steady state."""
     variable: Variable
     rounds_max: int
-    """The maximum number of rounds, steady or not."""
+    """Maximum number of rounds, whether steady or not."""
     depth: int | None = None
-    """Queue depth; the user's if ``None``."""
+    """Queue depth; ``None`` for the queue depth in the settings."""
     group: int = 1
-    """Number of rounds that are averaged to one value of the tracked variable."""
+    """Number of rounds that are averaged into one value of the tracked variable."""
     preconditioned: bool = True
-    """Whether twice the capacity is written sequentially before the test."""
+    """Whether the test is preconditioned by sequential writes of twice the capacity."""
     capacities_max: float | None = None
-    """The test also ends when this many times the capacity was written."""
+    """Multiple of the capacity; the test also ends when this amount was written."""
 
     def tracked_values(self, rounds: Sequence[Sequence[Row]]) -> list[float]:
         """Returns the values of the tracked variable, one for each group of rounds."""
@@ -82,7 +82,7 @@ SIZES = (MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
 LATENCY_MIXES, LATENCY_SIZES = (100, 65, 0), (8 * KIB, 4 * KIB, 512)
 ROUNDS = 25
 WSAT_ROUNDS, WSAT_GROUP, WSAT_CAPACITIES = 24 * 60, 30, 4.0
-"""A day of minutes; averages of half an hour; four times the capacity written."""
+"""Limits of the write saturation test: 1440 rounds of a minute, averages of 30 rounds, four times the capacity."""
 
 WRITE_4K = Point(4 * KIB, 0, True)
 
@@ -113,4 +113,4 @@ PLANS = {
         ),
     ),
 }
-"""The tests by their names for users; throughput consists of one test for each block size."""
+"""Tests by user-visible name; throughput consists of one test for each block size."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 WINDOW = 5
 """Number of rounds in a window."""
 RANGE_MAX, SLOPE_MAX = 0.20, 0.10
-"""The largest range of the values, and the largest excursion of the line, as shares of the average."""
+"""Maximum range of the values, and maximum excursion of the regression line, as shares of the average."""
 ROUNDING = 1e-12
-"""Tolerance so that a share exactly at the limit does not fail because of rounding."""
+"""Tolerance for rounding errors of a share exactly at the limit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Window:
 
     @property
     def is_measured(self) -> bool:
-        """Whether its average is above 0: a device that completes no request has none."""
+        """Whether the average is above 0; it is 0 if the device completes no request."""
         return 0 < self.mean < math.inf
 
     @property
@@ -53,17 +53,17 @@ class Window:
 
     @property
     def intercept(self) -> float:
-        """The value of that line at round 0."""
+        """Value of the regression line at round 0."""
         return self.mean - self.slope * (self.first + self.last) / 2
 
     @property
     def range_share(self) -> float:
-        """Range of the values as a share of their average; infinite if that is 0."""
+        """Range of the values as a share of their average; infinite if the average is 0."""
         return (max(self.values) - min(self.values)) / self.mean if self.is_measured else math.inf
 
     @property
     def slope_share(self) -> float:
-        """Excursion of the line over the window as a share of the average; infinite if that is 0."""
+        """Excursion of the regression line over the window as a share of the average; infinite if the average is 0."""
         return abs(self.slope) * (len(self.values) - 1) / self.mean if self.is_measured else math.inf
 
     @property
@@ -73,7 +73,7 @@ class Window:
 
 
 def last_window(values: Sequence[float]) -> Window | None:
-    """Returns the last five rounds; ``None`` if there are fewer."""
+    """Returns the window of the last five rounds; ``None`` with fewer rounds."""
     if len(values) < WINDOW:
         return None
     return Window(len(values) - WINDOW + 1, tuple(values[-WINDOW:]))
@@ -82,7 +82,7 @@ def last_window(values: Sequence[float]) -> Window | None:
 def steady_state(values: Sequence[float]) -> Window | None:
     """Returns the first steady window of one value per round; ``None`` if there is none.
 
-    Values are those of the tracked variable and above 0; a window of zeros is never steady.
+    The values are values of the tracked variable, above 0; a window of zeros is never steady.
     """
     windows = (last_window(values[:end]) for end in range(WINDOW, len(values) + 1))
     return next((window for window in windows if window is not None and window.is_steady), None)

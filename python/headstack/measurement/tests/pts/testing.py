@@ -34,8 +34,8 @@ class Report(Outcomes):
     """The tests of one device."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Plots convergence, measurement window and figures of each test, and writes them if ``path`` is given. Needs
-        the extra ``headstack[plot]``."""
+        """Plots convergence, measurement window and figures of each test, and writes the picture if ``path`` is given.
+        Needs the extra ``headstack[plot]``."""
         from headstack.measurement.tests.pts.picture import overview  # start-up time
         from headstack.report import plots  # start-up time
 
@@ -54,9 +54,9 @@ def pts(
 ) -> Report:
     """Runs tests of the specification: purge, preconditioning, rounds until the steady state.
 
-    All of them write: a device needs ``access`` with its name or serial number, a file the permission to be
-    overwritten. Ctrl-C and a device that vanishes end the test; complete rounds are kept. The last argument is called
-    with a message at each step.
+    All tests write. A device needs ``access`` with its name or serial number; a file needs the permission to be
+    overwritten. Ctrl-C or a lost device end the test; complete rounds are kept. The last argument is called with a
+    message at each step.
     """
     path, settings, access = os.fspath(target), settings or Settings(), access or Access()
     _check(settings, access)
@@ -65,9 +65,7 @@ def pts(
     report.deviations = settings.deviations()
     if device.described["kind"] != "block device":
         reason = (
-            "stores nothing"
-            if device.described["kind"] == "null"
-            else f"is not a device but a {device.described['kind']}"
+            "stores nothing" if device.described["kind"] == "null" else f"is a {device.described['kind']}, not a device"
         )
         report.deviations.append(f"the target {reason}")
     if access.buffered:
@@ -89,12 +87,12 @@ def _check(settings: Settings, access: Access) -> None:
     choice("purge", settings.purge, PURGES)
     for name, percent in (("active-range", settings.active_range_percent), ("capacity", settings.capacity_percent)):
         if not 0 < percent <= 100:
-            raise InputError(f"{percent:g} % is not allowed; more than 0 and at most 100 are", key=name)
+            raise InputError(f"{percent:g} % is out of range; must be above 0 and at most 100", key=name)
     if settings.round_ns <= 0 or settings.rounds_max == 0:
-        raise InputError("round-time, rounds: values above 0 are allowed")
+        raise InputError("round-time, rounds: must be above 0")
     if not 1 <= access.threads <= settings.depth:
         raise InputError(
-            f"{access.threads} threads cannot share {settings.depth} requests; each thread needs one", key="threads"
+            f"{access.threads} threads cannot share queue depth {settings.depth}; use fewer threads", key="threads"
         )
 
 
@@ -103,7 +101,7 @@ class _EndedEarlyError(Exception):
 
 
 class _Device:
-    """The open target, with the operations on it."""
+    """The open target with its operations."""
 
     def __init__(
         self, path: str, settings: Settings, access: Access, progress: Progress | None, tell: Callable[[str], object]
@@ -114,7 +112,7 @@ class _Device:
         used = int(self.described["capacity_bytes"] * settings.capacity_percent / 100)
         self.capacity_bytes = used // MIB_STEP * MIB_STEP
         if self.capacity_bytes == 0:
-            raise InputError(f"{path}: {used} bytes are too few; at least 1 MiB is needed")
+            raise InputError(f"{path}: {used} bytes are too few; at least 1 MiB is required")
         self.smallest_bytes = max(512, block_bytes)
         if settings.purge == "format" and not os.path.basename(os.path.realpath(path)).startswith("nvme"):
             raise InputError(f"{path}: format needs an NVMe device; use blkdiscard or none")
@@ -147,10 +145,10 @@ class _Device:
                 report.notes.append(f"{plan.name}: {counted(errors, 'request')} of round {len(outcome.rounds)} failed")
 
     def _fitted(self, plan: Plan, report: Report) -> Plan:
-        """Removes points with blocks that the device does not have."""
+        """Removes points with block sizes that the device does not support."""
         points = tuple(point for point in plan.points if point.block_bytes >= self.smallest_bytes)
         if len(points) < len(plan.points):
-            note = f"blocks below {self.smallest_bytes} bytes are left out: the device has none"
+            note = f"block sizes below {self.smallest_bytes} bytes are left out: the device does not support them"
             if note not in report.notes:
                 report.notes.append(note)
         if plan.tracked not in points:
@@ -177,7 +175,7 @@ class _Device:
         try:
             self.opened.discard()
         except (InputError, RunError) as error:
-            # The starting state of this run is known: the drive is not fresh.
+            # The run continues, and reports that the drive is not fresh.
             deviation = f"the device was not purged: {error}"
             if deviation not in report.deviations:
                 report.deviations.append(deviation)
@@ -187,7 +185,7 @@ class _Device:
         program = shutil.which("nvme")
         if program is None:
             raise InputError("format needs nvme-cli, which is not installed", key="purge")
-        # The device is closed during its format, and opened again with the same permissions; no one else uses it.
+        # The device is closed during the format, and opened again with equal permissions; no other program uses it.
         del self.opened
         done = subprocess.run([program, "format", self.path, "--ses=1", "--force"], capture_output=True, text=True)
         if done.returncode != 0:
@@ -212,7 +210,7 @@ class _Device:
 
 
 MIB_STEP = 1 << 20
-"""Ranges are multiples of the largest block."""
+"""Unit of ranges in bytes: the largest block size."""
 
 
 def _so_far(outcome: Outcome) -> str:
