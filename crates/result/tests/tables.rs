@@ -1,4 +1,4 @@
-//! Cells of the tables of results, computed by hand.
+//! Tests cells of the result tables against values computed by hand.
 
 use headstack_result::columns::{Cell, Column};
 use headstack_result::tables::{
@@ -12,7 +12,7 @@ use headstack_result::{
 use serde_json::{Value, json};
 
 fn cell<R>(columns: &[Column<R>], row: &R, name: &str) -> Value {
-    match columns.iter().find(|column| column.name == name).expect("a column").cell {
+    match columns.iter().find(|column| column.name == name).expect("the table has the column").cell {
         Cell::Text(of) => json!(of(row)),
         Cell::Count(of) => json!(of(row)),
         Cell::Figure(of) => json!(of(row)),
@@ -26,14 +26,14 @@ fn assert_cells<R>(columns: &[Column<R>], row: &R, expected: &[(&str, Value)]) {
     }
 }
 
-/// `count` response times of 1 ms.
+/// Returns `count` response times of 1 ms.
 fn milliseconds(count: u64) -> LatencyHistogram {
     let mut response = LatencyHistogram::new();
     (0..count).for_each(|_| response.record(1_000_000));
     response
 }
 
-/// A measurement of two seconds.
+/// Returns a measurement of two seconds.
 fn measured(workload: Value) -> RunResult {
     let system = SystemRecord::new("sda", "target", json!({}));
     let mut result = RunResult::new(Mode::Measured, system, workload, 7, "xoshiro256++");
