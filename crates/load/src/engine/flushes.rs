@@ -2,7 +2,7 @@
 
 use super::Completion;
 
-/// Flushes under way: slot, number of files still to be flushed, and the first error so far.
+/// Flushes in flight: slot, number of files still to be flushed, and the first error so far.
 #[derive(Default)]
 pub struct Flushes(Vec<(u32, u32, i32)>);
 

@@ -16,7 +16,7 @@ pub(super) struct Bounds {
     pub zeros: bool,
     /// Whether zeros may be read after a power loss.
     pub zeros_kept: bool,
-    /// Whether a write was under way during the read.
+    /// Whether a write was in flight during the read.
     pub in_flight: bool,
     /// Whether the newest entries of the ledger may be missing.
     pub ahead: bool,

@@ -1,11 +1,11 @@
 //! [`States`]: the state of each member, in one word of 64 bits.
 //!
-//! | bits | of a file | of a folder |
+//! | bits | of a file | of a directory |
 //! | --- | --- | --- |
 //! | 0 | it exists | it exists |
 //! | 1 | it is full: it has its full length | |
 //! | 2 | a thread works on it | a thread works on it |
-//! | 3 | an operation failed, so that the state is unknown | the same |
+//! | 3 | an operation failed, so the state is unknown | an operation failed, so the state is unknown |
 //! | 4..34 | lowest generation of its contents | number of members in it |
 //! | 34..64 | the generation last written | |
 //!
