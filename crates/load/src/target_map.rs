@@ -17,7 +17,7 @@ pub struct TargetMap {
     stripe_bytes: Option<u64>,
 }
 
-/// Where requests to a piece go.
+/// Destination of requests to a piece.
 #[derive(Clone, Debug)]
 pub enum TargetHandle {
     /// An open file.
@@ -35,7 +35,7 @@ pub enum TargetHandle {
 /// The part of the address space that one file provides.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// Where the requests of the piece go.
+    /// Destination of the requests to this piece.
     pub at: TargetHandle,
     /// Start of the piece in the address space, in bytes.
     pub start_bytes: u64,

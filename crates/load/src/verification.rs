@@ -13,7 +13,7 @@ use crate::job::{Job, common_divisor};
 use crate::recognise::recognise;
 use crate::target::{Target, TargetKind};
 
-/// Where a target's ledger is stored.
+/// Location of a target's ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LedgerPlace {
     /// In memory; it is lost when the process ends.
@@ -36,7 +36,7 @@ struct OpenedBasis {
     basis: Basis,
 }
 
-/// What the reads of a target are checked against.
+/// Basis for checking the reads of a target.
 #[derive(Debug)]
 pub(crate) enum Basis {
     /// A ledger, which also records writes.
@@ -164,7 +164,7 @@ pub(crate) fn end(opened: Option<&Verification>, result: &mut RunResult) {
     }
 }
 
-/// What the verifying jobs of a target require.
+/// Requirements of the verifying jobs on a target.
 struct Requirements {
     target: Arc<Target>,
     unit_bytes: u32,

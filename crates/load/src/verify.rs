@@ -195,7 +195,7 @@ impl Reads {
     }
 }
 
-/// What a pass is judged against.
+/// Basis for judging the reads of a pass.
 pub(crate) enum VerifyBasis<'a> {
     /// A ledger with no request in flight.
     Ledger(&'a Ledger),

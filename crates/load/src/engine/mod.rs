@@ -204,7 +204,7 @@ impl Engine {
     }
 
     /// Submits the accepted requests, waits, and adds completions to `done`. The kernel waits in wall-clock time,
-    /// whatever kind `clock` is.
+    /// even if `clock` is virtual.
     ///
     /// # Errors
     /// Returns an error if the kernel accepts no more requests.

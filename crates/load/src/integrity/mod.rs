@@ -10,7 +10,7 @@
 //! *supersedes*
 //!
 //! - every write and trim that had ended before `v` was issued, and with them the contents from before the run,
-//! - and nothing else: of overlapping writes, any may be the one that remains, whatever the order of acknowledgement.
+//! - and nothing else: of overlapping writes, any may remain, in any order of acknowledgement.
 //!
 //! Reads may return any generation that was issued and is not superseded. A failed write may be there, in part, or not
 //! at all, and supersedes nothing. A trim leaves zeros or the old contents, so it supersedes only earlier trims. The

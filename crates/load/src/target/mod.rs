@@ -150,7 +150,7 @@ struct Opened {
     notes: Vec<String>,
 }
 
-/// What a target consists of.
+/// Data source behind a target.
 enum Backing {
     /// A file or device of this machine.
     Kernel(Opened),

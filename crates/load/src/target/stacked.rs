@@ -51,10 +51,10 @@ pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
     mounts.filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.len())
 }
 
-/// What is behind a file.
+/// The files behind a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileBacking {
-    /// Nothing else than the file itself.
+    /// Only the file itself.
     Itself,
     /// Files of layers, any of which may be in use.
     Files(Vec<PathBuf>),

@@ -20,7 +20,7 @@ use crate::integrity::random_run;
 pub const MARKER: &str = ".headstack-tree";
 /// Directory in the root of a new file system.
 const LOST_AND_FOUND: &str = "lost+found";
-/// Number of generations per run: this many writing visits to a file can be told apart.
+/// Number of generations per run: the limit of writing visits to a file that can be distinguished.
 const GENERATIONS: u32 = 1 << 14;
 
 /// Contents of the marker.
