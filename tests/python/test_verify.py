@@ -197,7 +197,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(headstack: Headstack) -> Non
     assert "in units of 4096 bytes" in refused("data", "--read", "0", "--size", "512", "--requests", "10",
                                                "--overwrite", "--verify", "--resume")  # fmt: skip
     Path("other").write_bytes(bytes(2 * SIZE))
-    assert "is of a target of" in refused("verify", "other", "--ledger", "data.ledger")
+    assert "is for a target of" in refused("verify", "other", "--ledger", "data.ledger")
     assert "is not a ledger" in refused("verify", "data", "--ledger", "mixed.toml")
     assert "give only one of them" in refused("verify", "data", "--ledger", "data.ledger", "--stamps")
     assert Path("data").read_bytes() == before

@@ -1,12 +1,12 @@
-//! What stamping and checking cost a core, on buffers that stay in its cache: `cargo bench -p headstack-load --bench
-//! stamp`.
+//! Time of stamping and checking on one core, with buffers that stay in its cache: `cargo bench -p headstack-load
+//! --bench stamp`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use headstack_load::integrity::{Expectation, IntegrityReport, Layout, Outcome, Scanner, Stamper};
 
-/// GB/s and nanoseconds a request, the best of five times.
+/// Prints GB/s and nanoseconds per request, the best of five rounds.
 fn best(name: &str, bytes: usize, mut request: impl FnMut(u64)) {
     let count = ((256 << 20) / bytes) as u64;
     let mut least_s = f64::INFINITY;

@@ -7,25 +7,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use headstack_workload::{Purpose, Random};
 
-/// Upper limit of the memory, in bytes. Above it requests share buffers, whose contents are then not checked.
+/// Upper limit of the buffer memory, in bytes. Above it, requests share buffers and read data is not checked.
 const BYTES_MAX: usize = 1 << 28;
-/// Alignment of transfers in bytes: a page, which suits every device.
+/// Alignment of transfers, in bytes: one page, which every device accepts.
 pub const ALIGN_BYTES: usize = 4096;
-/// `IOV_MAX` of Linux. A transfer of more pieces is cut short, as are those above 2 GiB.
+/// `IOV_MAX` of Linux: the kernel cuts a transfer with more pieces short, as it does with transfers above 2 GiB.
 const PIECES_MAX: usize = 1024;
 /// Block size at which deduplicating or compressing storage compares contents.
 const SECTOR_BYTES: usize = 512;
 
 /// The memory of one transfer.
 pub enum Memory {
-    /// The buffer of its slot.
+    /// The buffer of the request's slot.
     One(*mut u8),
-    /// Pieces for `preadv(2)`, at most `PIECES_MAX`: the transfer is longer than a buffer and runs over all of the
+    /// Pieces for `preadv(2)`, at most `PIECES_MAX`, of a transfer that is longer than a buffer and uses the whole
     /// memory.
     Many(Box<[libc::iovec]>),
 }
 
-// SAFETY: addresses within memory that engines keep until its requests have ended.
+// SAFETY: the addresses are within memory that engines keep until their requests have ended.
 unsafe impl Send for Memory {}
 
 /// One page-aligned buffer per slot, all in one mapping.
@@ -37,15 +37,14 @@ pub struct Buffers {
     writes: u64,
 }
 
-// SAFETY: only this value owns the memory, in whichever thread it is.
+// SAFETY: only this value owns the memory, whichever thread it is in.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Allocates a buffer of `each_bytes` for each slot, filled with incompressible noise. With `own`, no two slots
-    /// share one.
+    /// Allocates buffers of `each_bytes`, filled with incompressible noise. With `own`, every slot has its own buffer.
     ///
     /// # Errors
-    /// When the system does not have that much memory.
+    /// Returns an error if the system does not have that much memory.
     pub fn new(slots: u32, each_bytes: u32, own: bool) -> io::Result<Buffers> {
         let stride_bytes = (each_bytes as usize).max(1).next_multiple_of(ALIGN_BYTES);
         let room = if own { usize::MAX } else { (BYTES_MAX / stride_bytes).max(1) };
@@ -58,7 +57,8 @@ impl Buffers {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the range was just mapped, and the hint changes no contents. Fewer pages make pinning faster.
+        // SAFETY: the range was just mapped, and the hint does not change its contents. Fewer pages make pinning
+        // faster.
         unsafe { libc::madvise(memory, length_bytes, libc::MADV_HUGEPAGE) };
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let mut buffers = Buffers { memory, length_bytes, stride_bytes, count, writes: 0 };
@@ -83,13 +83,13 @@ impl Buffers {
         unsafe { self.memory.as_ptr().add(index * self.stride_bytes) }
     }
 
-    /// Length of each slot's buffer in bytes.
+    /// Returns the length of each slot's buffer in bytes.
     pub fn each_bytes(&self) -> usize {
         self.stride_bytes
     }
 
     /// Returns the memory for `length` bytes of the slot. A request longer than a buffer, whose contents are not
-    /// checked, runs over all of the memory, repeatedly if needed.
+    /// checked, uses the whole memory, repeatedly if needed.
     #[inline]
     pub fn memory(&self, slot: u32, length: u32) -> Memory {
         if length as usize <= self.stride_bytes { Memory::One(self.start(slot)) } else { self.pieces(length as usize) }
@@ -104,7 +104,7 @@ impl Buffers {
         Memory::Many((0..length).step_by(self.length_bytes).take(PIECES_MAX).map(piece).collect())
     }
 
-    /// Returns the first `length` bytes of the slot's buffer. Call it only while no request is in flight in it.
+    /// Returns the first `length` bytes of the slot's buffer. Call this only while no request in the slot is in flight.
     #[inline]
     pub fn slice(&mut self, slot: u32, length: u32) -> &mut [u8] {
         debug_assert!(length as usize <= self.stride_bytes);
@@ -112,16 +112,15 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.start(slot), length as usize) }
     }
 
-    /// Makes each sector of a write different from all earlier ones, so that deduplicating storage finds no equal
-    /// blocks.
+    /// Makes each sector of a write unique, so that deduplicating storage finds no equal blocks.
     #[inline]
     pub fn freshen(&mut self, slot: u32, length: u32) {
         let mut writes = self.writes;
-        // A longer write repeats its own data, or that of other slots.
+        // A write longer than a buffer repeats its own data or data of other slots.
         let length = (length as usize).min(self.stride_bytes) as u32;
         for sector in self.slice(slot, length).chunks_mut(SECTOR_BYTES) {
             writes += 1;
-            // Spread over all bits, so that the words form no pattern.
+            // The multiplication spreads the counter over all bits, so that the words form no pattern.
             let word = writes.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes();
             let length = sector.len().min(word.len());
             sector[..length].copy_from_slice(&word[..length]);
@@ -138,7 +137,7 @@ impl Buffers {
         }
     }
 
-    /// The whole mapping, for registration with the kernel.
+    /// Returns the whole memory, for registration with the kernel.
     pub fn whole(&self) -> libc::iovec {
         libc::iovec { iov_base: self.memory.as_ptr().cast(), iov_len: self.length_bytes }
     }
@@ -148,13 +147,14 @@ impl Buffers {
 fn unlike_others() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // The counter goes into the bits in which the clock varies least, so that equal times give different seeds.
+    // The counter is added to the bits in which the clock varies least, so that equal times give different seeds.
     (since_1970.as_nanos() as u64) ^ COUNT.fetch_add(1, Ordering::Relaxed).rotate_right(16)
 }
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length, and unmapped only here; engines end all requests before.
+        // SAFETY: mapped in `new` with this length, and unmapped only here; engines end all requests before they drop
+        // it.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length_bytes) };
     }
 }

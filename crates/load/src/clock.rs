@@ -1,7 +1,7 @@
 //! [`Clock`]: the time of a measurement in nanoseconds, common to all threads.
 //!
-//! Measurements use wall-clock time. Null targets may use virtual time instead, in which the loops can be compared with
-//! the laws of queueing on any machine.
+//! Measurements use wall-clock time. Null targets may use virtual time instead, in which tests compare the load loops
+//! with queueing theory on any machine.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crate::virtual_time::VirtualClock;
 
-/// Threads wake tens of microseconds late from a sleep, so a thread spins for this long before anything that must be on
-/// time. At 10,000 arrivals a second this takes at most half of a core.
+/// Time before a deadline during which a thread spins instead of sleeping, because threads wake tens of microseconds
+/// late. At 10,000 arrivals/s this takes at most half of a core.
 pub const SPIN_NS: u64 = 50_000;
 
-/// Longest wait before a thread checks whether the run is to stop.
+/// Maximum wait before a thread checks for a stop request.
 pub const LOOK_NS: u64 = 100_000_000;
 
 /// The kind of time that a target uses.
@@ -23,7 +23,7 @@ pub enum Time {
     /// Wall-clock time.
     #[default]
     Wall,
-    /// Time that advances only while all threads of a run sleep: their work takes none, and every run is the same.
+    /// Time that advances only while all threads of a run sleep, so work takes no time and every run is identical.
     Virtual {
         /// Delay of each wake-up, as on a busy machine.
         late_ns: u64,
@@ -56,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since a moment before the run began, common to all its threads.
+    /// Returns the nanoseconds since a moment before the run began, common to all its threads.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         match self {
@@ -65,7 +65,7 @@ impl Clock {
         }
     }
 
-    /// Returns at `at_ns` or shortly after.
+    /// Sleeps until `at_ns` or shortly after.
     pub fn sleep_until(&self, at_ns: u64) {
         match self {
             Clock::Wall => sleep_until(at_ns),
@@ -82,7 +82,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since a moment before this process began, common to all threads.
+/// Returns the nanoseconds since a moment before this process began, common to all threads.
 #[inline]
 pub fn now_ns() -> u64 {
     match counter::RATE.get() {
@@ -91,7 +91,7 @@ pub fn now_ns() -> u64 {
     }
 }
 
-/// [`now_ns`] as the kernel reports it (`CLOCK_MONOTONIC`).
+/// Returns [`now_ns`] as measured by the kernel (`CLOCK_MONOTONIC`).
 fn kernel_ns() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel fills the structure; this clock exists on every Linux.
@@ -102,14 +102,14 @@ fn kernel_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Makes [`now_ns`] read the processor's counter from now on, if the kernel itself keeps its time by it. This costs 33
-/// % of a call of the kernel, and calls are most of the cost of a request to a null target. Calibration takes 20 ms
-/// once per process and finds the rate to one part in a million.
+/// Makes [`now_ns`] read the processor's time stamp counter from now on, if the kernel itself uses the counter as its
+/// clock. A read of the counter takes 33 % of the time of a system call, and system calls are most of the cost of a
+/// request to a null target. The calibration takes 20 ms once per process and is accurate to one part in a million.
 pub fn calibrate_tsc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if let Some(rate) = counter::Rate::measured() {
-            // This is the only place that sets it.
+            // The rate is set only here.
             let _ = counter::RATE.set(rate);
         }
     });
@@ -125,8 +125,8 @@ mod counter {
     use super::kernel_ns;
 
     pub static RATE: OnceLock<Rate> = OnceLock::new();
-    /// The kernel's own choice of clock: it has checked that the counter is constant and equal on all processors, and
-    /// keeps checking.
+    /// Path of the kernel's clock source. If this is the counter, the kernel has checked that the counter is constant
+    /// and equal on all processors, and keeps checking.
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     const MEASURED_FOR: Duration = Duration::from_millis(20);
 
@@ -158,20 +158,20 @@ mod counter {
         }
     }
 
-    /// Reads both clocks at the same moment: of several tries, the one with the shortest time between two reads of the
-    /// counter.
+    /// Reads both clocks at the same time. Of several tries, it returns the one with the shortest time between two
+    /// reads of the counter.
     fn both() -> (u64, u64) {
         let look = || {
             let (before, ns, after) = (ticks(), kernel_ns(), ticks());
             (after.saturating_sub(before), ns, before / 2 + after / 2)
         };
-        let (_, ns, ticks) = (0..32).map(|_| look()).min().expect("several tries");
+        let (_, ns, ticks) = (0..32).map(|_| look()).min().expect("there are 32 tries");
         (ns, ticks)
     }
 
     #[inline]
     fn ticks() -> u64 {
-        // SAFETY: reads a counter that every x86-64 has.
+        // SAFETY: reads a counter that every x86-64 processor has.
         unsafe { _rdtsc() }
     }
 }
@@ -196,30 +196,31 @@ mod counter {
     }
 }
 
-/// Requests wake-ups as exact as the hardware's timers (`prctl(2)`); by default threads may be woken 50 us late.
+/// Requests wake-ups as exact as the hardware timers allow (`prctl(2)`); by default the kernel may wake threads 50 us
+/// late.
 pub fn set_timer_slack() {
-    // SAFETY: changes a number of this thread only.
+    // SAFETY: changes only a setting of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
 /// Gives the calling thread priority over all threads that are not real-time (`sched(7)`).
 ///
 /// # Errors
-/// When this user may not: it needs `CAP_SYS_NICE` or a limit of real-time priorities.
+/// Returns an error if this user lacks `CAP_SYS_NICE` and has no limit for real-time priorities.
 pub fn go_first() -> io::Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: reads a structure; changes this thread only.
+    // SAFETY: passes a valid structure and changes only the calling thread.
     let failed = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) } < 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Gives all threads of ordinary priority precedence over the calling one.
+/// Lowers the calling thread's priority, so that all threads of ordinary priority run first.
 pub fn yield_to_others() {
-    // SAFETY: takes numbers only; 0 is the calling thread on Linux. Lowering a priority is never refused.
+    // SAFETY: takes only numbers; 0 is the calling thread on Linux. The kernel always allows a lower priority.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
 }
 
-/// Returns at `at_ns` or shortly after.
+/// Sleeps until `at_ns` or shortly after.
 pub fn sleep_until(at_ns: u64) {
     loop {
         let left_ns = at_ns.saturating_sub(now_ns());
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn the_counter_counts_nanoseconds_and_never_goes_back() {
         calibrate_tsc();
-        // Another process may run between two reads, so our read is between two of the kernel's.
+        // Another process may run between two reads, so the counter is read between two reads of the kernel's clock.
         let look = || (kernel_ns(), now_ns(), kernel_ns());
         let (start, mut last) = (look(), 0);
         while kernel_ns() - start.0 < 200_000_000 {

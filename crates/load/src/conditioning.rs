@@ -1,9 +1,9 @@
-//! Conditioning of a module ([`Pass`]): all of its devices are written or read as one stream, which is as fast as the
-//! slowest of them allows.
+//! Conditioning of a module ([`Pass`]): all of its devices are written or read as one stream, at the speed of the
+//! slowest device.
 //!
-//! Block `k` of the stream is on device `k mod n`. A block may be under way if fewer than `n` times [`Pass::ahead`]
-//! blocks are between it and the oldest incomplete one, as in a recorder with that much memory: the device with the
-//! oldest block delays all others. Results are counted when the stream has passed a block, so that each position is in
+//! Block `k` of the stream is on device `k mod n`. A block may be in flight if fewer than `n` times [`Pass::ahead`]
+//! blocks are between it and the oldest incomplete block, as in a recorder with that much memory, so the device with
+//! the oldest block delays all others. A block counts as soon as the stream has passed it, so each position is in
 //! exactly one stretch, however the pass ended.
 
 use std::collections::VecDeque;
@@ -25,86 +25,86 @@ use crate::target_map::TargetMap;
 use crate::waker::Waker;
 use crate::watch::watched;
 
-/// Upper limits in ns, exclusive, of the classes in which Mark5 recorders count block times; an eighth class takes the
-/// rest. The program counts in units of 15 ns, from 75,000 on and doubling (`mk5erase` of DiFX).
+/// Upper limits, exclusive, of the classes in which Mark5 recorders count block times, in ns; an eighth class counts
+/// longer times. The recorder program counts in units of 15 ns, from 75,000 units on and doubling (`mk5erase` of DiFX).
 pub const CLASS_LIMITS_NS: [u64; 7] = [1_125_000, 2_250_000, 4_500_000, 9_000_000, 18_000_000, 36_000_000, 72_000_000];
-/// Bins per octave of the stored response times: quantiles are accurate to 3 %.
+/// Bins per octave of the stored response times, which makes quantiles accurate to 3 %.
 const BINS_AN_OCTAVE: u64 = 16;
 
 /// One pass over a module.
 pub struct Pass {
     /// The devices, in stripe order.
     pub targets: Vec<Arc<Target>>,
-    /// Engine of each device: all are the same real engine, or all are null engines.
+    /// Engine of each device: the same real engine for all, or null engines for all.
     pub engines: Vec<EngineKind>,
     /// Whether the pass reads or writes.
     pub kind: Kind,
-    /// Bytes written to a device before the next one's turn (the chunk size).
+    /// Bytes written to one device before the next (the chunk size).
     pub block_bytes: u32,
-    /// Blocks by which a device may be ahead of the slowest.
+    /// Number of blocks by which a device may be ahead of the slowest device.
     pub ahead: u32,
-    /// Upper limit of the bytes used of each device.
+    /// Maximum number of bytes used on each device.
     pub device_bytes: u64,
-    /// Position at which the stream begins, a multiple of the block; an earlier pass covered what is before it.
+    /// Start position of the stream, a multiple of the block size; an earlier pass covered everything before it.
     pub start_bytes: u64,
-    /// Length of the stretches that are reported individually.
+    /// Length of the reported stretches, in ns.
     pub interval_ns: u64,
 }
 
 /// Work of a module during one interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stretch {
-    /// Position in the module at which it begins.
+    /// Position in the module at the start of the interval.
     pub position_bytes: u64,
     /// Bytes by which the stream advanced.
     pub bytes: u64,
-    /// Length of the interval.
+    /// Length of the interval, in ns.
     pub duration_ns: u64,
-    /// Share of each device, in stripe order.
+    /// Results of each device, in stripe order.
     pub devices: Vec<DeviceShare>,
 }
 
-/// Work of one device during an interval.
+/// Results of one device during an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DeviceShare {
     /// Blocks that the stream passed, including failed ones.
     pub blocks: u64,
     /// Failed blocks.
     pub errors: u64,
-    /// Time during which at least one block was under way.
+    /// Time during which at least one block was in flight, in ns.
     pub busy_ns: u64,
-    /// Time during which the oldest block of the stream was on this device. The sum over devices is the length of the
-    /// interval.
+    /// Time during which the oldest block of the stream was on this device, in ns. The sum over all devices is the
+    /// length of the interval.
     pub held_ns: u64,
-    /// Sum of the response times, each from issue to completion.
+    /// Sum of the response times (issue to completion), in ns.
     pub sum_ns: u64,
-    /// Longest response time.
+    /// Longest response time, in ns.
     pub max_ns: u64,
     /// Number of response times in each class of [`CLASS_LIMITS_NS`].
     pub classes: [u64; 8],
-    /// All response times: middle of the bin in ns, and count.
+    /// Histogram of all response times: middle of the bin, in ns, and count.
     pub responses: Vec<(u64, u64)>,
 }
 
-/// The end of a pass.
+/// The result of a pass.
 #[derive(Clone, Debug, Serialize)]
 pub struct Passed {
-    /// Position of the stream at the end.
+    /// Position of the stream at the end of the pass.
     pub end_bytes: u64,
-    /// Whether this is the end of the module.
+    /// Whether the pass reached the end of the module.
     pub is_whole: bool,
-    /// Time that the devices took to flush their caches, after a write pass to the end.
+    /// Time that the devices took to flush their caches after a write pass to the end of the module, in ns.
     pub flush_ns: Option<u64>,
-    /// Why it ended early.
+    /// Reason why the pass ended early.
     pub ended_early: Option<String>,
-    /// The first failures, each with its device.
+    /// Messages of the first failures, each with its device.
     pub failures: Vec<String>,
     /// Description of the engine.
     pub engine: String,
 }
 
 impl Pass {
-    /// Capacity of all devices together, in whole stripes.
+    /// Returns the capacity of all devices together, in whole stripes.
     pub fn module_bytes(&self) -> u64 {
         self.target_map().capacity_bytes()
     }
@@ -121,26 +121,26 @@ impl Pass {
         }
         let nulls = self.engines.iter().filter(|engine| matches!(engine, EngineKind::Null { .. })).count();
         if nulls != 0 && nulls != self.engines.len() {
-            return refused("mixes real and null targets; one kind per stream is allowed".to_owned());
+            return refused("mixes real and null targets; use only one kind".to_owned());
         }
         let unit = Target::common_block_bytes(&self.targets);
         if block_bytes == 0 || !block_bytes.is_multiple_of(unit) {
-            return refused(format!("blocks of {block_bytes} bytes; multiples of {unit} are allowed"));
+            return refused(format!("blocks of {block_bytes} bytes; must be a multiple of {unit}"));
         }
         let most = SLOTS_MAX / self.targets.len() as u32;
         if !(1..=most).contains(&ahead) {
-            return refused(format!("{ahead} blocks ahead; 1 to {most} are allowed"));
+            return refused(format!("{ahead} blocks ahead; must be 1 to {most}"));
         }
         if self.interval_ns == 0 {
-            return refused("an interval of 0 s; above 0 is allowed".to_owned());
+            return refused("interval of 0 s; must be above 0".to_owned());
         }
         let module_bytes = self.module_bytes();
         if module_bytes == 0 {
-            return refused(format!("a block of {block_bytes} bytes does not fit on the smallest device"));
+            return refused(format!("blocks of {block_bytes} bytes; the smallest device has no room for one"));
         }
         if start_bytes > module_bytes || !start_bytes.is_multiple_of(block_bytes.into()) {
             return refused(format!(
-                "begins at byte {start_bytes}; a multiple of {block_bytes} up to {module_bytes} is allowed"
+                "begins at byte {start_bytes}; must be a multiple of {block_bytes}, at most {module_bytes}"
             ));
         }
         if self.kind == Kind::Write {
@@ -155,12 +155,12 @@ impl Pass {
     }
 }
 
-/// Streams over the module from `start_bytes` to its end, in the calling thread. `keep` receives each stretch when it
-/// is over; `progress` receives the position at least ten times a second and returns whether to continue. The stretches
-/// of a pass that ended early are valid; [`Passed::ended_early`] has the reason.
+/// Runs the pass from `start_bytes` to the end of the module, in the calling thread. `keep` receives each stretch when
+/// it ends; `progress` receives the position at least ten times a second and returns whether to continue. If the pass
+/// ends early, its stretches are valid, and [`Passed::ended_early`] has the reason.
 ///
 /// # Errors
-/// A pass that cannot begin: impossible sizes, an engine that the kernel refuses.
+/// Returns an error if the pass cannot start: impossible sizes, or an engine that the kernel refuses.
 pub fn stream(
     pass: &Pass,
     keep: &mut dyn FnMut(Stretch),
@@ -169,8 +169,8 @@ pub fn stream(
     pass.check()?;
     calibrate_tsc();
     set_timer_slack();
-    let [clock] =
-        <[Clock; 1]>::try_from(Clock::for_threads(Target::common_time(&pass.targets)?, 1)).expect("one thread");
+    let [clock] = <[Clock; 1]>::try_from(Clock::for_threads(Target::common_time(&pass.targets)?, 1))
+        .expect("one clock for one thread");
     clock.begin();
     let (live, stop, waker) = (WorkerProgress::default(), AtomicBool::new(false), Waker::new()?);
     let worker = WorkerSpec {
@@ -201,7 +201,7 @@ pub fn stream(
     Ok(passed)
 }
 
-/// A block from its issue until the stream has passed it.
+/// State of a block from its issue until the stream has passed it.
 #[derive(Clone, Copy)]
 enum Block {
     UnderWay,
@@ -221,19 +221,19 @@ struct Stream<'a> {
     pass: &'a Pass,
     load_loop: LoadLoop<'a>,
     lanes: Vec<Lane>,
-    /// Blocks from the oldest not yet passed to the newest issued.
+    /// Blocks from the oldest that the stream has not passed to the newest that was issued.
     window: VecDeque<Block>,
     window_blocks: usize,
     ended: Vec<Ended>,
-    /// Number of the oldest block, and of the first beyond the module.
+    /// Number of the oldest block, and of the first block after the end of the module.
     oldest: u64,
     end: u64,
-    /// Time up to which the interval is accounted for.
+    /// Time up to which the results of the interval are updated.
     booked_ns: u64,
     stretch_start: u64,
     stretch_start_ns: u64,
     failures: Vec<String>,
-    /// The kernel accepts no more requests and reports no completions.
+    /// Whether the kernel no longer accepts requests or reports completions.
     is_deaf: bool,
 }
 
@@ -277,7 +277,7 @@ impl<'a> Stream<'a> {
         let end_ns = self.load_loop.now_ns;
         while self.load_loop.under_way() > 0 && !self.load_loop.is_given_up(end_ns) && !self.is_deaf {
             self.pass_time(self.load_loop.now_ns + LOOK_NS);
-            // Only so that a stop request is noticed: the pass ends in any case.
+            // Called only to notice a stop request: the pass ends in any case.
             progress(self.position_bytes());
         }
         self.close_stretch(true, keep);
@@ -323,7 +323,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Waits for completions and passes the blocks that they allow.
+    /// Waits for completions, and passes all blocks that are complete in order.
     fn pass_time(&mut self, until_ns: u64) {
         if let Err(error) = self.load_loop.wait(Wait::Until(until_ns)) {
             self.load_loop.give_up(error.to_string());
@@ -360,7 +360,7 @@ impl<'a> Stream<'a> {
         };
     }
 
-    /// Copies the message of a failure, which the load loop has for the first few.
+    /// Adds the message of a failure. The load loop keeps only the first few.
     fn report_failure(&mut self, lane: usize) {
         if let Some(words) = self.load_loop.error_log.first.get(self.failures.len()) {
             let name = self.pass.targets[lane].name();
@@ -370,7 +370,7 @@ impl<'a> Stream<'a> {
     }
 
     fn pass_blocks(&mut self) {
-        // A failed block of a vanished device was not passed: a resumed pass begins there.
+        // A failed block of a vanished device does not count as passed, so a resumed pass starts with it.
         let is_gone = self.load_loop.error_log.fatal.is_some();
         while let Some(&block) = self.window.front() {
             let lane = self.lane_of(self.oldest);
@@ -386,7 +386,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Ends the interval when it is over, or now; an interval without a block and of no length is dropped.
+    /// Ends the interval if its time is over, or if `now` is set. Drops an interval of zero length without blocks.
     fn close_stretch(&mut self, now: bool, keep: &mut dyn FnMut(Stretch)) {
         let duration_ns = self.booked_ns - self.stretch_start_ns;
         let is_over = duration_ns >= self.pass.interval_ns;
@@ -403,7 +403,7 @@ impl<'a> Stream<'a> {
         (self.stretch_start, self.stretch_start_ns) = (self.oldest, self.booked_ns);
     }
 
-    /// Flushes the caches of the devices; returns how long that took, unless the user stopped it.
+    /// Flushes the caches of the devices. Returns the time that this took, in ns, or `None` if the user stopped it.
     fn flush(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Option<u64> {
         self.load_loop.look();
         let start_ns = self.load_loop.now_ns;
@@ -445,7 +445,7 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// Returns the histogram in bins that are wide enough to keep those of days: a few hundred bytes per interval and
+/// Returns the histogram in bins so wide that results of many days can be kept: a few hundred bytes per interval and
 /// device.
 fn coarse(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();

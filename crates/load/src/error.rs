@@ -1,42 +1,42 @@
-//! [`LoadError`]: what can go wrong in a measurement.
+//! [`LoadError`]: errors of a measurement.
 
 use std::io;
 
 use headstack_workload::WorkloadError;
 
-/// Why a measurement cannot start, or ends early.
+/// An error that prevents a measurement or ends it early.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A target that cannot be measured as requested: missing, in use, too small, not allowed.
+    /// The target cannot be measured as requested: it is missing, in use, too small, or not allowed.
     #[error("{target}: {message}")]
     Target {
-        /// Path of the file or device.
+        /// Path of the target.
         target: String,
-        /// The fault and the allowed values.
+        /// Description of the error, with the allowed values.
         message: String,
     },
-    /// A failed system call after which a measurement cannot continue.
+    /// A system call failed, and the measurement cannot continue.
     #[error("{target}: {action}: {source}")]
     Io {
-        /// Path of the file or device.
+        /// Path of the target.
         target: String,
         /// The action that failed: `open`, `create`, `io_uring_setup`.
         action: &'static str,
         /// Error of the system call.
         source: io::Error,
     },
-    /// An invalid job.
+    /// The job is invalid.
     #[error("{job}: {message}")]
     Job {
         /// Name of the job.
         job: String,
-        /// The fault and the allowed values.
+        /// Description of the error, with the allowed values.
         message: String,
     },
-    /// A workload that cannot be generated.
+    /// The workload cannot be generated.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The user stopped it.
+    /// The user stopped the measurement.
     #[error("stopped")]
     Stopped,
 }

@@ -7,7 +7,7 @@ use headstack_workload::Request;
 use crate::target::{FailureScope, Target};
 use crate::target_map::{TargetMap, TargetPlace};
 
-/// Number of failures that are reported individually.
+/// Maximum number of failures that are reported individually.
 pub const TOLD: usize = 4;
 
 /// Failures of a job.
@@ -15,7 +15,7 @@ pub const TOLD: usize = 4;
 pub struct ErrorLog {
     /// Messages of the first failures.
     pub first: Vec<String>,
-    /// Number of all failures.
+    /// Number of failures.
     pub count: u64,
     /// The failure that ended the job.
     pub fatal: Option<String>,
@@ -26,7 +26,7 @@ impl ErrorLog {
     pub fn add(&mut self, targets: &[Arc<Target>], map: &TargetMap, request: &Request, result: i32) {
         self.count += 1;
         let TargetPlace { piece, offset_bytes } = map.place(request);
-        // Offsets are relative to the target.
+        // The message has the offset within the target.
         let request = &Request { offset_bytes, ..*request };
         let scope = match (targets.get(piece), u32::try_from(result)) {
             (Some(target), Err(_)) => target.classify(request, -result),

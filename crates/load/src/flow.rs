@@ -1,10 +1,10 @@
-//! [`Flow`]: jobs that keep their numbers of requests in a fixed proportion, as with fio's `flow`.
+//! [`Flow`]: keeps the numbers of requests of several jobs in a fixed proportion, like fio's `flow`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shared state of the jobs of a flow: as in fio, the number of requests of the active jobs, and the sum of their
-/// weights.
+/// Shared state of the jobs of a flow: the number of requests of the active jobs, and the sum of their weights, as in
+/// fio.
 #[derive(Debug)]
 pub struct Flow {
     issued: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Flow {
 
 impl Default for Flow {
     fn default() -> Flow {
-        // Starts at 1 so that a share can be computed before the first request.
+        // Starts at 1, so that a job's share can be computed before the first request.
         Flow { issued: AtomicU64::new(1), weight: AtomicU64::new(0) }
     }
 }
@@ -23,32 +23,32 @@ impl Default for Flow {
 pub struct Member {
     flow: Arc<Flow>,
     weight: u32,
-    /// Sleep of a job that is ahead of the others.
+    /// Sleep time of a job that is ahead of the others, in ns.
     pub sleep_ns: u64,
 }
 
 impl Member {
-    /// Joins a flow. The weights of all members count from the start, so that the first job to begin does not run
+    /// Joins a flow. The weights of all members count from the start, so that the first job to begin does not get
     /// ahead.
     pub fn new(flow: &Arc<Flow>, weight: u32, sleep_ns: u64) -> Member {
         flow.weight.fetch_add(weight.into(), Ordering::Relaxed);
         Member { flow: Arc::clone(flow), weight, sleep_ns }
     }
 
-    /// Starts to issue requests.
+    /// Starts issuing requests.
     pub fn begin(&self) -> Turns<'_> {
         Turns { member: self, issued: 0 }
     }
 }
 
-/// An active member: others wait for it until it is dropped.
+/// An active member. Other members wait for it until it is dropped.
 pub struct Turns<'a> {
     member: &'a Member,
     issued: u64,
 }
 
 impl Turns<'_> {
-    /// Whether the member may issue a request; if so, the request is counted.
+    /// Returns whether the member may issue a request, and counts the request if so.
     pub fn takes(&mut self) -> bool {
         let Flow { issued, weight } = &*self.member.flow;
         let own = self.issued as f64 / issued.load(Ordering::Relaxed) as f64;
@@ -84,7 +84,7 @@ mod tests {
         }
         assert!(counts[0].abs_diff(3 * counts[1]) <= 4, "{counts:?}");
         drop(second);
-        assert!((0..1_000).all(|_| first.takes()), "no thread is left to wait for");
+        assert!((0..1_000).all(|_| first.takes()), "there is no other member to wait for");
     }
 
     #[test]
@@ -93,11 +93,12 @@ mod tests {
         let (heavy, light) = (Member::new(&flow, 3, 0), Member::new(&flow, 1, 0));
         let (mut first, mut second) = (heavy.begin(), light.begin());
         let until_held = |turns: &mut Turns<'_>| (0..100).take_while(|_| turns.takes()).count();
-        // The count of the flow begins at 1: 3 of 4 is the weight's share still, 4 of 5 is more.
+        // The count of the flow starts at 1. The weight allows 3 of 4 requests, but not 4 of 5.
         assert_eq!(until_held(&mut first), 4);
-        // 1 of 6 is less than 25 %, 2 of 7 is more.
+        // 1 of 6 is below 25 %, and 2 of 7 is above.
         assert_eq!(until_held(&mut second), 2);
-        // The requests and the weight of a member that ends leave the flow: 2 of 3 remain, then 3 of 6 with the next.
+        // When a member ends, its requests and its weight leave the flow: 2 of 3 remain, then 3 of 6 with the next
+        // request.
         drop(first);
         let next = Member::new(&flow, 1, 0);
         assert!(!second.takes());

@@ -1,8 +1,8 @@
-//! [`AllHosts`]: results that several hosts measured at the same time, joined on a common clock.
+//! [`AllHosts`]: merges results that several hosts measured at the same time, on a common clock.
 //!
-//! Counts and histograms are whole numbers, and the totals are sums over the hosts. The overall rate is the number of
-//! all requests divided by the time from the first start to the last end, as for the threads of one host. If the hosts
-//! did not measure during all of that time, [`Common`] has the rate while all of them did.
+//! Counts and histograms are integers, and totals are sums over the hosts. The overall rate is the number of all
+//! requests divided by the time from the first start to the last end, as for the threads of one host. If some hosts did
+//! not measure during all of that time, [`Common`] has the rate for the time in which all hosts measured.
 
 use headstack_result::{
     Check, Counter, DepthResult, Estimate, Fact, Interval, Mode, RunResult, Sampling, Stalls, StreamResult,
@@ -17,9 +17,9 @@ use crate::measured::joined_intervals;
 pub struct HostRun {
     /// Name of the host.
     pub host: String,
-    /// Start on the common clock, in ns since an arbitrary moment before it.
+    /// Start of the run on the common clock, in ns.
     pub began_ns: u64,
-    /// How well the start is known, and the drift of the clock, as named figures.
+    /// Accuracy of the start time and drift of the clock, as named figures.
     pub facts: Vec<Fact>,
     /// All other results, with times relative to the start.
     pub result: RunResult,
@@ -29,21 +29,21 @@ pub struct HostRun {
 pub struct Missing {
     /// Name of the host.
     pub host: String,
-    /// When it vanished and how far it was, as named figures.
+    /// Time at which the host vanished and its progress, as named figures.
     pub facts: Vec<Fact>,
 }
 
-/// Hosts that were to measure at the same time.
+/// Results of hosts that were to measure at the same time.
 pub struct AllHosts {
-    /// Name of all hosts together in results.
+    /// Name for all hosts together in results.
     pub name: String,
     /// Hosts with results.
     pub runs: Vec<HostRun>,
     /// Hosts without results.
     pub missing: Vec<Missing>,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
-    /// Why the measurement as a whole is incomplete.
+    /// Reason why the measurement as a whole is incomplete.
     pub ended_early: Option<String>,
     /// Notes for the reader.
     pub notes: Vec<String>,
@@ -57,14 +57,15 @@ struct Common {
 }
 
 impl AllHosts {
-    /// Returns all hosts as one result, and the result of each host under its own name. `None` if no host has one.
+    /// Returns the merged result of all hosts, and the result of each host under its own name; `None` if no host has a
+    /// result.
     pub fn joined(self) -> Option<(RunResult, Vec<RunResult>)> {
         let first = self.runs.first()?;
         let system = SystemRecord::new(self.name.as_str(), "hosts", json!({ "hosts": self.systems() }));
         let seed = first.result.seed;
         let mut all = RunResult::new(Mode::Measured, system, self.workload(), seed, GENERATOR_NAME);
         let origin_ns = self.runs.iter().map(|run| run.began_ns).min().unwrap_or(0);
-        // The times of a host that never left its warm-up mean nothing.
+        // The times of a host that never finished its warm-up are meaningless.
         let spans = || self.runs.iter().filter(|run| run.result.duration_ns > 0).map(|run| run.span(origin_ns));
         all.start_ns = spans().map(|(start_ns, _)| start_ns).min().unwrap_or(0);
         all.duration_ns = spans().map(|(_, end_ns)| end_ns).max().unwrap_or(all.start_ns) - all.start_ns;
@@ -112,7 +113,7 @@ impl AllHosts {
         self.runs.iter().map(one).collect()
     }
 
-    /// The workload of all hosts together: a multiple if all run the same.
+    /// Returns the workload of all hosts together, as a multiple if all hosts run the same workload.
     fn workload(&self) -> Value {
         let mut each = self.runs.iter().map(|run| &run.result.workload);
         let Some(first) = each.next() else { return Value::Null };
@@ -146,8 +147,8 @@ impl AllHosts {
         }
     }
 
-    /// The sampling error of the overall mean: hosts share the system, so a slow period affects all, and in the worst
-    /// case errors add up.
+    /// Returns the sampling error of the overall mean. The hosts share the system, so a slow period affects all of
+    /// them; in the worst case their errors add up.
     fn sampling(&self) -> Sampling {
         let mut sampling = Sampling::nothing(TooShort::SeveralThreads);
         let total: f64 = self.runs.iter().map(|run| run.result.count() as f64).sum();
@@ -172,7 +173,7 @@ impl AllHosts {
         sampling
     }
 
-    /// One stream per host, including missing ones.
+    /// Returns one stream per host, including missing hosts.
     fn streams(&self) -> Vec<StreamResult> {
         let there = self.runs.iter().map(|run| StreamResult {
             name: run.host.clone(),
@@ -207,7 +208,8 @@ impl AllHosts {
         std::iter::once(added).chain(failed).collect()
     }
 
-    /// Requests that completed while all hosts measured, by intervals; an interval at the edge counts in proportion.
+    /// Returns the requests that completed while all hosts measured, computed from their intervals. An interval at the
+    /// edge counts in proportion.
     fn common(&self, origin_ns: u64) -> Option<Common> {
         let spans = || self.runs.iter().map(|run| run.span(origin_ns));
         let from_ns = spans().map(|(start_ns, _)| start_ns).max()?;
@@ -222,7 +224,7 @@ impl AllHosts {
                 let start_ns = run.began_ns - origin_ns + start_ns;
                 let inside_ns = (start_ns + duration_ns).min(to_ns).saturating_sub(start_ns.max(from_ns));
                 let share = |amount: u64| u128::from(amount) * u128::from(inside_ns) / u128::from(duration_ns.max(1));
-                // At most the count of the interval.
+                // The product is at most the count of the interval.
                 common.requests += share(count) as u64;
                 common.bytes += share(bytes) as u64;
             }
@@ -232,7 +234,7 @@ impl AllHosts {
 }
 
 impl HostRun {
-    /// Start and end of the measured part on the common clock.
+    /// Returns the start and end of the measured part on the common clock, in ns.
     fn span(&self, origin_ns: u64) -> (u64, u64) {
         let start_ns = self.began_ns - origin_ns + self.result.start_ns;
         (start_ns, start_ns + self.result.duration_ns)
@@ -267,8 +269,8 @@ impl Common {
 mod tests {
     use super::*;
 
-    /// A host that measures from 100 ms after its start: `intervals` intervals of 100 ms with 10 requests each, which
-    /// take 1, 2, ... 10 times `unit_ns`.
+    /// Returns a host that measures from 100 ms after its start: `intervals` intervals of 100 ms with 10 requests each,
+    /// whose latencies are 1, 2, ..., 10 times `unit_ns`.
     fn host(name: &str, began_ms: u64, intervals: u64, unit_ns: u64) -> HostRun {
         let system = SystemRecord::new("/dev/sdb", "block device", json!({ "host": name }));
         let workload = json!({ "name": "w", "arrivals": { "closed": { "outstanding": 8 } } });
@@ -324,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_host_that_began_later_is_moved_and_the_time_of_all_is_kept_apart() {
-        // b measures from 250 ms after a for 1 s: 750 ms are common, with 75 requests of each.
+        // b measures from 250 ms after a, for 1 s: 750 ms are common, with 75 requests of each host.
         let (joined, _) = all(vec![host("a", 1000, 10, 1000), host("b", 1250, 10, 1000)]).joined().unwrap();
         assert_eq!((joined.start_ns, joined.duration_ns), (100_000_000, 1_250_000_000));
         let counters: Vec<_> = joined.counters.iter().map(|counter| counter.value).collect();
@@ -332,7 +334,11 @@ mod tests {
         assert!(joined.notes[0].contains("for 0.750 of 1.250 s: 200.0 IOPS"), "{:?}", joined.notes);
         assert_eq!(joined.intervals.iter().map(|interval| interval.count).sum::<u64>(), 200);
         let (apart, _) = all(vec![host("a", 1000, 2, 1000), host("b", 5000, 2, 1000)]).joined().unwrap();
-        assert!(apart.counters.is_empty() && apart.notes[0].starts_with("at no time"), "{:?}", apart.notes);
+        assert!(
+            apart.counters.is_empty() && apart.notes[0].starts_with("the hosts never measured at the same time"),
+            "{:?}",
+            apart.notes
+        );
     }
 
     #[test]
@@ -395,7 +401,7 @@ mod tests {
             run
         };
         let (a, b) = (|| known("a", 3, 4000.0, 8000.0), || known("b", 1, 8000.0, 12_000.0));
-        // A host without requests has no say.
+        // A host without requests has weight 0.
         let idle = host("c", 1000, 0, 1000);
         let (joined, _) = all(vec![a(), b(), idle]).joined().unwrap();
         assert_eq!(joined.sampling.mean, Estimate::Between { low_ns: 5000.0, high_ns: 9000.0 });
@@ -406,7 +412,7 @@ mod tests {
         assert_eq!(joined.sampling.mean, Estimate::TooShort(TooShort::Drifts));
         let (joined, _) = all(vec![host("c", 1000, 0, 1000)]).joined().unwrap();
         assert_eq!(joined.sampling.mean, Estimate::TooShort(TooShort::SeveralThreads));
-        assert_eq!((joined.start_ns, joined.duration_ns), (0, 0), "it never left its warm-up");
+        assert_eq!((joined.start_ns, joined.duration_ns), (0, 0), "the host never finished its warm-up");
         assert!(joined.notes.is_empty(), "{:?}", joined.notes);
         let mut one = known("a", 0, 4000.0, 8000.0);
         one.result.kinds.read.count = 1;
@@ -416,7 +422,8 @@ mod tests {
 
     #[test]
     fn an_interval_that_the_common_time_cuts_counts_by_its_share() {
-        // Together from 150 ms to 300 ms after the first began: half of an interval and a whole one of each.
+        // The hosts measure together from 150 ms to 300 ms after the first start: half an interval and one whole
+        // interval of each.
         let (joined, _) = all(vec![host("a", 1000, 2, 1000), host("b", 1050, 2, 1000)]).joined().unwrap();
         let counters: Vec<_> = joined.counters.iter().map(|counter| (counter.name.as_str(), counter.value)).collect();
         let expected =

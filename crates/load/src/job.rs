@@ -15,31 +15,32 @@ use crate::target_map::TargetMap;
 /// One thread's work.
 #[derive(Clone)]
 pub struct Job {
-    /// Name; jobs with the same name are reported as one.
+    /// Name of the job; jobs with the same name are reported as one.
     pub name: String,
-    /// The files and devices, whose address spaces follow one another.
+    /// The targets, whose address spaces are concatenated.
     pub targets: Vec<Arc<Target>>,
-    /// The part that is used; all of it if absent.
+    /// Part of the address space that is used; `None` for all of it.
     pub span: Option<Span>,
     /// Sizes, offsets, arrivals, warm-up.
     pub workload: Workload,
-    /// Limits of the run; if there are none, the workload's run length.
+    /// Limits of the run; without any limit, the workload's run length applies.
     pub limits: Limits,
     /// Engine that submits the requests.
     pub engine: EngineKind,
     /// Queue depth of an open loop.
     pub slots: u32,
-    /// Delay before the first request.
+    /// Delay before the first request, in ns.
     pub start_delay_ns: u64,
-    /// Seed of its random choices.
+    /// Seed of the job's random choices.
     pub seed: u64,
-    /// How reads are verified against writes. Each request then has its own memory.
+    /// How reads are verified against writes. With verification, each request has its own buffer.
     pub verify: Verify,
-    /// Whether the page cache is emptied of the targets before the start; and after how many bytes of requests again.
+    /// Whether the targets are dropped from the page cache before the start, and the number of bytes after which this
+    /// is repeated.
     pub invalidates_every_bytes: Option<u64>,
-    /// Upper limit of the bytes used of each target: several files may be longer than the job's part of each.
+    /// Maximum number of bytes used on each target, which may be less than its size.
     pub target_bytes_max: u64,
-    /// Rates of reads, writes and trims per second, if each kind has its own arrivals.
+    /// Rates of reads, writes and trims per second, if each kind has separate arrivals.
     pub rates_per_s: Option<[f64; 3]>,
     /// Membership of a flow that keeps jobs in proportion.
     pub flow: Option<Member>,
@@ -47,36 +48,36 @@ pub struct Job {
     pub errors: Errors,
     /// Limits whose violation ends the job with an error.
     pub bounds: Bounds,
-    /// Contents of writes without verification.
+    /// Contents of writes that are not verified.
     pub content: Content,
-    /// Whether data and metadata of its targets are flushed at the end.
+    /// Whether data and metadata of the targets are flushed at the end.
     pub flushes_at_end: bool,
-    /// Whether the time to submit requests is measured.
+    /// Whether the submission time of requests is measured.
     pub times_handing_over: bool,
-    /// How the zones of its targets are managed; absent if they are not.
+    /// How the zones of the targets are managed; `None` if they are not.
     pub zones: Option<Zoning>,
 }
 
-/// When a job ends: with its run, or sooner.
+/// Limits at which a job ends.
 #[derive(Clone, Copy, Debug)]
 pub struct JobEnd {
-    /// Requests and duration of the measured part.
+    /// Number of requests and duration of the measured part.
     pub run: End,
-    /// Requests of the measured part without flushes.
+    /// Number of requests of the measured part, without flushes.
     pub transfers: u64,
-    /// Bytes of the measured part.
+    /// Number of bytes of the measured part.
     pub bytes: u64,
 }
 
-/// Longest unit that is stamped, in bytes.
+/// Maximum size of a verification unit, in bytes.
 const UNIT_BYTES_MAX: u32 = 1 << 20;
-/// Upper limit of the memory for requests under way whose contents matter, in bytes.
+/// Maximum total size of verified requests in flight, in bytes.
 const VERIFIED_BYTES_MAX: u64 = 1 << 31;
-/// Largest queue depth, of open and closed loops.
+/// Maximum queue depth, for open and closed loops.
 const SLOTS_MAX: u32 = 65_536;
 
 impl Job {
-    /// The targets as one address space.
+    /// Returns the targets as one address space.
     pub fn target_map(&self) -> TargetMap {
         TargetMap::of_each(&self.targets, |target| self.bytes_of(target))
     }
@@ -85,7 +86,7 @@ impl Job {
         self.targets.iter().fold(0, |sum, target| sum.saturating_add(self.bytes_of(target)))
     }
 
-    /// Bytes used of a target, in whole blocks.
+    /// Returns the bytes used on a target, in whole blocks.
     fn bytes_of(&self, target: &Target) -> u64 {
         let block_bytes = u64::from(self.block_bytes());
         target.whole_bytes(self.block_bytes()).min(self.target_bytes_max / block_bytes * block_bytes)
@@ -94,8 +95,8 @@ impl Job {
     /// Checks for impossible settings before anything is started.
     ///
     /// # Errors
-    /// When the workload has an invalid value, a request does not fit into the smallest target, the queue depth is 0,
-    /// or the engine has no target.
+    /// Returns an error if the workload has an invalid value, a request does not fit into the smallest target, the
+    /// queue depth is 0, or the engine has no target.
     pub fn check(&self) -> Result<(), LoadError> {
         let refused = |message| Err(LoadError::Job { job: self.name.clone(), message });
         self.workload.validate()?;
@@ -103,7 +104,7 @@ impl Job {
             return refused("has no target".to_owned());
         }
         if !(1..=SLOTS_MAX).contains(&self.depth()) {
-            return refused(format!("queue depth {}; 1 to {SLOTS_MAX} is allowed", self.depth()));
+            return refused(format!("queue depth {}; must be 1 to {SLOTS_MAX}", self.depth()));
         }
         match &self.zones {
             Some(zoning) => self.targets.iter().try_for_each(|target| target.zones(zoning).map(drop))?,
@@ -112,25 +113,26 @@ impl Job {
         }
         let is_null = |target: &Arc<Target>| target.kind() == TargetKind::Null;
         if self.targets.iter().any(is_null) && matches!(self.engine, EngineKind::Ring | EngineKind::Psync) {
-            return refused("the null target stores nothing: the engine null or auto is allowed".to_owned());
+            return refused("the null target stores nothing; use the engine null or auto".to_owned());
         }
         let (span, block_bytes) = (self.span()?, self.block_bytes());
         let longest = self.longest_bytes();
         if let Some(small) = self.targets.iter().find(|target| self.bytes_of(target) < u64::from(longest)) {
-            let message = format!("requests of {longest} bytes do not fit in its {} bytes", small.capacity_bytes());
+            let message =
+                format!("too small for requests of {longest} bytes; its size is {} bytes", small.capacity_bytes());
             return Err(LoadError::Target { target: small.name().to_owned(), message });
         }
         if let Some((target, most)) = self.targets.iter().find_map(|target| {
             let most = target.longest_bytes()?;
             (longest > most).then_some((target, most))
         }) {
-            let message = format!("requests of {longest} bytes; up to {most} are allowed");
+            let message = format!("requests of {longest} bytes; the maximum is {most}");
             return Err(LoadError::Target { target: target.name().to_owned(), message });
         }
         let verified_bytes = u64::from(self.depth()) * u64::from(longest);
         if self.verify != Verify::No && verified_bytes > VERIFIED_BYTES_MAX {
             return refused(format!(
-                "{} requests of {longest} bytes in flight; up to {VERIFIED_BYTES_MAX} bytes can be verified",
+                "{} requests of {longest} bytes in flight; the maximum with verification is {VERIFIED_BYTES_MAX} bytes in total",
                 self.depth()
             ));
         }
@@ -141,28 +143,28 @@ impl Job {
         Ok(())
     }
 
-    /// Longest request in bytes.
+    /// Returns the length of the longest request, in bytes.
     pub fn longest_bytes(&self) -> u32 {
         self.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
     }
 
-    /// Whether any request is a write or a trim.
+    /// Returns whether any request is a write or a trim.
     pub fn writes(&self) -> bool {
         self.workload.specification.lines.iter().any(|line| line.read_percent < 100.0)
     }
 
-    /// Alignment of all offsets and lengths in bytes: the largest common divisor that also divides 1 MiB, so that a
-    /// pass may read unit by unit.
+    /// Returns the alignment of all offsets and lengths, in bytes: the largest common divisor that also divides 1 MiB,
+    /// so that a pass may read unit by unit.
     ///
     /// # Errors
-    /// As [`span`](Self::span).
+    /// Returns the errors of [`span`](Self::span).
     pub fn unit_bytes(&self) -> Result<u32, LoadError> {
         let Workload { specification, addresses, streams, .. } = &self.workload;
         let lines = &specification.lines;
         let lengths = lines.iter().fold(UNIT_BYTES_MAX, |unit, line| common_divisor(unit, line.size_bytes));
         let one_after_another = lines.iter().all(|line| line.random_percent == 0.0 && line.align_bytes.is_none());
         if one_after_another && *streams == 1 && *addresses == Addresses::Uniform {
-            // A remainder, so it is below 2^32.
+            // The remainder is below 2^32.
             let start = (self.span()?.start_bytes % u64::from(lengths.max(1))) as u32;
             return Ok(common_divisor(lengths, start));
         }
@@ -170,20 +172,20 @@ impl Job {
         Ok(lines.iter().fold(lengths, places))
     }
 
-    /// Name of the targets in error messages.
+    /// Returns the name of the targets in error messages.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Block size of the requests.
+    /// Returns the block size of the requests, in bytes.
     pub fn block_bytes(&self) -> u32 {
         unit_bytes(&self.workload, &self.targets, self.verify == Verify::No && self.zones.is_none())
     }
 
-    /// The part of the targets that is used.
+    /// Returns the part of the targets that is used.
     ///
     /// # Errors
-    /// When it is outside of the target or empty.
+    /// Returns an error if this part is empty or not within the target.
     pub fn span(&self) -> Result<Span, LoadError> {
         let capacity = self.capacity_bytes();
         let span = self.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
@@ -191,20 +193,24 @@ impl Job {
             Some(end) if end <= capacity && span.length_bytes > 0 => Ok(span),
             _ => Err(LoadError::Target {
                 target: self.target(),
-                message: format!("{} bytes from {}; it has {capacity} bytes", span.length_bytes, span.start_bytes),
+                message: format!(
+                    "{} bytes from byte {} do not fit; its size is {capacity} bytes",
+                    span.length_bytes, span.start_bytes
+                ),
             }),
         }
     }
 
-    /// When the job ends.
+    /// Returns the limits at which the job ends.
     ///
     /// # Errors
-    /// As [`span`](Self::span).
+    /// Returns the errors of [`span`](Self::span).
     pub fn end(&self) -> Result<JobEnd, LoadError> {
         Ok(self.end_by(self.span()?.length_bytes))
     }
 
-    /// When the job ends if one pass has `pass_bytes`: rounded to whole requests if all have the same length.
+    /// Returns the limits at which the job ends if one pass has `pass_bytes`, rounded to whole requests if all have the
+    /// same length.
     pub fn end_by(&self, pass_bytes: u64) -> JobEnd {
         let pass_bytes = whole_pass_bytes(&self.workload, pass_bytes);
         let Limits { requests, transfers, bytes, passes, time_ns } = self.limits;
@@ -217,7 +223,7 @@ impl Job {
         JobEnd { run, transfers: or_never(transfers), bytes: or_never(bytes).min(or_never(by_passes)) }
     }
 
-    /// Queue depth.
+    /// Returns the queue depth.
     pub fn depth(&self) -> u32 {
         match self.workload.arrivals {
             Arrivals::Closed { outstanding, .. } => outstanding,
@@ -226,8 +232,8 @@ impl Job {
     }
 }
 
-/// Block size of the requests of a workload to `targets`: blocks of the targets, but bytes for plain requests to files
-/// through the page cache whose lengths or offsets are no multiples of blocks (etcd's test: `bs=2300`).
+/// Returns the block size for a workload on `targets`: the block size of the targets, or 1 for requests to files
+/// through the page cache whose lengths or offsets are not multiples of blocks (etcd's test: `bs=2300`).
 pub(crate) fn unit_bytes(workload: &Workload, targets: &[Arc<Target>], is_plain: bool) -> u32 {
     let block_bytes = Target::common_block_bytes(targets);
     let is_whole = |bytes: u32| bytes.is_multiple_of(block_bytes);
@@ -236,8 +242,8 @@ pub(crate) fn unit_bytes(workload: &Workload, targets: &[Arc<Target>], is_plain:
     if is_plain && !whole && targets.iter().all(|target| target.takes_any_bytes()) { 1 } else { block_bytes }
 }
 
-/// Bytes of a pass in whole requests, if all have the same length and go to each place once; less than one request is
-/// left over.
+/// Returns the bytes of a pass in whole requests, if all have the same length and go to each place once. The remainder
+/// is less than one request.
 pub(crate) fn whole_pass_bytes(workload: &Workload, pass_bytes: u64) -> u64 {
     let lines = &workload.specification.lines;
     let [first, ..] = &lines[..] else { return pass_bytes };
@@ -248,7 +254,7 @@ pub(crate) fn whole_pass_bytes(workload: &Workload, pass_bytes: u64) -> u64 {
     if is_even && (is_sequential || is_once) { pass_bytes / size_bytes * size_bytes } else { pass_bytes }
 }
 
-/// Greatest common divisor.
+/// Returns the greatest common divisor.
 pub(crate) fn common_divisor(mut a: u32, mut b: u32) -> u32 {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -1,9 +1,9 @@
 //! Measurements in real time: workloads on files and block devices.
 //!
-//! A [`Target`] is opened with a [`Permission`]. [`run`] puts every [`Job`] into its own thread. A thread has a `LoadLoop`,
-//! which submits requests to an engine and records completions, and a loop in `worker` that decides when the next
-//! request is issued; the loop of [`replay`] reads a trace, that of [`play_scenario`] asks the clients of a scenario.
-//! [`play_phase`] runs a phase of a job file. See docs/design/measuring.md.
+//! A [`Target`] is opened with a [`Permission`]. [`run`] runs every [`Job`] in its own thread. Each thread has a
+//! `LoadLoop`, which submits requests to an engine and records completions, and a loop that decides when to issue the
+//! next request: the loop in `worker`, the loop of [`replay`], which reads a trace, or that of [`play_scenario`], which
+//! polls the clients of a scenario. [`play_phase`] runs a phase of a job file. See docs/design/measuring.md.
 
 mod buffers;
 mod clock;

@@ -1,5 +1,5 @@
-//! [`LoadLoop`]: a target under load by one thread. It submits requests, collects completions and stores the measurements; a
-//! loop or a trace decides when the next request is issued.
+//! [`LoadLoop`]: the targets of one thread under load. It submits requests, collects completions and stores the
+//! measurements; a worker loop or a trace decides when the next request is issued.
 
 mod bounds;
 mod zones;
@@ -26,43 +26,43 @@ use crate::zones::Tending;
 pub use bounds::BoundViolation;
 use bounds::Watch;
 
-/// Interval between progress updates.
+/// Interval between progress updates, in ns.
 const TELL_EVERY_NS: u64 = 10_000_000;
 
-/// Largest queue depth of a load that states none.
+/// Maximum queue depth of a load that does not state its depth.
 pub const SLOTS_MAX: u32 = 1 << 15;
-/// Memory for all requests under way of a load with requests of any length, whose contents do not matter.
+/// Memory for all requests in flight, in bytes, if requests may have any length and contents do not matter.
 const BUFFERS_BYTES: u32 = 1 << 27;
-/// Buffer lengths: most requests fit into the shorter one, and longer requests run over all buffers; with few slots,
-/// the longer one allows a gigabyte at once.
+/// Buffer lengths, in bytes. Most requests fit into the shorter one, and longer requests use all buffers. With few
+/// slots, the longer length allows requests of a gigabyte.
 const BUFFER_BYTES: [u32; 2] = [1 << 16, 1 << 20];
 
-/// Longest request of a load with requests of any length that are verified.
+/// Maximum length of verified requests, in bytes, if requests may have any length.
 pub const VERIFIED_BYTES: u32 = 1 << 20;
-/// Largest queue depth of such a load: with [`VERIFIED_BYTES`] each, they take 2 GiB.
+/// Maximum queue depth of such a load: with [`VERIFIED_BYTES`] per request, the buffers take 2 GiB.
 pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
 
-/// Buffer length of a load with requests of any length.
+/// Returns the buffer length, in bytes, if requests may have any length.
 pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
 }
 
-/// Time after the end at which outstanding requests are given up.
+/// Time after the end after which outstanding requests are abandoned, in ns.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// The same after the user gave up ([`Target::give_up`](crate::Target::give_up)).
+/// Time after which they are abandoned once the user has given up ([`Target::give_up`](crate::Target::give_up)), in ns.
 const GIVEN_UP_NS: u64 = 500_000_000;
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingRequest {
-    /// Intended arrival.
+    /// Intended arrival time, in ns.
     pub intended_ns: u64,
-    /// When it was submitted.
+    /// Time of submission, in ns.
     pub started_ns: u64,
-    /// When the system had accepted it, if that is measured; else `started_ns`.
+    /// Time at which the system had accepted the request, in ns, if this is measured; otherwise equal to `started_ns`.
     pub taken_ns: u64,
-    /// Number of requests submitted before it.
+    /// Number of requests submitted earlier.
     pub sequence: u64,
     /// The request itself.
     pub request: Request,
@@ -71,39 +71,39 @@ pub struct PendingRequest {
 /// A request that never completed.
 #[derive(Clone, Debug)]
 pub struct LostRequest {
-    /// Name of its target.
+    /// Name of the request's target.
     pub target: String,
-    /// The request, with its offset in the target.
+    /// The request, with its offset within the target.
     pub request: Request,
-    /// How long it had been under way when it was given up.
+    /// Time in flight until the request was abandoned, in ns.
     pub age_ns: u64,
-    /// Whether the user gave it up, before the time-out.
+    /// Whether the user gave up the request before the time-out.
     pub as_asked: bool,
 }
 
-/// Course of the warm-up.
+/// Extent of the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WarmedUp {
     /// Requests that completed during the warm-up.
     pub requests: u64,
-    /// Requests that the warm-up was to have.
+    /// Number of requests that the warm-up was to have.
     pub requests_asked: u64,
-    /// Duration of the warm-up.
+    /// Duration of the warm-up, in ns.
     pub time_ns: u64,
 }
 
 /// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Slot that [`LoadLoop::issue`] assigned to it.
+    /// Slot that [`LoadLoop::issue`] assigned to the request.
     pub slot: u32,
     /// The request and its times.
     pub flight: PendingRequest,
-    /// When it completed.
+    /// Time of completion, in ns.
     pub at_ns: u64,
-    /// Whether it failed.
+    /// Whether the request failed.
     pub failed: bool,
-    /// Whether it belongs to the measured part.
+    /// Whether the request belongs to the measured part.
     pub counted: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct Ended {
 pub struct WorkerSpec<'a> {
     /// Name of the worker in results.
     pub name: &'a str,
-    /// The files and devices.
+    /// The targets.
     pub targets: &'a [Arc<Target>],
     /// The targets as one address space.
     pub map: TargetMap,
@@ -121,25 +121,25 @@ pub struct WorkerSpec<'a> {
     pub slots: u32,
     /// Buffer length in bytes.
     pub buffer_bytes: u32,
-    /// Delay before the first request.
+    /// Delay before the first request, in ns.
     pub start_delay_ns: u64,
     /// Seed of the random choices.
     pub seed: u64,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
-    /// Whether contents matter, so that no two requests may share a buffer.
+    /// Whether contents matter, so that every request needs its own buffer.
     pub own_buffers: bool,
-    /// Expected contents of reads; absent without verification.
+    /// Expected contents of reads; `None` without verification.
     pub verification: Option<&'a Verification>,
 }
 
 impl WorkerSpec<'_> {
-    /// Name of the targets in error messages.
+    /// Returns the name of the targets in error messages.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Settings of its engine.
+    /// Returns the settings of the worker's engine.
     pub fn setup(&self) -> Setup {
         Setup {
             map: self.map.clone(),
@@ -151,19 +151,19 @@ impl WorkerSpec<'_> {
     }
 }
 
-/// Contents of write buffers, and how reads are checked.
+/// How write buffers are filled and reads are checked.
 enum Contents<'a> {
     /// No data are transferred.
     Any,
-    /// Every write is different.
+    /// Every write has different data.
     Fresh,
-    /// All writes are equal.
+    /// All writes have the same data.
     Pattern(Vec<u8>),
     /// Writes carry stamps, and reads are checked.
     Stamped(Box<Stamping<'a>>),
 }
 
-/// An engine, its requests under way, and the measurements.
+/// An engine, its requests in flight, and the measurements.
 pub struct LoadLoop<'a> {
     engine: Engine,
     flights: Vec<PendingRequest>,
@@ -171,7 +171,7 @@ pub struct LoadLoop<'a> {
     done: Vec<Completion>,
     /// Measurements since the end of the warm-up; `None` during it.
     pub measuring: Option<Measuring>,
-    /// The warm-up, which is excluded.
+    /// Extent of the warm-up, which is excluded from results.
     pub warmed_up: WarmedUp,
     /// Failed requests of the measured part, by kind.
     pub errors: [u64; 4],
@@ -179,42 +179,42 @@ pub struct LoadLoop<'a> {
     pub error_log: ErrorLog,
     /// Samples of the throughput over time.
     pub samples: Samples,
-    /// Current time, as of the last look at the clock.
+    /// Current time, as of the last update from the clock, in ns.
     pub now_ns: u64,
-    /// Arrivals that wait for a slot; they are outstanding too.
+    /// Number of arrivals that wait for a slot; they count as outstanding.
     pub waiting: u64,
     /// Number of submitted requests.
     pub issued: u64,
     /// Number of completed requests.
     pub completed: u64,
-    /// Bytes of requests under way.
+    /// Bytes of requests in flight.
     pub bytes_under_way: u64,
     /// Bytes of requests completed since the end of the warm-up, including failed ones.
     pub bytes: u64,
     /// Flushes completed since the end of the warm-up.
     pub flushes: u64,
-    /// Flushes under way.
+    /// Number of flushes in flight.
     pub flushes_under_way: u64,
     /// Log of individual requests of the measured part, and the job number to store in it.
     pub log: Option<(Arc<Log>, u32)>,
     /// How failed requests affect the run.
     pub errors_rule: Errors,
-    /// Whether a failed request or a violated limit has ended it.
+    /// Whether a failed request or a violated limit has ended the run.
     pub is_ended_by_error: bool,
-    /// The violated limit that ended it.
+    /// The violated limit that ended the run.
     pub broken: Option<BoundViolation>,
     watch: Option<Box<Watch>>,
-    /// Whether it ended because its zones had nothing to read or reset.
+    /// Whether the run ended because its zones had nothing to read or reset.
     pub has_run_dry: bool,
-    /// Time to submit requests, by kind, if that is measured.
+    /// Submission times of requests, by kind, if these are measured.
     pub handing_over: Option<Box<[LatencyHistogram; 4]>>,
     /// Slots of issued requests that the system may not have accepted yet.
     not_taken: Vec<u32>,
     response_ns: u64,
     bytes_ever: u64,
-    /// The measured part ends after so many successful requests, no matter what completes together with the last one.
+    /// Number of successful requests after which the measured part ends, even if more complete at the same time.
     pub requests_max: u64,
-    /// When it was noticed that the user gave up the requests under way.
+    /// Time at which this thread noticed that the user had given up, in ns.
     given_up_ns: Option<u64>,
     interval_ns: u64,
     deadline_ns: u64,
@@ -232,7 +232,7 @@ impl<'a> LoadLoop<'a> {
     /// Creates an idle load loop.
     ///
     /// # Errors
-    /// When targets are to be verified and cannot be.
+    /// Returns an error if targets are to be verified but cannot be.
     pub fn new(
         engine: Engine,
         worker: &WorkerSpec<'a>,
@@ -305,42 +305,42 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Sets the bounds for its requests from now on.
+    /// Sets the limits for requests from now on.
     pub fn watch(&mut self, bounds: Bounds) {
         self.watch = Watch::new(bounds, self.now_ns).map(Box::new);
     }
 
-    /// Measures the time to submit requests, if the engine submits before it waits.
+    /// Enables measurement of submission times, if the engine submits before it waits.
     pub fn time_handing_over(&mut self) {
         if matches!(self.engine, Engine::Ring(_) | Engine::Nbd(_)) {
             self.handing_over = Some(Box::new(std::array::from_fn(|_| LatencyHistogram::new())));
         }
     }
 
-    /// Description of the engine for results.
+    /// Returns the description of the engine for results.
     pub fn engine(&self) -> String {
         self.engine.describe()
     }
 
-    /// Whether a request may be issued now.
+    /// Returns whether a request may be issued now.
     #[inline]
     pub fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Number of requests that may be issued before one completes.
+    /// Returns the number of requests that may be issued before any completes.
     #[inline]
     pub fn room(&self) -> u64 {
         self.free.len() as u64
     }
 
-    /// Queue depth at present.
+    /// Returns the number of requests in flight.
     #[inline]
     pub fn under_way(&self) -> u64 {
         self.issued - self.completed
     }
 
-    /// Latest end of the measured part.
+    /// Returns the latest end of the measured part, in ns.
     pub fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
@@ -348,18 +348,18 @@ impl<'a> LoadLoop<'a> {
     /// Updates the current time from the clock.
     #[inline]
     pub fn look(&mut self) {
-        // Processors' counters agree to a few nanoseconds; time must not go back when a thread moves.
+        // The processors' counters differ by a few nanoseconds; time must not go back when a thread moves.
         self.now_ns = self.now_ns.max(self.clock.now_ns());
     }
 
-    /// Whether the user wants it to stop.
+    /// Returns whether a stop was requested.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Accounts for the time since the last change of the queue depth. Every change calls this first, so that the
-    /// measured part ends on time and not with the first event after it.
+    /// measured part ends on time and not with the next event.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64) {
         if self.is_over() {
@@ -375,17 +375,17 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Whether the measured part is over.
+    /// Returns whether the measured part is over.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
     }
 
-    /// Issues a request now, if there is room ([`has_room`](Self::has_room)); the next [`drive`](Self::drive) submits
-    /// it. Returns its slot, which is reserved until it has completed.
+    /// Issues a request now, which requires a free slot ([`has_room`](Self::has_room)); the next [`drive`](Self::drive)
+    /// submits it. Returns its slot, which is reserved until the request has completed.
     #[inline]
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
-        let slot = self.free.pop().expect("the load checked for room");
+        let slot = self.free.pop().expect("the caller checked that a slot is free");
         let (started_ns, sequence) = (self.now_ns, self.issued);
         self.flights[slot as usize] =
             PendingRequest { intended_ns, started_ns, taken_ns: started_ns, sequence, request: *request };
@@ -402,7 +402,7 @@ impl<'a> LoadLoop<'a> {
         slot
     }
 
-    /// Fills the buffer of a request, and passes it to the engine.
+    /// Fills the buffer of a request and passes the request to the engine.
     #[inline(always)]
     fn submit(&mut self, slot: u32, request: &Request) {
         match &self.contents {
@@ -428,7 +428,7 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Notes that the system has accepted all requests issued so far.
+    /// Records that the system has accepted all requests issued so far.
     fn note_taken(&mut self) {
         let taken_ns = self.clock.now_ns().max(self.now_ns);
         for slot in self.not_taken.drain(..) {
@@ -436,8 +436,8 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// If the time to submit is measured, updates the clock, so that a request is issued at its own time and not at
-    /// that of the last look.
+    /// Updates the clock if submission times are measured, so that a request has its own issue time and not that of the
+    /// last update.
     #[inline]
     pub fn look_before_issuing(&mut self) {
         if self.handing_over.is_some() {
@@ -446,8 +446,8 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Stamps a write or takes a read's expectation; out of line so that loads without verification are not slowed. A
-    /// request that cannot be verified must not be submitted, and ends the run; returns false then.
+    /// Stamps a write, or takes the expectation of a read. Not inlined, so that loads without verification are not
+    /// slowed. Returns false if the request cannot be verified; it must then not be submitted, and the run ends.
     #[inline(never)]
     fn stamp(&mut self, slot: u32, request: &Request) -> bool {
         let Contents::Stamped(stamping) = &mut self.contents else { return true };
@@ -461,18 +461,18 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Issues a request now in a free slot, for callers that process buffers of completed requests and so decide when a
-    /// slot is reused.
+    /// Issues a request now in a given free slot, for callers that process the buffers of completed requests and
+    /// therefore decide when to reuse a slot.
     pub fn issue_in(&mut self, slot: u32, request: &Request) {
         if let Some(at) = self.free.iter().position(|&free| free == slot) {
             let last = self.free.len() - 1;
             self.free.swap(at, last);
         }
         let issued = self.issue(self.now_ns, request);
-        debug_assert_eq!(issued, slot, "the slot is free");
+        debug_assert_eq!(issued, slot, "the given slot is the last one freed");
     }
 
-    /// The first `length` bytes of the buffer of a free slot.
+    /// Returns the first `length` bytes of the buffer of a free slot.
     pub fn buffer(&mut self, slot: u32, length: u32) -> &mut [u8] {
         self.engine.buffers().slice(slot, length)
     }
@@ -480,7 +480,7 @@ impl<'a> LoadLoop<'a> {
     /// Submits issued requests, waits, and records completions.
     ///
     /// # Errors
-    /// When the kernel accepts no more requests.
+    /// Returns an error if the kernel accepts no more requests.
     #[inline]
     pub fn drive(&mut self, wait: Wait) -> Result<(), LoadError> {
         self.wait(wait)?;
@@ -488,11 +488,11 @@ impl<'a> LoadLoop<'a> {
         Ok(())
     }
 
-    /// The first half of [`drive`](Self::drive): submits and waits. Events outside of the target during the wait are
-    /// recorded before [`settle`](Self::settle).
+    /// Submits requests and waits: the first half of [`drive`](Self::drive). Record events outside the target before
+    /// calling [`settle`](Self::settle).
     ///
     /// # Errors
-    /// When the kernel accepts no more requests.
+    /// Returns an error if the kernel accepts no more requests.
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
         if !self.not_taken.is_empty() {
@@ -505,7 +505,7 @@ impl<'a> LoadLoop<'a> {
         driven
     }
 
-    /// The second half of [`drive`](Self::drive): records completions, and calls `each` for each.
+    /// Records completions and calls `each` for each of them: the second half of [`drive`](Self::drive).
     #[inline]
     pub fn settle(&mut self, mut each: impl FnMut(&Ended)) {
         let mut done = std::mem::take(&mut self.done);
@@ -615,7 +615,7 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Ends the warm-up; the measured part lasts `time_ns` at most.
+    /// Ends the warm-up and starts the measured part, which lasts at most `time_ns`.
     pub fn start_measuring(&mut self, time_ns: u64) {
         if self.measuring.is_none() {
             self.deadline_ns = self.now_ns.saturating_add(time_ns);
@@ -637,11 +637,11 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Requests that were given up, the oldest first.
+    /// Returns the abandoned requests, oldest first.
     pub fn lost(&self) -> Vec<LostRequest> {
         let as_asked = self.given_up_ns.is_some();
         let lost = |flight: &PendingRequest| {
-            // The null target has no files to place a request in.
+            // The null target has no file to locate a request in.
             let TargetPlace { piece, offset_bytes } = match self.map.pieces() {
                 [] => TargetPlace { piece: 0, offset_bytes: flight.request.offset_bytes },
                 _ => self.map.place(&flight.request),
@@ -655,10 +655,10 @@ impl<'a> LoadLoop<'a> {
         lost
     }
 
-    /// Waits for outstanding requests until they are given up; returns whether all completed.
+    /// Waits for outstanding requests until they are abandoned. Returns whether all completed.
     ///
     /// # Errors
-    /// As [`drive`](Self::drive).
+    /// Returns the errors of [`drive`](Self::drive).
     pub fn drain(&mut self) -> Result<bool, LoadError> {
         let end_ns = self.now_ns;
         while self.under_way() > 0 {
@@ -671,7 +671,7 @@ impl<'a> LoadLoop<'a> {
         Ok(true)
     }
 
-    /// Whether requests outstanding since `end_ns` are given up.
+    /// Returns whether requests outstanding since `end_ns` are abandoned now.
     pub fn is_given_up(&mut self, end_ns: u64) -> bool {
         if self.given_up_ns.is_none() && self.targets.iter().any(|target| target.is_given_up()) {
             self.given_up_ns = Some(self.now_ns);
@@ -680,7 +680,7 @@ impl<'a> LoadLoop<'a> {
         self.now_ns >= end_ns.saturating_add(PATIENCE_NS).min(hurried_ns)
     }
 
-    /// Updates the progress at intervals; `share` is only computed then.
+    /// Updates the progress at intervals; calls `share` only then.
     #[inline]
     pub fn update_progress(&mut self, share: impl Fn(&Self) -> f64) {
         if self.now_ns >= self.next_tell_ns {
@@ -699,13 +699,14 @@ impl<'a> LoadLoop<'a> {
         self.live.store_counts(self.completed, self.bytes_ever, self.response_ns, errors, self.under_way());
     }
 
-    /// Ends the run with an error; the measurements so far are kept.
+    /// Ends the run with an error, keeping the measurements so far.
     pub fn give_up(&mut self, why: String) {
         self.error_log.fatal.get_or_insert(why);
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the verdicts on its reads; `None` without verification. Requests that complete later are not checked.
+    /// Removes and returns the verdicts on reads; `None` without verification. Requests that complete later are not
+    /// checked.
     pub fn take_integrity(&mut self) -> Option<Checked> {
         match std::mem::replace(&mut self.contents, Contents::Any) {
             Contents::Stamped(stamping) => Some(stamping.finish()),
@@ -713,26 +714,26 @@ impl<'a> LoadLoop<'a> {
         }
     }
 
-    /// Flushes data and metadata of the targets while nothing is under way; returns 0 or the first negative error
+    /// Flushes data and metadata of the targets while no request is in flight. Returns 0 or the first negative error
     /// number.
     pub fn flush(&mut self) -> i32 {
         self.engine.flush(&self.map)
     }
 
-    /// Returns the engine, to be shut down.
+    /// Returns the engine, so that it can be shut down.
     pub fn into_engine(self) -> Engine {
         self.engine
     }
 }
 
-/// The requests under way: those of the slots that are not free.
+/// Returns the requests in flight: those whose slots are not free.
 fn under_way<'f>(flights: &'f [PendingRequest], free: &[u32]) -> impl Iterator<Item = &'f PendingRequest> + use<'f> {
     let mut is_free = vec![false; flights.len()];
     free.iter().for_each(|&slot| is_free[slot as usize] = true);
     flights.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(flight, _)| flight)
 }
 
-/// Returns the kinds of a result with failed requests included.
+/// Returns the kinds of a result, with failed requests included.
 pub fn with_errors(mut kinds: Kinds, errors: &[u64; 4]) -> Kinds {
     errors.iter().enumerate().for_each(|(kind, &count)| kinds.of(kind).errors += count);
     kinds

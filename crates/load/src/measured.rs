@@ -1,4 +1,4 @@
-//! [`Measured`]: the results of the threads, and how they are joined.
+//! [`Measured`]: the results of individual threads, and how they are merged.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,11 @@ use crate::target::Target;
 use crate::usage::Usage;
 use crate::worker::LoopStats;
 
-/// Queue depths that separate the classes of a thread's time: powers of two, as in fio's `iodepth_level`.
+/// Queue depths that separate the classes in which a thread's time is counted: powers of two, as in fio's
+/// `iodepth_level`.
 const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Number of lost requests that are reported individually.
+/// Maximum number of lost requests that are reported individually.
 const LOST_TOLD: usize = 16;
 
 /// Results of one thread.
@@ -33,7 +34,7 @@ pub struct Measured {
     loop_stats: LoopStats,
     error_log: ErrorLog,
     usage: Usage,
-    /// Error number of the violated limit that ended it.
+    /// Error number of the violated limit that ended the thread.
     errno: Option<i32>,
     samples: Samples,
     issued: u64,
@@ -43,25 +44,26 @@ pub struct Measured {
     warmed_up: WarmedUp,
     engine: String,
     interval_ns: Option<u64>,
-    /// Notes on its targets.
+    /// Notes on the thread's targets.
     targets: Vec<String>,
-    /// Counts of zone operations.
+    /// Counters of zone operations.
     zones: Vec<Counter>,
-    /// Verdicts on the reads, if they were checked.
+    /// Verdicts on the reads, if they were verified.
     pub integrity: Option<Checked>,
 }
 
-/// Course of a run.
+/// Start and end of a run.
 pub struct Ran {
-    /// Start of the first thread.
+    /// Start of the first thread, in ns.
     pub began_ns: u64,
-    /// Whether the user stopped it.
+    /// Whether the user stopped the run.
     pub by_somebody: bool,
-    /// Use by another process that began on a target during the run.
+    /// Use of a target by another process that began during the run.
     pub in_use: Option<String>,
 }
 
-/// Collects the results of a thread. Either nothing is under way in its load loop, or the lost requests were given up.
+/// Collects the results of a thread. Its load loop must have no request in flight, or must have abandoned the lost
+/// ones.
 pub fn gather(
     worker: &WorkerSpec,
     load_loop: LoadLoop,
@@ -84,7 +86,7 @@ pub fn gather(
     load_loop.store_counts();
     let integrity = load_loop.take_integrity();
     let (lost, warmed_up) = (load_loop.lost(), load_loop.warmed_up);
-    assert_eq!(lost.len() as u64, issued - completed, "every issued request completed or is lost");
+    assert_eq!(lost.len() as u64, issued - completed, "every issued request either completed or is lost");
     let handing_over = load_loop.handing_over.take();
     if !all_back {
         load_loop.into_engine().abandon();
@@ -117,11 +119,11 @@ pub fn gather(
     }
 }
 
-/// Joins all threads into one result.
+/// Merges the results of all threads.
 pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ran: &Ran) -> RunResult {
     let Ran { began_ns, by_somebody, ref in_use } = *ran;
     let mut result = RunResult::new(Mode::Measured, system.clone(), load.clone(), seed, GENERATOR_NAME);
-    // The times of a job that never left its warm-up mean nothing.
+    // The times of a job that never finished its warm-up are meaningless.
     let spans = || all.iter().filter(|one| one.result.duration_ns > 0).map(|one| &one.result);
     let start_ns = spans().map(|one| one.start_ns).min().unwrap_or(0);
     let end_ns = spans().map(|one| one.start_ns + one.duration_ns).max().unwrap_or(start_ns);
@@ -177,8 +179,9 @@ fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, inter
     result.intervals = joined_intervals(since_began, interval_ns);
 }
 
-/// Intervals of several results, each with its start on the common clock, rounded to the nearest interval of the one
-/// that began first: most begin within microseconds of each other, some after a delay or a longer warm-up.
+/// Merges the intervals of several results. Each result has a start on the common clock, which is rounded to the
+/// nearest interval of the result that began first. Most begin within microseconds of each other, some after a delay or
+/// a longer warm-up.
 pub fn joined_intervals<'a>(
     each: impl Iterator<Item = (u64, &'a Interval)> + Clone,
     interval_ns: Option<u64>,
@@ -199,8 +202,8 @@ pub fn joined_intervals<'a>(
     joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum }).collect()
 }
 
-/// Joins the sampling errors of the mean: threads share devices, so a slow period affects all, and in the worst case
-/// errors add up.
+/// Merges the sampling errors of the mean. Threads share devices, so a slow period affects all of them; in the worst
+/// case their errors add up.
 fn join_sampling(result: &mut RunResult, all: &[Measured]) {
     if let [only] = all {
         result.sampling = only.result.sampling.clone();
@@ -240,7 +243,7 @@ fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
     ]
 }
 
-/// Zone operations of all threads: counts are added, and the longest of the times is kept.
+/// Merges the zone counters of all threads: counts are added, and the maximum of the times is kept.
 fn zone_counters(all: &[Measured]) -> Vec<Counter> {
     let mut counters: Vec<Counter> = Vec::new();
     for Counter { name, value } in all.iter().flat_map(|one| &one.zones) {
@@ -253,7 +256,7 @@ fn zone_counters(all: &[Measured]) -> Vec<Counter> {
     counters
 }
 
-/// Results per job; threads with the same name are one job.
+/// Returns the results per job. Threads with the same name belong to one job.
 pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
     let mut names: Vec<&str> = Vec::new();
     for one in all {
@@ -291,14 +294,14 @@ pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
     names.into_iter().map(text).collect()
 }
 
-/// Verdicts on the reads of all threads together.
+/// Returns the merged verdicts on the reads of all threads; `None` if nothing was verified.
 pub fn checked(all: &[Measured]) -> Option<Checked> {
     all.iter().filter_map(|one| one.integrity.clone()).reduce(Checked::and)
 }
 
 fn checks(all: &[Measured]) -> Vec<Check> {
     let (issued, completed) = all.iter().fold((0, 0), |sum, one| (sum.0 + one.issued, sum.1 + one.completed));
-    // Each lost request is listed, so none goes unnoticed.
+    // Every lost request is listed, so none goes unnoticed.
     let given_up: u64 = all.iter().map(|one| one.lost.len() as u64).sum();
     let text = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
     let conserved = Check {
@@ -337,15 +340,12 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
     all.iter().flat_map(|one| &one.loop_stats.notes).for_each(|note| notes.push(note.clone()));
     let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
     if late_ns > 1_000_000 {
-        notes.push(format!(
-            "1 % of the requests were issued more than {:.1} ms late by headstack",
-            late_ns as f64 / 1e6
-        ));
+        notes.push(format!("headstack issued 1 % of the requests more than {:.1} ms late", late_ns as f64 / 1e6));
     }
     notes
 }
 
-/// Describes the lost requests in one line: how many of each kind, and the oldest individually.
+/// Describes the lost requests in one line: the number of each kind, and the oldest requests individually.
 pub fn describe_lost(lost: &[LostRequest]) -> Option<String> {
     let when = match lost.first()?.as_asked {
         true => "when they were abandoned, as requested".to_owned(),
@@ -378,7 +378,7 @@ pub fn describe_lost(lost: &[LostRequest]) -> Option<String> {
     Some(format!("{} had not completed {when} ({counts}): {text}{more}", counted(lost.len() as u64, "request")))
 }
 
-/// Describes the excluded warm-up of the threads that had one.
+/// Describes the excluded warm-up of the threads that had a warm-up.
 fn describe_warm_up(all: &[Measured]) -> Option<String> {
     let (mut wanted, mut came, mut longest_ns) = (0, 0, 0);
     for WarmedUp { requests, requests_asked, time_ns } in all.iter().map(|one| one.warmed_up) {
@@ -395,7 +395,7 @@ fn describe_warm_up(all: &[Measured]) -> Option<String> {
     }
 }
 
-/// Notes on a target.
+/// Returns the notes on a target.
 fn target_notes(target: &Target) -> Vec<String> {
     target.notes().iter().map(|note| format!("{}: {note}", target.name())).collect()
 }

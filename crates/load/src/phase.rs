@@ -23,27 +23,27 @@ use crate::{LoadError, Progress};
 pub struct PhaseSpec {
     /// Description of the targets for results.
     pub system: SystemRecord,
-    /// The phase; a point of a curve has to be made a phase by [`Phase::at_observed`] first.
+    /// The phase. Convert a point of a curve with [`Phase::at_observed`] first.
     pub phase: Phase,
     /// The targets of each job, in the order of the jobs.
     pub targets: Vec<Vec<Arc<Target>>>,
-    /// Service time of a request on a null target.
+    /// Service time of a request on a null target, in ns.
     pub null_service_ns: u64,
-    /// Seed of jobs that state none.
+    /// Seed of jobs that do not state one.
     pub seed: u64,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
-    /// Whether the time to submit requests is measured.
+    /// Whether the submission time of requests is measured.
     pub times_handing_over: bool,
 }
 
-/// Measures a phase. `progress` receives the state of the run and returns whether to continue; `log` keeps individual
-/// requests, numbered by the copy among those of all jobs. Each copy of a job has a thread; jobs that share a pool have
-/// one thread and share its queue depth. Results name streams as [`Phase::stream_names`] does.
+/// Measures a phase. `progress` receives the state of the run and returns whether to continue. `log` records individual
+/// requests, numbered by job copy. Each copy of a job has a thread; jobs that share a pool have one thread and share
+/// its queue depth. Results name streams as [`Phase::stream_names`] does.
 ///
 /// # Errors
-/// When the phase cannot run on these targets: a part does not exist, requests do not fit, a job writes to a target
-/// open for reading; when the kernel refuses the engine.
+/// Returns an error if the phase cannot run on these targets (a part does not exist, requests do not fit, or a job
+/// writes to a read-only target), or if the kernel refuses the engine.
 pub fn play_phase(
     spec: &PhaseSpec,
     log: Option<&Arc<Log>>,
@@ -57,10 +57,10 @@ pub fn play_phase(
 }
 
 impl PhaseSpec {
-    /// Returns the threads of the phase, after checking everything that can be checked before the start.
+    /// Returns the threads of the phase, after all checks that are possible before the start.
     ///
     /// # Errors
-    /// Those of [`play_phase`], except refusals of the kernel.
+    /// Returns the errors of [`play_phase`], except for refusals of the kernel.
     pub fn check(&self) -> Result<Threads, LoadError> {
         let PhaseSpec { phase, targets, .. } = self;
         let impossible = |message: &str| LoadError::Job { job: phase.name.clone(), message: message.to_owned() };
@@ -82,7 +82,7 @@ impl PhaseSpec {
 /// Threads of a phase.
 pub struct Threads {
     jobs: Vec<Job>,
-    /// Notes on settings that are approximated.
+    /// Notes about settings that are only approximated.
     notes: Vec<String>,
 }
 
@@ -143,8 +143,8 @@ fn play_jobs(
     Ok(result)
 }
 
-/// Bytes of requests after which a job restarts with an emptied page cache, as fio does at each loop; for time-based
-/// jobs through the cache.
+/// Returns the number of bytes after which a time-based job through the page cache restarts with an emptied cache, as
+/// fio does for each loop.
 fn pass_bytes(job: &headstack_jobfiles::Job, span: Span) -> u64 {
     let is_by_time = limits(job)
         == headstack_jobfiles::Limits { time_ns: job.limits.time_ns, ..headstack_jobfiles::Limits::default() };
@@ -156,7 +156,7 @@ fn pass_bytes(job: &headstack_jobfiles::Job, span: Span) -> u64 {
     }
 }
 
-/// Limits of a job; a job without any passes once over its part.
+/// Returns the limits of a job. A job without limits passes once over its part.
 fn limits(job: &headstack_jobfiles::Job) -> headstack_jobfiles::Limits {
     match job.limits == headstack_jobfiles::Limits::default() {
         true => headstack_jobfiles::Limits { passes: Some(1.0), ..job.limits },
@@ -164,7 +164,7 @@ fn limits(job: &headstack_jobfiles::Job) -> headstack_jobfiles::Limits {
     }
 }
 
-/// Runs jobs that alternate by their shares as clients of a scenario, whose pool belongs to one thread.
+/// Runs jobs that alternate by their shares as clients of a scenario, whose pool belongs to a single thread.
 fn play_pool(
     spec: &PhaseSpec,
     outstanding: u32,
@@ -188,7 +188,9 @@ fn play_pool(
         let mut end_bytes = start_of(&targets[0]);
         for target in targets {
             if start_of(target) != end_bytes {
-                let message = "shares a pool with jobs on only some of its targets; all or none are allowed".to_owned();
+                let message =
+                    "shares a pool with jobs on only some of its targets; use the same targets for all jobs of a pool"
+                        .to_owned();
                 return Err(LoadError::Job { job: job.name.clone(), message });
             }
             end_bytes += target.whole_bytes(block_bytes);
@@ -238,7 +240,7 @@ fn check_writes(job: &headstack_jobfiles::Job, targets: &[Arc<Target>]) -> Resul
     }
 }
 
-/// Bytes of a job's target; with several files, those that the job states for each.
+/// Returns the maximum number of bytes used on each target of a job; with several files, the job states it per file.
 fn target_bytes_max(job: &headstack_jobfiles::Job) -> u64 {
     job.file_bytes.filter(|_| job.targets.len() > 1).unwrap_or(u64::MAX)
 }
@@ -251,7 +253,7 @@ fn span(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], notes: &mut Vec<
     let whole_bytes = targets.iter().map(bytes_of).fold(0u64, u64::saturating_add);
     let within = job.part.within(whole_bytes, u64::from(block_bytes));
     let (span, is_cut) = within.map_err(|message| {
-        let message = format!("its part of the targets: {message}");
+        let message = format!("invalid part of the targets: {message}");
         LoadError::Job { job: job.name.clone(), message }
     })?;
     if is_cut {
@@ -272,10 +274,10 @@ fn engine(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], null_service_n
     }
 }
 
-/// Description of the load for results: the workload of a single job, else the phase.
+/// Returns the description of the load for results: the workload of a single job, or the phase.
 fn record(phase: &Phase) -> Value {
     let name = if phase.name.is_empty() { phase.jobs[0].name.clone() } else { phase.name.clone() };
-    let plain = "workloads and phases are plain data";
+    let plain = "workloads and phases can be written as JSON";
     let mut record = match &phase.jobs[..] {
         [only] if only.copies <= 1 => serde_json::to_value(&only.workload).expect(plain),
         _ => json!({ "phase": serde_json::to_value(phase).expect(plain) }),

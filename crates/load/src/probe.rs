@@ -1,5 +1,5 @@
-//! Probes of files and devices in wall-clock time: the times of each request on the machine's monotonic clock, so that
-//! they can be compared between probes.
+//! Probes of files and devices in wall-clock time. The times of each request are on the machine's monotonic clock, so
+//! that probes can be compared.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use crate::threads::{WorkerContext, measure, run_workers};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
-/// Largest queue depth of a probe with its own issue times.
+/// Maximum queue depth of a probe with given issue times.
 const TIMED_SLOTS_MAX: u32 = 1 << 10;
 
-/// Runs a probe on a target as long as `progress` returns true; returns answers in the order of the requests, only
-/// counting requests before the user stopped it.
+/// Runs a probe on a target as long as `progress` returns true. Returns the answers in the order of the requests, up to
+/// the point where the user stopped.
 ///
-/// A request is late by as much as the machine is; [`Answer::issued_ns`] is when it was submitted, with
-/// [`Pace::Times`](headstack_driver::Pace::Times) when it was due. With `realtime` the thread has priority over all
+/// On a busy machine requests are issued late: [`Answer::issued_ns`] is the actual submission time, or with
+/// [`Pace::Times`](headstack_driver::Pace::Times) the due time. With `realtime` the thread has priority over all
 /// others.
 ///
 /// # Errors
-/// When the probe does not fit the target or writes to one open for reading, or the kernel refuses the engine.
+/// Returns an error if the probe does not fit the target or writes to a read-only target, or if the kernel refuses the
+/// engine.
 pub fn probe(
     target: &Arc<Target>,
     probe: &Probe,
@@ -70,7 +71,7 @@ pub fn probe(
         })
     };
     run_workers(vec![work], targets, time, Start::AtOnce, progress)?;
-    // A request that was not issued, or never completed, ends the list.
+    // The list ends at the first request that was not issued or never completed.
     Ok(answers.into_iter().map_while(|answer| answer).collect())
 }
 

@@ -1,8 +1,8 @@
-//! [`Progress`]: the state of a run while it is under way.
+//! [`Progress`]: the state of a running measurement.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Counters that one worker writes and others read.
+/// Counters that one worker writes and other threads read.
 #[derive(Debug, Default)]
 pub struct WorkerProgress {
     completed: AtomicU64,
@@ -10,29 +10,29 @@ pub struct WorkerProgress {
     response_ns: AtomicU64,
     errors: AtomicU64,
     under_way: AtomicU64,
-    /// Completed share of its work, in millionths.
+    /// Completed share of the worker's work, in millionths.
     share: AtomicU64,
     over: AtomicBool,
 }
 
-/// The state of a run.
+/// The state of a running measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Time since the start.
+    /// Time since the start, in ns.
     pub elapsed_ns: u64,
     /// Completed share of the work, 0 to 1, of the job that takes longest.
     pub share: f64,
-    /// Completed requests, including the warm-up.
+    /// Number of completed requests, including the warm-up.
     pub completed: u64,
     /// Bytes transferred.
     pub bytes: u64,
-    /// Sum of the response times.
+    /// Sum of the response times, in ns.
     pub response_ns: u64,
     /// Failed requests.
     pub errors: u64,
     /// Queue depth.
     pub under_way: u64,
-    /// Whether no more requests are issued and outstanding ones are awaited.
+    /// Whether the run only waits for outstanding requests.
     pub is_ending: bool,
 }
 

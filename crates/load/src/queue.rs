@@ -1,4 +1,4 @@
-//! [`Queue`]: requests of a trace or of clients between arrival and completion, each with a tag of its load.
+//! [`Queue`]: requests of a trace or of clients from arrival to completion, each with a tag of the load that issued it.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use headstack_workload::Request;
 use crate::load_loop::{Ended, LoadLoop};
 use crate::worker::LoopStats;
 
-/// Requests that have arrived and are not complete. Those that find no free slot wait in order of arrival; they are
-/// outstanding too, and their response time counts from arrival. Memory grows with the backlog.
+/// Requests that have arrived and are not complete. Requests without a free slot wait in order of arrival; they count
+/// as outstanding, and their response time starts at arrival. Memory grows with the backlog.
 pub struct Queue<T> {
     waiting: VecDeque<Waiting<T>>,
-    /// How many of the last of these arrived since requests were last submitted.
+    /// Number of waiting requests that arrived since requests were last submitted.
     fresh: u64,
-    /// Tags of the requests under way, by slot.
+    /// Tag of the request in flight in each slot.
     under_way: Vec<Option<T>>,
-    /// Time before which no more arrivals are possible.
+    /// Time before which no more arrivals are possible, in ns.
     booked_ns: u64,
     ended: Vec<Ended>,
     loop_stats: LoopStats,
@@ -28,7 +28,7 @@ struct Waiting<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// An empty queue for an idle load loop.
+    /// Creates an empty queue for an idle load loop.
     pub fn new(load_loop: &LoadLoop) -> Self {
         Queue {
             waiting: VecDeque::new(),
@@ -40,7 +40,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Adds a request that arrives at `at_ns`, which is now or was since the last check of the target.
+    /// Adds a request that arrives at `at_ns`, which is now or after the last check of the target.
     pub fn arrive(&mut self, load_loop: &mut LoadLoop, at_ns: u64, request: &Request, of: T) {
         let arrived_ns = at_ns.clamp(self.booked_ns, load_loop.now_ns.max(self.booked_ns));
         self.booked_ns = arrived_ns;
@@ -55,7 +55,7 @@ impl<T: Copy> Queue<T> {
         self.waiting.push_back(Waiting { arrived_ns, request: *request, of });
     }
 
-    /// Issues the waiting requests as far as there is room, and calls `each` for each.
+    /// Issues waiting requests while there is room, and calls `each` for each of them.
     pub fn hand_over(&mut self, load_loop: &mut LoadLoop, mut each: impl FnMut(&T, u64)) {
         let mut old = self.waiting.len() as u64 - self.fresh;
         while load_loop.has_room()
@@ -89,12 +89,12 @@ impl<T: Copy> Queue<T> {
         load_loop.settle(|one| ended.push(*one));
         self.booked_ns = self.booked_ns.max(load_loop.now_ns);
         for one in self.ended.drain(..) {
-            let of = self.under_way[one.slot as usize].take().expect("only submitted requests complete");
+            let of = self.under_way[one.slot as usize].take().expect("a completed request was submitted");
             done.push((of, one));
         }
     }
 
-    /// Whether the backlog is more than a random fluctuation.
+    /// Returns whether the backlog is larger than a random fluctuation.
     pub fn has_piled_up(&self, load_loop: &LoadLoop) -> bool {
         load_loop
             .measuring
@@ -102,7 +102,7 @@ impl<T: Copy> Queue<T> {
             .is_some_and(|measuring| measuring.has_piled_up(load_loop.waiting + load_loop.under_way()))
     }
 
-    /// Ends the run: waiting requests will never be issued.
+    /// Ends the run: requests still waiting will never be issued.
     pub fn finish(mut self, load_loop: &mut LoadLoop, saturated: bool) -> LoopStats {
         load_loop.close(load_loop.now_ns);
         if let Some(measuring) = &mut load_loop.measuring {

@@ -1,4 +1,4 @@
-//! Finds stamps of an earlier run on a target about which nothing else is known.
+//! Finds stamps of an earlier run on a target of which nothing else is known.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::integrity::{self, Layout};
 use crate::target::Target;
 use crate::target_map::TargetMap;
 
-/// Length of one read of a full pass, unless units are longer.
+/// Length of a read of a full pass, in bytes, unless units are longer.
 pub(crate) const READ_BYTES: u32 = 1 << 20;
-/// Reads at the start of a target, and then offsets spread over it, that are searched for stamps.
+/// Number of reads at the start of a target that are searched for stamps, and then of reads at offsets spread over it.
 const LOOKED_AT_FIRST: u64 = 64;
 const LOOKED_AT: u64 = 1024;
 
-/// A read of `length_bytes` at `offset_bytes`.
+/// Returns a read of `length_bytes` at `offset_bytes`.
 pub(crate) fn read((offset_bytes, length_bytes): (u64, u32)) -> Request {
     Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// Reads by a system call outside of the measurement; returns the bytes read, `None` if that failed.
+/// Reads with a system call outside of the measurement. Returns the number of bytes read, or `None` if the read failed.
 pub(crate) fn read_now(map: &TargetMap, offset_bytes: u64, buffer: &mut [u8]) -> Option<u32> {
     let length_bytes = u32::try_from(buffer.len()).ok()?;
     let memory = Memory::One(buffer.as_mut_ptr());
@@ -31,10 +31,10 @@ pub(crate) fn read_now(map: &TargetMap, offset_bytes: u64, buffer: &mut [u8]) ->
     u32::try_from(result).ok()
 }
 
-/// Returns the layout and the number of an earlier run, from the first stamps found.
+/// Returns the layout and the number of an earlier run, taken from the first stamps found.
 ///
 /// # Errors
-/// When there is not enough memory.
+/// Returns an error if there is not enough memory.
 pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, LoadError> {
     let targets = std::slice::from_ref(target);
     let map = TargetMap::of(targets, Target::common_block_bytes(targets));
@@ -48,7 +48,7 @@ pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, L
     for at in (0..first).chain((0..places).map(|at| first + place(at))) {
         let offset_bytes = at * u64::from(READ_BYTES);
         let length_bytes = u64::from(READ_BYTES).min(capacity_bytes - offset_bytes) as u32;
-        // An unreadable block has no stamps.
+        // An unreadable block has no stamps, so it is skipped.
         let Some(length_bytes) = read_now(&map, offset_bytes, buffers.slice(0, length_bytes)) else { continue };
         let found = integrity::recognise(capacity_bytes, offset_bytes, buffers.slice(0, length_bytes));
         if found.is_some() {

@@ -1,8 +1,8 @@
 //! Replays a trace on files and devices in wall-clock time ([`ReplaySpec`]). See docs/design/replay.md.
 //!
-//! One thread reads ahead, so that neither a slow disk nor decompression delays an issue. The replaying thread sleeps
-//! until shortly before a request is due and spins for the rest; its schedule counts from the first request, so that
-//! one late request does not delay the next.
+//! One thread reads ahead, so that neither a slow disk nor decompression delays requests. The replaying thread sleeps
+//! until shortly before a request is due and then spins; its schedule is relative to the first request, so that one
+//! late request does not delay the next.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -27,19 +27,19 @@ use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
-/// Batches read ahead; a batch has some thousands of requests.
+/// Number of batches read ahead; a batch has some thousands of requests.
 const BATCHES_AHEAD: usize = 8;
 
-/// How recorded writes are treated.
+/// How recorded writes are replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writes {
-    /// Writes are written, and trims trimmed.
+    /// Writes and trims are executed as recorded.
     #[default]
     AsRecorded,
-    /// Writes are left out, with the flush that some require before them, and trims too.
+    /// Writes and trims are skipped, and so are flushes that some writes require before them.
     Skip,
-    /// Writes become reads of the same range; trims are left out.
+    /// Writes become reads of the same range, and trims are skipped.
     AsReads,
 }
 
@@ -47,7 +47,7 @@ impl Writes {
     /// All variants.
     pub const ALL: [Writes; 3] = [Writes::AsRecorded, Writes::Skip, Writes::AsReads];
 
-    /// Name of the variant.
+    /// Returns the name of the variant.
     pub fn name(self) -> &'static str {
         match self {
             Writes::AsRecorded => "as-recorded",
@@ -62,9 +62,9 @@ impl Writes {
 pub struct ReplaySpec {
     /// Description of the target for results.
     pub system: SystemRecord,
-    /// The files and devices, whose address spaces follow one another.
+    /// The targets, whose address spaces are concatenated.
     pub targets: Vec<Arc<Target>>,
-    /// How to replay. Its clock begins with its first request.
+    /// How to replay the trace, whose clock starts with the first request.
     pub replay: Replay,
     /// How writes are treated.
     pub writes: Writes,
@@ -72,47 +72,46 @@ pub struct ReplaySpec {
     pub engine: EngineKind,
     /// Queue depth, 1 to 32,768; further requests wait in the host. [`ReplayMode::Asap`] has its own depth.
     pub slots: u32,
-    /// Whether the replaying thread has priority over all others of the machine (`SCHED_FIFO`): of 30,000 requests at
-    /// 1,500/s on a loop device of a busy machine with two processors, 1 in 1,000 was late by 1.3 to 3.1 ms without it
-    /// and by 0.06 ms with it.
+    /// Whether the replaying thread has priority over all other threads of the machine (`SCHED_FIFO`). For 30,000
+    /// requests at 1,500/s on a loop device of a busy machine with two processors, 1 request in 1,000 was late by 1.3
+    /// to 3.1 ms without priority, and by 0.06 ms with it.
     pub realtime: bool,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
-    /// The expected data of the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked, and
-    /// each request needs its own memory, so that one longer than 1 MiB ends the replay.
+    /// Expected data of the targets ([`Verification::of_blocks`]). If set, writes carry stamps, reads are checked, and
+    /// each request needs its own buffer, so a request longer than 1 MiB ends the replay.
     pub verification: Option<Arc<Verification>>,
 }
 
-/// A replayed request. Times count from the first one.
+/// A replayed request. Times are relative to the first request.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
-    /// Its number in the trace, from 1, not counting omitted requests.
+    /// Number of the request in the trace, from 1, without omitted requests.
     pub number: u64,
     /// Number of requests issued before it.
     pub sequence: u64,
-    /// When it was due.
+    /// Time at which the request was due, in ns.
     pub due_ns: u64,
-    /// The request, and when it was issued and completed.
+    /// The request, with its times of issue and completion.
     pub recorded: Recorded,
-    /// Whether it failed.
+    /// Whether the request failed.
     pub failed: bool,
 }
 
-/// Receives replayed requests in order of completion, in the replaying thread: the time it takes may delay the next
-/// issue.
+/// Receives replayed requests in order of completion, in the replaying thread; a slow sink may delay the next request.
 pub type Sink<'a> = dyn FnMut(&Observed) + Send + 'a;
 
 /// Replays a trace. `progress` receives the state and returns whether to continue; `sink` receives every replayed
-/// request. The measurement lasts from the first request to the completion of the last. Response times count from the
-/// moment at which a request was due.
+/// request. The measurement lasts from the first request to the completion of the last one. Response times start when a
+/// request is due.
 ///
-/// Requests are widened to whole blocks of the targets. One longer than 2 GiB, which the kernel transfers in part,
-/// counts as failed. If the user or an error after the first request ended the replay early, the results so far are
+/// Requests are widened to whole blocks of the targets. A request longer than 2 GiB, which the kernel transfers only in
+/// part, counts as failed. If the user or an error ends the replay after the first request, the results so far are
 /// returned.
 ///
 /// # Errors
-/// Before the first request: those of `source` and [`ReplayError`]; an engine that the kernel refuses; a trace that
-/// writes to a target opened for reading, as far as that is known by then.
+/// Returns an error before the first request if `source` fails, with [`ReplayError`], if the kernel refuses the engine,
+/// or if the part of the trace known by then writes to a read-only target.
 pub fn replay<E>(
     spec: &ReplaySpec,
     source: &mut (dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + Send),
@@ -130,7 +129,7 @@ where
     };
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&slots) {
-        let message = format!("queue depth {slots}; 1 to {slots_max} is allowed");
+        let message = format!("queue depth {slots}; must be 1 to {slots_max}");
         return Err(ReplayError::Settings(message).into());
     }
     let mut written = spec.targets.iter().filter(|target| spec.writes == Writes::AsRecorded && target.is_writable());
@@ -195,7 +194,7 @@ fn read_ahead<E: From<ReplayError>>(
     }
 }
 
-/// Source of batches, and the channel that returns used ones.
+/// Source of batches, and the channel that returns used batches.
 struct Recording<E> {
     batches: Receiver<Result<Vec<Recorded>, E>>,
     give_back: SyncSender<Vec<Recorded>>,
@@ -215,7 +214,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
     let mut source = |batch: &mut Vec<Recorded>| match recording.batches.recv() {
         Ok(next) => {
             let used = std::mem::replace(batch, next?);
-            // The channel has room for all batches.
+            // The channel has room for all batches, so this cannot fail.
             let _ = recording.give_back.try_send(used);
             Ok(true)
         }
@@ -230,7 +229,8 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
         let mut stage: Stage<E> =
             Stage::new(Player::new(replay, capacity_bytes, recording.block_bytes, &mut source)?, load_loop, replay);
         if let Err(error) = stage.play(load_loop, &mut sink) {
-            // Requests that had arrived are played to their end; if the kernel accepts no more, that error is reported.
+            // Requests that have arrived are completed first. If the kernel accepts no more requests, that error is
+            // reported.
             let wound_up = stage.wind_up(load_loop, &mut sink);
             if load_loop.completed == 0 {
                 return Err(wound_up.err().unwrap_or(error));
@@ -241,7 +241,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
         played = Some(came_of_it);
         Ok(loop_stats)
     })?;
-    Ok((measured, played.expect("a measured run was played")))
+    Ok((measured, played.expect("a measured run has replay results")))
 }
 
 /// A player and its load loop.
@@ -249,7 +249,7 @@ struct Stage<'t, E> {
     player: Player<'t, E>,
     queue: Queue<Issue>,
     done: Vec<(Issue, Ended)>,
-    /// When the player's clock was 0.
+    /// Time at which the player's clock was 0, in ns.
     start_ns: u64,
     is_timed: bool,
     requests_max: u64,
@@ -258,7 +258,7 @@ struct Stage<'t, E> {
 }
 
 impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
-    /// Starts the clock now, with the first batch at hand.
+    /// Starts the clock now; the first batch has been read.
     fn new(player: Player<'t, E>, load_loop: &mut LoadLoop, replay: &Replay) -> Self {
         load_loop.look();
         load_loop.start_measuring(u64::MAX);
@@ -267,20 +267,20 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         Stage { player, queue, done: Vec::new(), start_ns: load_loop.now_ns, is_timed, requests_max, piled_up: false }
     }
 
-    /// Plays to the completion of the last request, or until the user stops it.
+    /// Replays until the last request has completed or the user stops it.
     fn play(&mut self, load_loop: &mut LoadLoop, sink: &mut Option<&mut Sink>) -> Result<(), E> {
         while !load_loop.is_stopped() {
             load_loop.look();
             self.arrive(load_loop)?;
             self.hand_over(load_loop);
             let due_ns = match self.player.next_due()? {
-                // If there is no room, a completion comes first.
+                // Without a free slot, a completion must come first.
                 Due::At(at_ns) if load_loop.has_room() => self.start_ns.saturating_add(at_ns),
                 Due::At(_) | Due::AfterCompletion => u64::MAX,
                 Due::Never => break,
             };
             load_loop.wait(Wait::Until(due_ns.min(load_loop.now_ns + LOOK_NS)))?;
-            // Arrivals up to now precede completions seen now.
+            // Arrivals up to now precede completions that are noticed now.
             let arrived = self.arrive(load_loop);
             self.settle(load_loop, sink);
             arrived?;
@@ -289,7 +289,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         Ok(())
     }
 
-    /// Completes the requests that have arrived, and reads no more of the trace.
+    /// Completes the requests that have arrived, without reading more of the trace.
     fn wind_up(&mut self, load_loop: &mut LoadLoop, sink: &mut Option<&mut Sink>) -> Result<(), E> {
         while !load_loop.is_stopped() && load_loop.waiting + load_loop.under_way() > 0 {
             load_loop.look();
@@ -315,7 +315,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         }
     }
 
-    /// Lets all requests arrive that are due by now.
+    /// Lets all requests that are due by now arrive.
     fn arrive(&mut self, load_loop: &mut LoadLoop) -> Result<(), E> {
         while let Some(issue) = self.player.take(load_loop.now_ns - self.start_ns)? {
             self.queue.arrive(load_loop, self.start_ns + issue.due_ns, &issue.request, issue);
@@ -336,7 +336,7 @@ fn observed(issue: &Issue, ended: &Ended, start_ns: u64) -> Observed {
     Observed { number, sequence, due_ns: issue.due_ns, recorded, failed: ended.failed }
 }
 
-/// Changes the requests of a trace before they are played.
+/// Modifies the requests of a trace before they are replayed.
 struct Stencil {
     writes: Writes,
     /// Name of a target that must not be written.

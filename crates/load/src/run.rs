@@ -21,19 +21,20 @@ use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
 use crate::worker::work;
 
-/// Runs the measurement. `progress` receives the state and returns whether to continue. If the user or an error ends it
-/// early, the results so far are returned, and [`RunResult::ended_early`] has the reason.
+/// Runs the measurement. `progress` receives the state and returns whether to continue. If the user or an error ends
+/// the run early, the results so far are returned, and [`RunResult::ended_early`] has the reason.
 ///
 /// # Errors
-/// When a job cannot begin: a part that does not exist, an impossible workload, an engine that the kernel refuses.
+/// Returns an error if a job cannot start: its part does not exist, its workload is impossible, or the kernel refuses
+/// its engine.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     run_logged(spec, None, progress)
 }
 
-/// Like [`run`]; `log` keeps individual requests of the measured part.
+/// Does the same as [`run`]; `log` records the individual requests of the measured part.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn run_logged(
     spec: &Spec,
     log: Option<&Arc<Log>>,
@@ -91,7 +92,7 @@ pub fn run_logged(
     Ok(result)
 }
 
-/// Notes on a job's requests to targets whose sectors are larger than its blocks.
+/// Returns notes about requests to targets whose sectors are larger than the job's blocks.
 fn notes_of_alignment(job: &Job) -> impl Iterator<Item = String> {
     let note = |target: &Arc<Target>| job.workload.note_of_alignment(job.block_bytes(), target.physical_block_bytes());
     job.targets.iter().filter_map(note)

@@ -1,11 +1,11 @@
-//! [`Samples`]: throughput of a thread over time, as rates in windows of half a second for each kind.
+//! [`Samples`]: throughput of a thread over time, as rates of each kind in windows of half a second.
 
 use headstack_result::{Fact, Kinds};
 
-/// fio's `iopsavgtime` and `bwavgtime`.
+/// Length of a window, in ns, as in fio's `iopsavgtime` and `bwavgtime`.
 const WINDOW_NS: u64 = 500_000_000;
 
-/// Rates of each kind, followed by those of reads, writes and trims together, in requests and in bytes per second.
+/// Rates of each kind, and of reads, writes and trims together, in requests and in bytes per second.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     since_ns: u64,
@@ -14,11 +14,11 @@ pub struct Samples {
     rates: [[Spread; 2]; 5],
 }
 
-/// Name of all transfers together, as in fio's JSON.
+/// Name for all transfers together, as in fio's JSON.
 const MIXED: &str = "mixed";
 
 impl Samples {
-    /// Starts at `now_ns`, when nothing has been counted.
+    /// Starts at `now_ns` with all counts at 0.
     pub fn start(&mut self, now_ns: u64) {
         self.since_ns = now_ns;
     }
@@ -30,7 +30,7 @@ impl Samples {
         }
     }
 
-    /// Ends the run; a run shorter than a window counts as one window.
+    /// Ends the run. A run shorter than a window counts as one window.
     pub fn end(&mut self, now_ns: u64, kinds: &Kinds) {
         let has_any = self.rates.iter().flatten().any(|spread| spread.count > 0);
         if !has_any && now_ns > self.since_ns {
@@ -53,13 +53,13 @@ impl Samples {
         self.since_ns = now_ns;
     }
 
-    /// Adds a thread that ran at the same time.
+    /// Adds the samples of a thread that ran at the same time.
     pub fn merge(&mut self, other: &Samples) {
         let own = self.rates.iter_mut().flatten();
         own.zip(other.rates.iter().flatten()).for_each(|(own, other)| own.merge(other));
     }
 
-    /// Minimum, maximum, mean and standard deviation of each kind, as figures of a stream.
+    /// Returns minimum, maximum, mean and standard deviation of each kind, as figures of a stream.
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         let is_mixed = self.rates[..3].iter().filter(|kind| kind[0].count > 0).count() > 1;
@@ -90,7 +90,7 @@ struct Spread {
     mean: f64,
     /// Sum of squared deviations from the mean.
     squares: f64,
-    /// Sum of the variances of other threads.
+    /// Sum of the variances of the other threads.
     others_variance: f64,
     min: f64,
     max: f64,
@@ -110,8 +110,8 @@ impl Spread {
         self.others_variance + if self.count > 1 { self.squares / (self.count - 1) as f64 } else { 0.0 }
     }
 
-    /// Rates of threads add up, and so do the variances of independent ones; minimum and maximum remain those of a
-    /// single thread, as in fio's groups.
+    /// Merges another thread: rates add up, and so do the variances of independent rates. Minimum and maximum remain
+    /// those of a single thread, as in fio's groups.
     fn merge(&mut self, other: &Spread) {
         if other.count == 0 {
             return;
@@ -142,7 +142,7 @@ mod tests {
             samples.look(now_ns, &kinds);
         }
         samples.end(9 * WINDOW_NS, &kinds);
-        // 100, 300 and 100 in half a second each.
+        // The rate is 100, 300 and 100 in half a second each.
         let fact =
             |samples: &Samples, name: &str| samples.facts().into_iter().find(|fact| fact.name == name).unwrap().value;
         assert_eq!(fact(&samples, "read_iops_samples"), 3.0);

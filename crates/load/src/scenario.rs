@@ -1,5 +1,5 @@
-//! Plays a scenario on files and devices ([`ScenarioSpec`]): clients of several kinds, the host's processors and the
-//! network in front of it. Waits of clients outside of the targets take wall-clock time, by the same rules as in
+//! Runs a scenario on files and devices ([`ScenarioSpec`]): clients of several kinds, the host's processors, and the
+//! network in front of the host. Waits of clients outside of the targets take wall-clock time, by the same rules as in
 //! virtual time, and use no processor of this machine.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::{LoadError, Progress};
 pub struct ScenarioSpec {
     /// Description of the targets for results.
     pub system: SystemRecord,
-    /// The LUNs by name, each a file or device, in address order.
+    /// The LUNs by name, each with its file or device, in address order.
     pub luns: Vec<(String, Arc<Target>)>,
     /// The clients.
     pub scenario: Scenario,
@@ -39,19 +39,19 @@ pub struct ScenarioSpec {
     pub slots: u32,
     /// Seed of the clients' random choices.
     pub seed: u64,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
-    /// The expected data of the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked, and
-    /// each request needs its own memory, so that one longer than 1 MiB ends the run.
+    /// Expected data of the targets ([`Verification::of_blocks`]). If set, writes carry stamps, reads are checked, and
+    /// each request needs its own buffer, so a request longer than 1 MiB ends the run.
     pub verification: Option<Arc<Verification>>,
 }
 
-/// Plays a scenario to its end. `progress` receives the state and returns whether to continue. If the user or an error
-/// ends it early, the results so far are returned.
+/// Runs a scenario to its end. `progress` receives the state and returns whether to continue. If the user or an error
+/// ends the run early, the results so far are returned.
 ///
 /// # Errors
-/// When the scenario is impossible, a LUN has no target, clients write to a target opened for reading, or the kernel
-/// refuses the engine.
+/// Returns an error if the scenario is impossible, a LUN has no target, clients write to a read-only target, or the
+/// kernel refuses the engine.
 pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let scenario = &spec.scenario;
     let targets: Vec<Arc<Target>> = spec.luns.iter().map(|(_, target)| Arc::clone(target)).collect();
@@ -61,7 +61,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     check_writes(spec)?;
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&spec.slots) {
-        let message = format!("queue depth {}; 1 to {slots_max} is allowed", spec.slots);
+        let message = format!("queue depth {}; must be 1 to {slots_max}", spec.slots);
         return Err(LoadError::Job { job: scenario.name.clone(), message });
     }
     let worker = WorkerSpec {
@@ -89,12 +89,12 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
             reported = Some(report);
             Ok::<_, LoadError>(loop_stats)
         })?;
-        Ok((measured, reported.expect("a measured run was played")))
+        Ok((measured, reported.expect("a measured run has a report")))
     };
     let time = Target::common_time(&targets)?;
     let (played, ran) = run_workers(vec![play], &targets, time, Start::Together, progress)?;
     let (measured, reports): (Vec<Measured>, Vec<ClientsReport>) = played.into_iter().unzip();
-    let record = serde_json::to_value(scenario).expect("scenarios are plain data");
+    let record = serde_json::to_value(scenario).expect("a scenario can be written as JSON");
     let mut result = join(&spec.system, &record, spec.seed, &measured, &ran);
     for report in reports {
         report.write_to(&mut result);
@@ -103,7 +103,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     Ok(result)
 }
 
-/// Address ranges of the LUNs, one after another.
+/// Returns the address ranges of the LUNs, one after another.
 fn spans(luns: &[(String, Arc<Target>)], block_bytes: u32) -> Vec<(String, Span)> {
     let mut start_bytes = 0u64;
     let span = |(name, target): &(String, Arc<Target>)| {
@@ -115,7 +115,7 @@ fn spans(luns: &[(String, Arc<Target>)], block_bytes: u32) -> Vec<(String, Span)
     luns.iter().map(span).collect()
 }
 
-/// Refuses clients that write to a read-only target.
+/// Returns an error if a client writes to a read-only target.
 fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
     for (index, stream) in spec.scenario.streams.iter().enumerate().filter(|(_, stream)| stream.kind.writes()) {
         let is_used = |name: &String| stream.lun.as_ref().is_none_or(|lun| lun == name);
@@ -133,12 +133,12 @@ fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// The clients and their waits.
+/// The clients and their pending actions.
 struct Runner<'s> {
     scenario: &'s Scenario,
     clients: Clients,
     queue: Queue<Owner>,
-    /// When the clients' clock was 0.
+    /// Time at which the clients' clock was 0, in ns.
     start_ns: u64,
 }
 
@@ -148,7 +148,7 @@ impl<'s> Runner<'s> {
         Runner { scenario, clients, queue: Queue::new(load_loop), start_ns: load_loop.now_ns }
     }
 
-    /// Plays to the end, or until the user stops it.
+    /// Runs to the end, or until the user stops it.
     fn play(&mut self, load_loop: &mut LoadLoop) -> Result<(), LoadError> {
         self.maybe_start_measuring(load_loop);
         let (queue, start_ns) = (&mut self.queue, self.start_ns);
@@ -160,7 +160,7 @@ impl<'s> Runner<'s> {
             self.queue.hand_over(load_loop, |_, _| {});
             let until_ns = self.next_due_ns().min(load_loop.now_ns + LOOK_NS).min(load_loop.deadline_ns());
             load_loop.wait(Wait::Until(until_ns))?;
-            // Actions of clients up to now precede completions seen now.
+            // Actions of clients up to now precede completions that are noticed now.
             self.ask_all(load_loop);
             self.queue.settle(load_loop, &mut done);
             for (owner, ended) in done.drain(..) {
@@ -177,7 +177,7 @@ impl<'s> Runner<'s> {
         Ok(())
     }
 
-    /// Time at which a client must be polled next, on the load loop's clock.
+    /// Returns the time at which a client must be polled next, on the load loop's clock, in ns.
     fn next_due_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.clients.next_due_ns())
     }

@@ -6,29 +6,29 @@ use headstack_workload::{Arrivals, RunLength, Span, Workload, WorkloadError};
 use crate::LoadError;
 use crate::job::Job;
 
-/// Distance between the threads' seeds. The first thread's seed is that of a simulation with the same seed.
+/// Difference between the seeds of successive threads. The first thread has the seed of a simulation of the same job.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Job {
-    /// Divides the job among `threads` threads: queue depth, rate and length are shared. Each thread with sequential
-    /// requests gets its own part of the range, lest they read each other's tracks.
+    /// Divides the job among `threads` threads, which share queue depth, rate and length. With sequential requests,
+    /// each thread gets its own part of the range, so that threads do not read each other's data.
     ///
     /// # Errors
-    /// When there are no threads, or the queue depth is below the number of threads.
+    /// Returns an error if there are no threads, or if the queue depth is below the number of threads.
     ///
     /// # Panics
-    /// When its targets lie where no addresses are left.
+    /// Panics if its targets are beyond the end of the address space.
     pub fn shared(self, threads: u32) -> Result<Vec<Job>, LoadError> {
         let refused = |message: String| WorkloadError { key: "threads".to_owned(), message };
         if threads == 0 {
-            return Err(refused("0 is not allowed; 1 or more is".to_owned()).into());
+            return Err(refused("0 is not allowed; use 1 or more".to_owned()).into());
         }
         if let Arrivals::Closed { outstanding, .. } = self.workload.arrivals
             && outstanding < threads
             && outstanding > 0
         {
             let message =
-                format!("{threads} threads for queue depth {outstanding}; one request per thread is required");
+                format!("{threads} threads for queue depth {outstanding}; use at most one thread per request");
             return Err(refused(message).into());
         }
         if threads == 1 {
@@ -47,7 +47,7 @@ impl Job {
         Ok((0..threads).map(job).collect())
     }
 
-    /// A thread's part of the range, in whole blocks.
+    /// Returns a thread's part of the range, in whole blocks.
     fn part(&self, threads: u32, thread: u32) -> Span {
         let capacity_bytes = self.targets.iter().map(|target| target.capacity_bytes()).sum();
         let whole = self.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity_bytes });
@@ -57,7 +57,7 @@ impl Job {
     }
 }
 
-/// A thread's share of a number; the first threads take the remainder.
+/// Returns a thread's share of a number. The first threads take the remainder.
 fn share(whole: u64, threads: u32, thread: u32) -> u64 {
     let (threads, thread) = (u64::from(threads), u64::from(thread));
     debug_assert!(thread < threads, "thread {thread} of {threads}");
@@ -80,7 +80,8 @@ fn share_of_workload(whole: &Workload, threads: u32, thread: u32) -> Workload {
     workload
 }
 
-/// The time is the same for all threads, and every limit that is set remains set.
+/// Returns a thread's share of the limits. The time is the same for all threads, and every limit that is set remains
+/// set.
 fn share_of_limits(whole: &Limits, threads: u32, thread: u32) -> Limits {
     let of = |limit: Option<u64>| limit.map(|limit| share(limit, threads, thread).max(1));
     Limits { requests: of(whole.requests), transfers: of(whole.transfers), bytes: of(whole.bytes), ..*whole }
@@ -140,7 +141,7 @@ mod tests {
         let lengths: Vec<_> = shares.iter().map(|one| one.workload.run_length).collect();
         assert_eq!(lengths, [RunLength::Requests(4), RunLength::Requests(4), RunLength::Requests(3)]);
         assert_eq!(shares.iter().map(|one| one.limits.requests).collect::<Vec<_>>(), [Some(4), Some(3), Some(3)]);
-        // A limit below the number of threads is still 1 for each.
+        // A limit below the number of threads is still 1 for each thread.
         assert_eq!(shares.iter().map(|one| one.limits.bytes).collect::<Vec<_>>(), [Some(1); 3]);
         assert!(shares.iter().all(|one| one.limits.time_ns == Some(7) && one.slots == 2 && one.span.is_none()));
         assert_eq!(shares[0].seed, 5);
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn threads_without_a_request_are_refused() {
         let error_of = |threads| job(RANDOM).shared(threads).err().unwrap().to_string();
-        assert_eq!(error_of(9), "threads: 9 threads cannot share 8 requests; one each is needed");
-        assert_eq!(error_of(0), "threads: 0 is not allowed; 1 or more is");
+        assert_eq!(error_of(9), "threads: 9 threads for queue depth 8; use at most one thread per request");
+        assert_eq!(error_of(0), "threads: 0 is not allowed; use 1 or more");
     }
 }

@@ -19,12 +19,12 @@ pub struct Spec {
     pub jobs: Vec<Job>,
     /// Seed of the run.
     pub seed: u64,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
-    /// Whether the first job that ends ends all of them.
+    /// Whether the whole run ends when the first job ends.
     pub ends_with_first: bool,
     /// Whether results contain a stream per job even if there is only one job.
     pub tells_streams: bool,
-    /// The expected data of the targets; if absent while jobs verify, the run has ledgers in memory.
+    /// Expected data of the targets. Without it, a run whose jobs verify has ledgers in memory.
     pub verification: Option<Arc<Verification>>,
 }

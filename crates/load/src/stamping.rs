@@ -1,5 +1,5 @@
-//! [`Stamping`]: verification by one thread. Its writes are stamped and recorded, its reads compared with the allowed
-//! contents.
+//! [`Stamping`]: verification by one thread. Its writes are stamped and recorded, and its reads are compared with the
+//! allowed contents.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use crate::verification::{Basis, Verification};
 pub struct Stamping<'a> {
     pieces: Vec<Piece<'a>>,
     slots: Vec<Slot>,
-    /// For each slot, the epoch that a flush under way ends on each file.
+    /// For each slot, the epoch that a flush in flight ends on each file.
     epochs: Vec<u32>,
     buffer_bytes: u32,
     report: IntegrityReport,
     unit_bytes: u32,
 }
 
-/// Verdicts on reads, and the unit in bytes; with several targets, the smallest.
+/// Verdicts on reads, and the unit size.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The verdicts.
     pub report: IntegrityReport,
-    /// Bytes per unit.
+    /// Unit size, in bytes; with several targets, the smallest.
     pub unit_bytes: u32,
 }
 
-/// A file of the map.
+/// A file of the address space.
 struct Piece<'a> {
     judge: Judge<'a>,
     /// Whether an acknowledged write is on the medium (`O_DSYNC`, `O_SYNC`).
@@ -52,11 +52,11 @@ struct Slot {
 }
 
 impl<'a> Stamping<'a> {
-    /// Prepares for requests to `targets`, all of which `verification` knows, in buffers of `buffer_bytes`.
+    /// Prepares for requests to `targets`, all of which `verification` must include, in buffers of `buffer_bytes`.
     ///
     /// # Errors
-    /// When a target is unknown to it, or the size of one of several is not of whole units, so that requests would be
-    /// moved.
+    /// Returns an error if `verification` does not include a target, or if one of several targets has a size that is
+    /// not a multiple of its unit, so that requests would be shifted.
     pub fn new(
         verification: &'a Verification,
         targets: &[Arc<Target>],
@@ -93,11 +93,11 @@ impl<'a> Stamping<'a> {
         })
     }
 
-    /// Stamps a write, or takes a read's expectation, before the request is submitted.
+    /// Stamps a write, or takes the expectation of a read, before the request is submitted.
     ///
     /// # Errors
-    /// When the request is not of whole units or longer than a buffer, or the ledger has no room: it must not be
-    /// submitted.
+    /// Returns an error if the request is not in whole units or is longer than a buffer, or if the ledger has no room.
+    /// The request must then not be submitted.
     pub fn begin(
         &mut self,
         slot: u32,
@@ -115,7 +115,8 @@ impl<'a> Stamping<'a> {
         here.ticket = None;
         let length = request.length_bytes;
         if request.kind != Kind::Trim && length > self.buffer_bytes {
-            let message = format!("a request of {length} bytes; up to {} can be verified", self.buffer_bytes);
+            let message =
+                format!("a request of {length} bytes; the maximum with verification is {}", self.buffer_bytes);
             return Err(LoadError::Target { target: "integrity".to_owned(), message });
         }
         let Judge::Ledger(stamper) = &pieces[piece].judge else { return Ok(()) };
@@ -128,7 +129,7 @@ impl<'a> Stamping<'a> {
         Ok(())
     }
 
-    /// Resets a zone of a device by `act`, which returns whether that worked; the contents then count as trimmed.
+    /// Resets a zone of a device with `act`, which returns whether it succeeded. The contents then count as trimmed.
     pub fn reset_zone(&mut self, piece: usize, offset: u64, length: u64, act: &mut dyn FnMut() -> bool) {
         let ticket = match &self.pieces[piece].judge {
             Judge::Ledger(stamper) => stamper.trim(offset, length).ok().map(|ticket| (stamper, ticket)),
@@ -182,7 +183,7 @@ impl<'a> Stamping<'a> {
             },
             Judge::Stamps(scanner) if request.kind == Kind::Read && !failed => {
                 let read = scanner.read(offset_bytes, buffers.slice(slot, request.length_bytes));
-                debug_assert!(read.is_ok(), "requests are of whole units");
+                debug_assert!(read.is_ok(), "requests consist of whole units");
             }
             Judge::Stamps(_) => {}
         }
@@ -198,7 +199,7 @@ impl<'a> Stamping<'a> {
         }
     }
 
-    /// Returns the verdicts on its reads.
+    /// Returns the verdicts on the thread's reads.
     pub fn finish(self) -> Checked {
         let (mut report, unit_bytes) = (self.report, self.unit_bytes);
         for piece in self.pieces {
@@ -211,7 +212,7 @@ impl<'a> Stamping<'a> {
 }
 
 impl Checked {
-    /// Returns the verdicts as results print them.
+    /// Returns the verdicts in the form of results.
     pub fn integrity(self) -> Integrity {
         self.report.to_integrity(self.unit_bytes)
     }

@@ -4,49 +4,49 @@ use std::sync::OnceLock;
 
 use crate::clock::{Clock, calibrate_tsc, now_ns};
 
-/// A gate between a run that is ready and its start.
+/// A barrier at which a run waits for its start.
 pub trait StartBarrier: Send + Sync {
-    /// Called when targets are open and engines set up. Returns the start time on the clock of [`clock_ns`]. The run
-    /// starts at once if that has passed, and ends at once for `None`.
+    /// Waits until the run may start. It is called when targets are open and engines are set up. Returns the start time
+    /// on the clock of [`clock_ns`]: the run starts at once if this time has passed, and ends at once for `None`.
     fn ready(&self) -> Option<u64>;
-    /// Called with the actual start of the run.
+    /// Receives the actual start time of the run.
     fn began(&self, at_ns: u64);
 }
 
-/// When a run starts.
+/// How a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// As soon as it can.
+    /// The run starts as soon as it is ready.
     AtOnce,
-    /// When the gate of this process opens, if it has one.
+    /// The run starts when the barrier of this process opens, if there is one.
     Together,
 }
 
-/// A process measures for one session of hosts, and then exits.
+/// The barrier of this process, which measures for one session of hosts and then exits.
 static GATE: OnceLock<Box<dyn StartBarrier>> = OnceLock::new();
 
-/// Makes every load of this process wait at `gate` from now on; returns false if there already is a gate. Passes that
-/// only read the data of a load do not wait.
+/// Makes every load of this process wait at `gate` from now on. Returns false if there already is a barrier. Passes
+/// that only read the data of a load do not wait.
 pub fn begin_together(gate: Box<dyn StartBarrier>) -> bool {
-    // The clock that other hosts synchronize with must not change its rate with the first run.
+    // Other hosts synchronize with this clock, so its rate must not change with the first run.
     calibrate_tsc();
     GATE.set(gate).is_ok()
 }
 
-/// Time of measurements, in nanoseconds since a moment before this process began.
+/// Returns the time of measurements, in ns since some moment before this process began.
 pub fn clock_ns() -> u64 {
     now_ns()
 }
 
 impl Start {
-    /// Waits for the start of the run; returns false if it is not to start.
+    /// Waits for the start of the run. Returns false if the run must not start.
     pub(crate) fn wait(self, clock: &Clock) -> bool {
         let Some(gate) = self.gate() else { return true };
         let begins_ns = gate.ready();
         begins_ns.inspect(|&at_ns| clock.sleep_until(at_ns)).is_some()
     }
 
-    /// Reports the actual start to the gate.
+    /// Reports the actual start time to the barrier.
     pub(crate) fn report_start(self, began_ns: u64) {
         if let Some(gate) = self.gate() {
             gate.began(began_ns);

@@ -8,12 +8,12 @@ use headstack_workload::Request;
 use crate::nbd::Export;
 use crate::nvme::Namespace;
 
-/// Files as one address space. Its creator keeps the files open as long as it is used.
+/// The files of a job as one address space. The creator must keep the files open as long as the map is used.
 #[derive(Clone, Debug)]
 pub struct TargetMap {
     pieces: Vec<Piece>,
     capacity_bytes: u64,
-    /// Chunk size of striped files: bytes of one file before the next one's turn.
+    /// Chunk size of striped files, in bytes; `None` for concatenated files.
     stripe_bytes: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ pub enum TargetHandle {
     File(RawFd),
     /// An open block device, which supports trims.
     Device(RawFd),
-    /// An NVMe namespace, by its character device.
+    /// An NVMe namespace, through its character device.
     Namespace(Arc<Namespace>),
     /// An export of an NBD server.
     Export(Arc<Export>),
@@ -32,19 +32,19 @@ pub enum TargetHandle {
     Nowhere,
 }
 
-/// A file's share of the address space.
+/// The part of the address space that one file provides.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// Destination of its requests.
+    /// Destination of the requests to this piece.
     pub at: TargetHandle,
-    /// Start in the address space.
+    /// Start of the piece in the address space, in bytes.
     pub start_bytes: u64,
-    /// Size in bytes.
+    /// Size of the piece, in bytes.
     pub length_bytes: u64,
 }
 
 impl Piece {
-    /// The descriptor; -1 if there is none.
+    /// Returns the descriptor; -1 if there is none.
     #[inline]
     pub fn fd(&self) -> RawFd {
         match &self.at {
@@ -54,13 +54,13 @@ impl Piece {
         }
     }
 
-    /// Whether it is a block device.
+    /// Returns whether the piece is a block device.
     #[inline]
     pub fn is_device(&self) -> bool {
         matches!(self.at, TargetHandle::Device(_))
     }
 
-    /// The NBD export, if it is one.
+    /// Returns the NBD export, if the piece is one.
     pub fn export(&self) -> Option<&Arc<Export>> {
         match &self.at {
             TargetHandle::Export(export) => Some(export),
@@ -70,7 +70,7 @@ impl Piece {
         }
     }
 
-    /// The NVMe namespace, if it is one.
+    /// Returns the NVMe namespace, if the piece is one.
     #[inline]
     pub fn namespace(&self) -> Option<&Arc<Namespace>> {
         match &self.at {
@@ -80,17 +80,17 @@ impl Piece {
     }
 }
 
-/// Destination of a request.
+/// Place to which a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetPlace {
     /// Index of the file.
     pub piece: usize,
-    /// Offset within the file.
+    /// Offset within the file, in bytes.
     pub offset_bytes: u64,
 }
 
 impl TargetMap {
-    /// Concatenates files of these sizes.
+    /// Concatenates files with these sizes, in bytes.
     pub fn new(files: impl IntoIterator<Item = (TargetHandle, u64)>) -> TargetMap {
         let mut capacity_bytes = 0;
         let piece = |(at, length_bytes)| {
@@ -102,28 +102,28 @@ impl TargetMap {
         TargetMap { pieces, capacity_bytes, stripe_bytes: None }
     }
 
-    /// Stripes over the same files: `stripe_bytes` of one, then of the next.
+    /// Stripes over the same files in chunks of `stripe_bytes`.
     pub fn dealt(self, stripe_bytes: u64) -> TargetMap {
         TargetMap { stripe_bytes: Some(stripe_bytes), ..self }
     }
 
-    /// An address space without files, for a null target.
+    /// Returns an address space without files, for a null target.
     pub fn nowhere(capacity_bytes: u64) -> TargetMap {
         TargetMap { pieces: Vec::new(), capacity_bytes, stripe_bytes: None }
     }
 
-    /// Capacity of all files together.
+    /// Returns the capacity of all files together, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// The files, in order.
+    /// Returns the files, in order.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// Returns the destination of a request within the capacity. A request that would cross into the next file ends at
-    /// the end of its own.
+    /// Returns the place of a request within the capacity. A request that would cross into the next file is moved so
+    /// that it ends at the end of its own file.
     #[inline]
     pub fn place(&self, request: &Request) -> TargetPlace {
         if self.pieces.len() == 1 {

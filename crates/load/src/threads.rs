@@ -1,4 +1,4 @@
-//! Worker threads of a measurement: a common start, progress and stop ([`run_workers`]).
+//! Worker threads of a measurement: common start, progress and stop ([`run_workers`]).
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,23 +18,23 @@ use crate::waker::Waker;
 use crate::watch::watched;
 use crate::worker::LoopStats;
 
-/// Time between two progress reports.
+/// Time between two progress reports, in ns.
 const REPORT_EVERY_NS: u64 = 50_000_000;
 
-/// Shared state of the threads of a run.
+/// Shared state of the threads of a run, as one worker sees it.
 pub struct WorkerContext<'a> {
     live: &'a WorkerProgress,
     waker: &'a Waker,
-    /// Whether all threads are to stop.
+    /// Whether all threads must stop.
     pub stop: &'a AtomicBool,
     barrier: &'a Barrier,
-    /// When the first thread began.
+    /// Time at which the first thread began, in ns.
     began: &'a AtomicU64,
     clock: &'a Clock,
 }
 
 impl<'a> WorkerContext<'a> {
-    /// Waits until all threads are ready, and starts; returns the clock of the run.
+    /// Waits until all threads are ready, and starts. Returns the clock of the run.
     pub fn ready(&self) -> &'a Clock {
         set_timer_slack();
         self.barrier.wait();
@@ -43,17 +43,17 @@ impl<'a> WorkerContext<'a> {
         self.clock
     }
 
-    /// Progress counters of the worker.
+    /// Returns the worker's progress counters.
     pub fn live(&self) -> &'a WorkerProgress {
         self.live
     }
 }
 
-/// Runs each work in its own thread, all starting at the moment of `start`, while `progress` returns true and no one
-/// else uses the written `targets`; returns their results in order.
+/// Runs each of `works` in its own thread. All start together as `start` says, and run while `progress` returns true
+/// and no one else uses the written `targets`. Returns their results in order.
 ///
 /// # Errors
-/// That of the first work that failed.
+/// Returns the error of the first worker that failed.
 pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&WorkerContext) -> Result<T, E> + Send>,
     targets: &[Arc<Target>],
@@ -71,7 +71,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     let mut ran = Ran { began_ns: 0, by_somebody: false, in_use: None };
     let supervisor = std::thread::current();
     let mut clocks = Clock::for_threads(time, works.len() + 1);
-    let own = clocks.pop().expect("one more than works");
+    let own = clocks.pop().expect("there is one clock more than works");
     let load = || {
         std::thread::scope(|scope| {
             let parts = all_progress.iter().zip(&wakers).zip(clocks);
@@ -98,7 +98,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
             let mut is_over = false;
             while !is_over {
                 own.rest(REPORT_EVERY_NS);
-                // The last report includes all of the work.
+                // The last report must include all of the work.
                 is_over = all_progress.iter().all(WorkerProgress::is_over);
                 let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
                 all_progress.iter().for_each(|live| live.add_to(&mut now));
@@ -113,7 +113,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     };
     let ((), in_use) = watched(targets, &stop, load);
     ran.in_use = in_use;
-    // The first thread past the barrier begins the run, even if the watching thread is still asleep.
+    // The first thread past the barrier starts the run, even if the watching thread is still asleep.
     ran.began_ns = ran.began_ns.min(began.into_inner());
     start.report_start(ran.began_ns);
     let mut results = results.into_inner().expect("the lock is not poisoned");
@@ -122,7 +122,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     Ok((measured, ran))
 }
 
-/// Marks a thread as over, however it ends.
+/// Marks a thread as ended when dropped, however it ends.
 struct EndOfWorker<'a> {
     live: &'a WorkerProgress,
     supervisor: &'a Thread,
@@ -138,7 +138,7 @@ impl Drop for EndOfWorker<'_> {
 /// Runs one worker thread.
 ///
 /// # Errors
-/// When the engine cannot be set up; those of `load`.
+/// Returns an error if the engine cannot be set up, and the errors of `load`.
 pub fn measure<E: From<LoadError> + Display>(
     worker: &WorkerSpec,
     context: &WorkerContext,
@@ -163,7 +163,7 @@ pub fn measure<E: From<LoadError> + Display>(
     {
         Ok(ended) => ended,
         Err(error) if load_loop.completed == 0 => return Err(error),
-        // The kernel accepts no more requests: the results so far are kept.
+        // The kernel accepts no more requests, so the results so far are kept.
         Err(error) => {
             load_loop.error_log.fatal.get_or_insert(error.to_string());
             context.stop.store(true, Ordering::Relaxed);

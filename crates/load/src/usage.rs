@@ -7,13 +7,13 @@ use headstack_result::{Counter, Fact};
 /// Processor time and context switches.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// Time in user code.
+    /// Time in user code, in ns.
     pub user_ns: u64,
-    /// Time in the kernel.
+    /// Time in the kernel, in ns.
     pub system_ns: u64,
-    /// Switches because the thread waited.
+    /// Context switches because the thread waited.
     pub voluntary_switches: u64,
-    /// Switches because another thread got the processor.
+    /// Context switches because another thread got the processor.
     pub involuntary_switches: u64,
     /// Page faults served from memory.
     pub minor_faults: u64,
@@ -22,10 +22,10 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Use of the calling thread since it began.
+    /// Returns the use of the calling thread since it began.
     pub fn of_this_thread() -> Usage {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the kernel fills the structure; zeros are a valid one.
+        // SAFETY: the kernel fills the structure, which is valid if all zeros.
         let usage = unsafe {
             libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
             usage.assume_init()
@@ -50,7 +50,7 @@ impl Usage {
         self.major_faults = join(self.major_faults, other.major_faults);
     }
 
-    /// Use since `before`.
+    /// Returns the use since `before`.
     pub fn since(mut self, before: &Usage) -> Usage {
         self.zip(before, |after, before| after - before);
         self
@@ -61,7 +61,7 @@ impl Usage {
         self.zip(other, |a, b| a + b);
     }
 
-    /// As counters of a result.
+    /// Returns the use as counters of a result.
     pub fn counters(&self) -> Vec<Counter> {
         let named = [
             ("cpu_user_ns", self.user_ns),
@@ -74,7 +74,7 @@ impl Usage {
         named.map(|(name, value)| Counter { name: name.to_owned(), value }).to_vec()
     }
 
-    /// As facts of a stream.
+    /// Returns the use as facts of a stream.
     pub fn facts(&self) -> Vec<Fact> {
         self.counters().into_iter().map(|counter| Fact { name: counter.name, value: counter.value as f64 }).collect()
     }

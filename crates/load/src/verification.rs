@@ -1,5 +1,5 @@
-//! [`Verification`]: the expected data of targets whose writes carry stamps, shared by the threads and runs that use
-//! them.
+//! [`Verification`]: the expected data of targets whose writes carry stamps. The threads and runs that use these
+//! targets share it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::target::{Target, TargetKind};
 /// Location of a target's ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LedgerPlace {
-    /// In memory: it ends with the process.
+    /// In memory; it is lost when the process ends.
     #[default]
     Memory,
-    /// In a file that must not exist yet. The file of the second of several targets has `.1` appended, and so on.
+    /// In a file that must not exist yet. With several targets, the second one's file has `.1` appended, and so on.
     New(PathBuf),
     /// In the file of an earlier run, whose data are still on the target.
     Existing(PathBuf),
 }
 
-/// For each verified target, the allowed contents.
+/// The allowed contents of each verified target.
 pub struct Verification {
     opened: Vec<OpenedBasis>,
 }
 
 struct OpenedBasis {
-    /// Kept open, so that its address is not reused.
+    /// The target, kept open so that its address is not reused.
     target: Arc<Target>,
     basis: Basis,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Basis {
 }
 
 impl Basis {
-    /// Layout of the target.
+    /// Returns the layout of the target.
     pub(crate) fn layout(&self) -> Layout {
         match self {
             Basis::Ledger(stamper) => stamper.ledger().layout(),
@@ -61,20 +61,20 @@ impl Basis {
 }
 
 impl Verification {
-    /// Creates the verification of `jobs`, of one run or of several consecutive ones; `None` if no job verifies.
+    /// Creates the verification for `jobs` of one run, or of several consecutive runs; `None` if no job verifies.
     ///
     /// A target's unit is the greatest common divisor of all lengths and alignments of the jobs that verify it. Jobs
-    /// that only check use the existing ledger, or the stamps on the target if there is none.
+    /// that only check use the existing ledger, or the stamps on the target if there is no ledger.
     ///
     /// # Errors
-    /// When a ledger cannot be created or opened, or does not match the target and lengths; when a target stores
-    /// nothing, jobs write without stamps while others verify, jobs both check and write, or there are no stamps to
-    /// check.
+    /// Returns an error if a ledger cannot be created or opened, or does not match the target and lengths; if a target
+    /// stores nothing; if jobs write without stamps while others verify; if jobs both check and write; or if there are
+    /// no stamps to check.
     pub fn of_jobs(jobs: &[&Job], place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
         if jobs.iter().all(|job| job.verify == Verify::No) {
             return Ok(None);
         }
-        // No ledger is left behind for a run that is impossible.
+        // Checked first, so that an impossible run leaves no ledger behind.
         jobs.iter().try_for_each(|job| job.check())?;
         let mut requirements: Vec<Requirements> = Vec::new();
         for job in jobs.iter().filter(|job| job.verify != Verify::No) {
@@ -98,7 +98,7 @@ impl Verification {
             let refused = |message| Err(LoadError::Job { job: job.name.clone(), message });
             match (job.verify, job.targets.iter().find(is_asked)) {
                 (Verify::Check, _) => {
-                    return refused("verifies existing data and writes; only reads are allowed".into());
+                    return refused("verifies existing data and writes; use only reads".into());
                 }
                 (Verify::No, Some(target)) => {
                     let name = target.name();
@@ -112,10 +112,10 @@ impl Verification {
         Verification::new(requirements, place)
     }
 
-    /// Creates the verification of a trace or scenario, whose requests have any number of blocks.
+    /// Creates the verification for a trace or scenario, whose requests may have any number of blocks.
     ///
     /// # Errors
-    /// As for [`of_jobs`](Self::of_jobs).
+    /// Returns the errors of [`of_jobs`](Self::of_jobs).
     pub fn of_blocks(targets: &[Arc<Target>], place: &LedgerPlace) -> Result<Verification, LoadError> {
         let block_bytes = Target::common_block_bytes(targets);
         let requirements = targets.iter().map(|target| Requirements {
@@ -132,12 +132,12 @@ impl Verification {
         Ok(if opened.is_empty() { None } else { Some(Verification { opened }) })
     }
 
-    /// Basis of a target; `None` if it is not verified.
+    /// Returns what the reads of a target are checked against; `None` if the target is not verified.
     pub(crate) fn basis(&self, target: &Arc<Target>) -> Option<&Basis> {
         self.opened.iter().find(|opened| Arc::ptr_eq(&opened.target, target)).map(|opened| &opened.basis)
     }
 
-    /// The targets that have a ledger.
+    /// Returns the targets that have a ledger, with their ledgers.
     pub(crate) fn ledgers(&self) -> impl Iterator<Item = (&Arc<Target>, &Ledger)> {
         self.opened.iter().filter_map(|opened| match &opened.basis {
             Basis::Ledger(stamper) => Some((&opened.target, stamper.ledger())),
@@ -146,15 +146,15 @@ impl Verification {
     }
 }
 
-/// Starts a run, which may verify or not.
+/// Starts a run, with or without verification.
 ///
 /// # Errors
-/// When there is no room for a ledger's first page.
+/// Returns an error if there is no room for a ledger's first page.
 pub(crate) fn begin(opened: Option<&Verification>) -> Result<(), LoadError> {
     opened.map_or(Ok(()), |opened| opened.ledgers().try_for_each(|(_, ledger)| ledger.begin()))
 }
 
-/// Ends a run. If requests are still under way, its ledgers are as valid as after a power loss.
+/// Ends a run. If requests are still in flight, its ledgers are only as valid as after a power loss.
 pub(crate) fn end(opened: Option<&Verification>, result: &mut RunResult) {
     let is_at_rest = result.checks.iter().all(|check| check.passed);
     for (target, ledger) in opened.into_iter().filter(|_| is_at_rest).flat_map(Verification::ledgers) {
@@ -164,7 +164,7 @@ pub(crate) fn end(opened: Option<&Verification>, result: &mut RunResult) {
     }
 }
 
-/// Requirements of verifying jobs on a target.
+/// Requirements of the verifying jobs on a target.
 struct Requirements {
     target: Arc<Target>,
     unit_bytes: u32,
@@ -207,19 +207,19 @@ impl Requirements {
 /// Opens the ledger that an earlier run on this target left.
 ///
 /// # Errors
-/// As for [`Ledger::open`]; when the ledger has another size.
+/// Returns the errors of [`Ledger::open`], and an error if the ledger has another size.
 pub(crate) fn open_ledger(path: &Path, target: &Target) -> Result<Ledger, LoadError> {
     let ledger = Ledger::open(path)?;
     let (span_bytes, capacity_bytes) = (ledger.layout().span_bytes(), target.capacity_bytes());
     if span_bytes > capacity_bytes || capacity_bytes - span_bytes >= u64::from(ledger.layout().sector_bytes()) {
-        let message = format!("is of a target of {span_bytes} bytes, but {} has {capacity_bytes}", target.name());
+        let message = format!("is for a target of {span_bytes} bytes, but {} has {capacity_bytes}", target.name());
         return Err(LoadError::Target { target: path.display().to_string(), message });
     }
     Ok(ledger)
 }
 
 impl LedgerPlace {
-    /// Location of the ledger of one of several targets.
+    /// Returns the place of the ledger of one of several targets.
     fn of(&self, index: usize) -> LedgerPlace {
         let numbered = |path: &Path| match index {
             0 => path.to_owned(),

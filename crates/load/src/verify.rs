@@ -1,9 +1,9 @@
-//! Verifies a target in a later pass ([`VerifySpec`]): everything written is read and judged.
+//! Verifies a target in a later pass ([`VerifySpec`]): reads and judges everything that was written.
 //!
-//! It reads in order, with some long requests ahead, by several threads if the target is no HDD: each has a part of the
-//! target and its own [`Scanner`], so that a request with a missing part is not detected as such across two parts; its
-//! blocks are judged nevertheless. With a ledger, only blocks that were ever written are read, and a block that ended
-//! up where nothing was ever written shows as lost in its own place.
+//! The target is read in order, with several long requests in flight. If it is not an HDD, several threads read, each
+//! with its own part of the target and its own [`Scanner`]. A torn request that extends over two parts is then not
+//! detected as such, but its blocks are judged. With a ledger, only blocks that were ever written are read. A block
+//! that ended up where nothing was ever written shows as lost in its own place.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,9 +36,9 @@ use crate::{LoadError, Progress};
 
 /// Queue depth per thread.
 const DEPTH: u32 = 8;
-/// Gaps up to this length are read too: a separate request for the data behind takes longer.
+/// Maximum length of a gap that is read too, in bytes: a separate request for the data after it would take longer.
 const GAP_BYTES: u64 = 64 << 10;
-/// Largest number of threads.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 4;
 
 /// Definition of a verification.
@@ -48,11 +48,11 @@ pub struct VerifySpec {
     pub system: SystemRecord,
     /// The file or device, which is only read.
     pub target: Arc<Target>,
-    /// Ledger of the run that wrote; if absent, only the stamps are judged.
+    /// Ledger of the run that wrote the data. Without it, only the stamps are judged.
     pub ledger: Option<PathBuf>,
     /// Engine that submits the requests.
     pub engine: EngineKind,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series, in ns.
     pub interval_ns: Option<u64>,
 }
 
@@ -61,8 +61,8 @@ pub struct VerifySpec {
 /// fail again are reported as unreadable.
 ///
 /// # Errors
-/// When the ledger is invalid or of another target, the target has no stamps, the kernel refuses the engine, or blocks
-/// are shorter than direct requests can be.
+/// Returns an error if the ledger is invalid or belongs to another target, if the target has no stamps, if the kernel
+/// refuses the engine, or if blocks are shorter than direct requests can be.
 pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let ledger = spec.ledger.as_deref().map(|path| open_ledger(path, &spec.target)).transpose()?;
     let against = match &ledger {
@@ -80,7 +80,7 @@ pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) ->
     Ok(join(&spec.system, &record, 0, &measured, &ran))
 }
 
-/// Ends the ledgers of a run, and reads its data if its jobs request that. The measurements are kept in any case.
+/// Ends the ledgers of a run, and verifies its data if its jobs request that. The measurements are kept in any case.
 pub(crate) fn finish(
     spec: &Spec,
     known: &Verification,
@@ -118,7 +118,7 @@ pub(crate) fn finish(
     end(Some(known), result);
 }
 
-/// Reads the data written to a target and judges them.
+/// Reads and judges the data written to a target.
 fn read_again(
     target: &Arc<Target>,
     ledger: &Ledger,
@@ -138,8 +138,8 @@ fn read_again(
     Ok((checked(&read), read))
 }
 
-/// Reads of the pass: jobs with separate results read their data with their own request sizes, as fio does; otherwise
-/// long reads by several threads are faster.
+/// Returns how to read the data of a run. Jobs with separate results read their data with their own request sizes, as
+/// fio does; otherwise long reads by several threads are faster.
 fn reads_of(spec: &Spec, target: &Arc<Target>) -> Reads {
     let on_target = |job: &&Job| job.targets.iter().any(|other| Arc::ptr_eq(other, target));
     match spec.jobs.iter().filter(on_target).max_by_key(|job| job.longest_bytes()) {
@@ -151,10 +151,10 @@ fn reads_of(spec: &Spec, target: &Arc<Target>) -> Reads {
     }
 }
 
-/// Suffix of a job's name in the name of the stream of its verifying reads.
+/// Suffix that is added to a job's name to name the stream of its verifying reads.
 pub const VERIFYING: &str = " (verify)";
 
-/// Adds the reads as a stream next to that of the first job that requested them.
+/// Adds the reads as a stream after the first job that requested them.
 fn add_read_stream(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut RunResult) {
     let has_reads =
         |job: &&Job| job.verify == Verify::StampAndRead && job.targets.iter().any(|other| Arc::ptr_eq(other, target));
@@ -162,7 +162,7 @@ fn add_read_stream(spec: &Spec, target: &Arc<Target>, read: &[Measured], result:
     let name = format!("{}{VERIFYING}", job.name);
     for stream in streams(read) {
         match result.streams.iter_mut().find(|known| known.name == name) {
-            // Several targets are read one after another, so durations add up.
+            // Several targets are read one after another, so their durations add up.
             Some(known) => {
                 known.kinds.merge(&stream.kinds);
                 for fact in &mut known.facts {
@@ -175,29 +175,29 @@ fn add_read_stream(spec: &Spec, target: &Arc<Target>, read: &[Measured], result:
     }
 }
 
-/// Reads of a pass.
+/// How a pass reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Reads {
-    /// Longest read in bytes.
+    /// Maximum length of a read, in bytes.
     pub bytes: u32,
     /// Queue depth per thread.
     pub depth: u32,
-    /// Largest number of threads.
+    /// Maximum number of threads.
     pub threads_max: usize,
     /// Engine that submits the reads.
     pub engine: EngineKind,
 }
 
 impl Reads {
-    /// Long reads, which are fastest.
+    /// Returns the settings for long reads, which are fastest.
     pub(crate) fn long(engine: EngineKind) -> Reads {
         Reads { bytes: READ_BYTES, depth: DEPTH, threads_max: THREADS_MAX, engine }
     }
 }
 
-/// Basis for judging a pass.
+/// Basis for judging the reads of a pass.
 pub(crate) enum VerifyBasis<'a> {
-    /// A ledger with nothing under way.
+    /// A ledger with no request in flight.
     Ledger(&'a Ledger),
     /// Only the stamps.
     Stamps {
@@ -223,7 +223,7 @@ impl VerifyBasis<'_> {
         }
     }
 
-    /// The next stretch of `units` to read.
+    /// Returns the next range of `units` to read.
     fn next(&self, units: Range<u64>, most: u64) -> Option<Range<u64>> {
         match self {
             VerifyBasis::Ledger(ledger) => {
@@ -236,10 +236,10 @@ impl VerifyBasis<'_> {
     }
 }
 
-/// Reads and judges a target with nothing under way.
+/// Reads and judges a target with no request in flight.
 ///
 /// # Errors
-/// When the kernel refuses the engine, or units are no multiples of the target's blocks.
+/// Returns an error if the kernel refuses the engine, or if units are not multiples of the target's blocks.
 pub(crate) fn pass(
     target: &Arc<Target>,
     against: &VerifyBasis,
@@ -258,7 +258,7 @@ pub(crate) fn pass(
         return Err(LoadError::Target { target: target.name().to_owned(), message });
     }
     if let Some(file) = target.fd() {
-        // SAFETY: a hint that touches no memory: reads through the page cache must come from the medium.
+        // SAFETY: a hint that does not touch memory. It makes reads through the page cache come from the medium.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
     let longest_bytes = reads.bytes.min(target.longest_bytes().unwrap_or(u32::MAX));
@@ -302,28 +302,28 @@ pub(crate) fn pass(
     run_workers(works.collect(), targets, Time::Wall, Start::AtOnce, progress)
 }
 
-/// Part of a pass that one thread reads.
+/// The part of a pass that one thread reads.
 struct Reading<'a> {
     against: &'a VerifyBasis<'a>,
     scanner: Scanner<'a>,
     part: Range<u64>,
-    /// Units still to be read.
+    /// Units that are still to be read.
     rest: Range<u64>,
     unit_bytes: u32,
-    /// Longest read in bytes.
+    /// Maximum length of a read, in bytes.
     read_bytes: u32,
     /// Queue depth.
     depth: u32,
-    /// Reads under way, by offset; their slots rotate.
+    /// Reads in flight, by offset; their slots rotate.
     under_way: VecDeque<PendingRead>,
     issued: u64,
 }
 
-/// A read under way.
+/// A read in flight.
 struct PendingRead {
     slot: u32,
     request: Request,
-    /// Whether it failed, once it has completed.
+    /// Whether the read failed; `None` until it has completed.
     failed: Option<bool>,
 }
 
@@ -370,7 +370,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Issues the next read, if any is left.
+    /// Issues the next read, if any is left. Returns whether one was issued.
     fn issue_next(&mut self, load_loop: &mut LoadLoop) -> bool {
         let unit_bytes = u64::from(self.unit_bytes);
         let most = u64::from(self.read_bytes) / unit_bytes;
@@ -379,7 +379,7 @@ impl<'a> Reading<'a> {
             return false;
         };
         self.rest.start = units.end;
-        // At most as long as a buffer, so it is below 2^32.
+        // The length is at most that of a buffer, so it is below 2^32.
         let request = read((units.start * unit_bytes, ((units.end - units.start) * unit_bytes) as u32));
         let slot = (self.issued % u64::from(self.depth)) as u32;
         self.issued += 1;
@@ -388,7 +388,7 @@ impl<'a> Reading<'a> {
         true
     }
 
-    /// Judges the read that was issued first and has completed.
+    /// Judges the oldest read, which has completed.
     fn judge_next(&mut self, load_loop: &mut LoadLoop, map: &TargetMap) -> Result<(), LoadError> {
         let Some(PendingRead { slot, request, failed }) = self.under_way.pop_front() else { return Ok(()) };
         let Request { offset_bytes, length_bytes, .. } = request;

@@ -1,20 +1,20 @@
 //! [`VirtualClock`]: time that passes only while all threads of a run sleep. An hour takes milliseconds, and every run
-//! is the same.
+//! is identical.
 //!
-//! One thread is awake at any moment. When it falls asleep, the thread with the earliest wake-up continues, at that
-//! time; of several, the one whose clock comes first.
+//! Only one thread is awake at any time. When it falls asleep, time advances to the earliest wake-up, and that thread
+//! continues; of several, the one with the first clock.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-/// Start of virtual time: not 0, as with a wall clock.
+/// Start of virtual time, in ns; not 0, as with a wall clock.
 const BEGIN_NS: u64 = 1_000_000_000;
 
-/// A thread's participation in virtual time, which ends when this is dropped.
+/// A thread's participation in virtual time, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct VirtualClock {
     shared: Arc<Hall>,
     number: usize,
-    /// Delay of each wake-up.
+    /// Delay of each wake-up, in ns.
     late_ns: u64,
 }
 
@@ -27,7 +27,7 @@ struct Hall {
 #[derive(Debug)]
 struct State {
     now_ns: u64,
-    /// Wake-up time of each thread; `None` for threads that have left.
+    /// Wake-up time of each thread, in ns; `None` for threads that have left.
     wakes_ns: Vec<Option<u64>>,
     awake: Option<usize>,
 }
@@ -39,7 +39,7 @@ impl State {
         let next = sleepers.min();
         self.awake = next.map(|(_, number)| number);
         if let Some((wakes_ns, _)) = next {
-            debug_assert!(wakes_ns >= self.now_ns, "a wake-up time is in the future");
+            debug_assert!(wakes_ns >= self.now_ns, "a wake-up time is not in the past");
             self.now_ns = wakes_ns;
         }
     }
@@ -58,20 +58,20 @@ impl VirtualClock {
         self.shared.state.lock().expect("the lock is not poisoned")
     }
 
-    /// Current time.
+    /// Returns the current time, in ns.
     pub fn now_ns(&self) -> u64 {
         self.state().now_ns
     }
 
-    /// Waits for this thread's turn; from then on others wait until it sleeps.
+    /// Waits for this thread's turn. From then on, others wait until it sleeps.
     pub fn begin(&self) {
         drop(self.until_awake(self.state()));
     }
 
-    /// Returns at `at_ns` plus the delay of all sleeps; at once if that is past.
+    /// Sleeps until `at_ns` plus the delay of each wake-up. Returns at once if that time has passed.
     pub fn sleep_until(&self, at_ns: u64) {
         let mut state = self.state();
-        assert_eq!(state.awake, Some(self.number), "a sleeping thread was awake");
+        assert_eq!(state.awake, Some(self.number), "only the thread that is awake can go to sleep");
         if at_ns > state.now_ns {
             state.wakes_ns[self.number] = Some(at_ns.saturating_add(self.late_ns));
             state.wake_next();
@@ -112,7 +112,7 @@ mod tests {
                     let say = say.clone();
                     scope.spawn(move || {
                         clock.begin();
-                        // 3, 6, 9 s; 2, 4, 6; 3, 6, 9.
+                        // The wake-ups are at 3, 6, 9 s; 2, 4, 6 s; and 3, 6, 9 s.
                         let step_ns = [3, 2, 3][number] * 1_000_000_000;
                         for _ in 0..3 {
                             clock.sleep_until(clock.now_ns() + step_ns);
@@ -134,7 +134,7 @@ mod tests {
         drop(clocks);
         last.begin();
         last.sleep_until(BEGIN_NS + 5);
-        assert_eq!(last.now_ns(), BEGIN_NS + 12, "it wakes late");
+        assert_eq!(last.now_ns(), BEGIN_NS + 12, "the thread wakes late");
         last.sleep_until(BEGIN_NS);
         assert_eq!(last.now_ns(), BEGIN_NS + 12, "time does not go back");
     }

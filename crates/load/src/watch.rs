@@ -9,11 +9,11 @@ use std::time::Instant;
 use crate::clock::yield_to_others;
 use crate::target::{LOOK_EVERY, Target};
 
-/// Largest share of the time that checks may take.
+/// Maximum share of the time that checks may take, as one part in this many.
 const SHARE: u32 = 20;
 
 /// Runs `work` while another thread checks every second, and once more at the end, whether others have begun to use the
-/// written targets; then it sets `stop` and returns the use in one line.
+/// written targets. If so, it sets `stop` and returns the use in one line.
 pub(crate) fn watched<T>(targets: &[Arc<Target>], stop: &AtomicBool, work: impl FnOnce() -> T) -> (T, Option<String>) {
     let written: Vec<&Target> = targets.iter().map(Arc::as_ref).filter(|target| target.is_writable()).collect();
     let look = || Target::check_unused(&written).err().map(|error| error.to_string());
@@ -22,7 +22,7 @@ pub(crate) fn watched<T>(targets: &[Arc<Target>], stop: &AtomicBool, work: impl 
         return (work(), None);
     }
     let done = thread::scope(|scope| {
-        // Closes when the work is done, or has panicked.
+        // This channel closes when the work is done or has panicked.
         let (_working, ended) = channel::<()>();
         let seen = &seen;
         scope.spawn(move || {

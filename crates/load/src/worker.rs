@@ -1,5 +1,5 @@
-//! The loop of one thread: closed, where each completion is followed by the next request, or open, where requests have
-//! arrival times.
+//! The loop of one thread. In a closed loop, each completion is followed by the next request; in an open loop, requests
+//! have arrival times.
 
 use headstack_driver::{ClosedLoop, Loop, OpenLoop};
 use headstack_result::{LatencyHistogram, Measuring};
@@ -14,31 +14,32 @@ use crate::load_loop::{LoadLoop, WarmedUp};
 use crate::nvme::words_of;
 use crate::zones::Tending;
 
-/// Limit of a warm-up by request count of at most the default.
+/// Maximum duration of a warm-up by request count, in ns, if the count is at most the default.
 const COUNTED_WARM_UP_NS: u64 = 1_000_000_000;
 
 /// Statistics of a loop in addition to those of the load loop.
 #[derive(Default)]
 pub struct LoopStats {
-    /// Requests that found no free slot at their arrival.
+    /// Number of requests that found no free slot on arrival.
     pub late_arrivals: u64,
-    /// Whether the backlog grew beyond random fluctuation since the warm-up.
+    /// Whether the backlog has grown beyond random fluctuation since the warm-up.
     pub saturated: bool,
-    /// Arrivals waiting for a slot at the end.
+    /// Number of arrivals that wait for a slot at the end.
     pub backlog: u64,
-    /// Time from the intended arrival to submission, of requests that found a free slot: delays caused by this program.
+    /// Times from the intended arrival to submission, for requests that found a free slot: these delays are caused by
+    /// this program.
     pub lateness: LatencyHistogram,
-    /// Notes on failed side operations.
+    /// Notes on failed auxiliary operations.
     pub notes: Vec<String>,
 }
 
-/// Wait of a job that is ahead of its flow and has nothing under way, unless it has its own.
+/// Default wait of a job that is ahead of its flow and has no request in flight, in ns.
 const FLOW_LOOK_NS: u64 = 20_000;
 
 /// Runs a job to its end.
 ///
 /// # Errors
-/// When the workload cannot be generated, or the kernel accepts no more requests.
+/// Returns an error if the workload cannot be generated, or if the kernel accepts no more requests.
 pub fn work(job: &Job, load_loop: &mut LoadLoop) -> Result<LoopStats, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
     let tending = Tending::new(job)?;
@@ -76,12 +77,12 @@ pub fn work(job: &Job, load_loop: &mut LoadLoop) -> Result<LoopStats, LoadError>
     Ok(loop_stats)
 }
 
-/// Passes of a job over its part, with an emptied page cache between them, and its turns in a flow.
+/// Passes of a job over its part, with an emptied page cache between them, and the job's turns in a flow.
 struct Passes<'a> {
     job: &'a Job,
     turns: Option<Turns<'a>>,
     left_bytes: u64,
-    /// Why the page cache could not be emptied.
+    /// Reason why the page cache could not be emptied.
     failed: Option<String>,
 }
 
@@ -91,8 +92,8 @@ impl<'a> Passes<'a> {
         Passes { job, turns, left_bytes: job.invalidates_every_bytes.unwrap_or(u64::MAX), failed: None }
     }
 
-    /// Whether a request may be issued now. A pass begins when all requests have completed; a job that is ahead of its
-    /// flow waits.
+    /// Returns whether a request may be issued now. A new pass begins only when all requests have completed, and a job
+    /// that is ahead of its flow waits.
     #[inline]
     fn lets(&mut self, load_loop: &mut LoadLoop) -> bool {
         if self.left_bytes == 0 && !self.begins_anew(load_loop) {
@@ -113,7 +114,7 @@ impl<'a> Passes<'a> {
         true
     }
 
-    /// Empties the page cache if the job requests that; the time does not count as a request's.
+    /// Empties the page cache if the job requests that. This time does not count as part of a request.
     fn forget_cached(&mut self, load_loop: &mut LoadLoop) {
         let Some(every_bytes) = self.job.invalidates_every_bytes else { return };
         self.left_bytes = every_bytes;
@@ -131,7 +132,7 @@ impl<'a> Passes<'a> {
         self.left_bytes = self.left_bytes.saturating_sub(request.length_bytes.into());
     }
 
-    /// Wait while requests are under way, or none was allowed.
+    /// Returns how to wait while requests are in flight, or while none was allowed.
     #[inline]
     fn wait(&self, load_loop: &LoadLoop) -> Wait {
         match &self.job.flow {
@@ -143,16 +144,16 @@ impl<'a> Passes<'a> {
 
 /// Limits and phases of a run.
 pub struct RunControl {
-    /// The warm-up, which is excluded.
+    /// The warm-up, which is excluded from results.
     pub warm_up: WarmUp,
     /// End of the run.
     pub end: JobEnd,
-    /// Start of the run.
+    /// Start of the run, in ns.
     pub start_ns: u64,
 }
 
 impl RunControl {
-    /// Ends the warm-up, or the run, when it is time; returns whether to continue.
+    /// Ends the warm-up or the run when it is time. Returns whether to continue.
     #[inline]
     pub fn goes_on(&self, load_loop: &mut LoadLoop) -> bool {
         if load_loop.is_stopped() || load_loop.is_ended_by_error || load_loop.has_run_dry {
@@ -183,8 +184,8 @@ impl RunControl {
         !load_loop.is_over()
     }
 
-    /// Whether the warm-up is over. A warm-up of few requests, such as the default, is also limited in time, so that it
-    /// does not hide much of a slow device's time.
+    /// Returns whether the warm-up is over. A warm-up of few requests, such as the default, is also limited in time, so
+    /// that it does not hide much of a slow device's time.
     #[inline]
     fn is_warm(&self, load_loop: &LoadLoop) -> bool {
         let WarmUp { requests, time_ns } = self.warm_up;
@@ -202,8 +203,8 @@ impl RunControl {
         share.max(transfers).max(load_loop.bytes as f64 / self.end.bytes as f64)
     }
 
-    /// Whether another request still belongs to the run: no more are issued than measured, so that a run with a number
-    /// of requests or bytes issues exactly these.
+    /// Returns whether another request still belongs to the run. No more requests are issued than measured, so a run
+    /// limited to a number of requests or bytes issues exactly that many.
     #[inline]
     pub fn takes_more(&self, load_loop: &LoadLoop) -> bool {
         let Some(measuring) = &load_loop.measuring else {
@@ -216,12 +217,12 @@ impl RunControl {
             && load_loop.bytes + load_loop.bytes_under_way < self.end.bytes
     }
 
-    /// Time at which the limits must be checked next.
+    /// Returns the time at which the limits must be checked next, in ns.
     #[inline]
     pub fn look_again_ns(&self, load_loop: &LoadLoop) -> u64 {
         let end_ns = match &load_loop.measuring {
             Some(measuring) => measuring.start_ns.saturating_add(self.end.run.time_ns),
-            // If only requests are missing, each of them is checked anyway.
+            // If only requests are missing, the limits are checked after each of them anyway.
             None => Some(self.start_ns.saturating_add(self.warm_up.time_ns))
                 .filter(|&warm_ns| warm_ns > load_loop.now_ns)
                 .unwrap_or(u64::MAX),
@@ -230,7 +231,7 @@ impl RunControl {
     }
 }
 
-/// Closed loop.
+/// Runs a closed loop.
 fn closed(
     load_loop: &mut LoadLoop,
     control: &RunControl,
@@ -254,7 +255,7 @@ fn closed(
         }
         let wait = match thinks {
             true => {
-                // Requests that are due but no longer belong to the run wait for nothing.
+                // Requests that are due but no longer belong to the run need no wake-up.
                 let due_ns = if control.takes_more(load_loop) { requests.next_due_ns() } else { u64::MAX };
                 Wait::Until(start_ns.saturating_add(due_ns).max(load_loop.now_ns).min(control.look_again_ns(load_loop)))
             }
@@ -266,7 +267,7 @@ fn closed(
     Ok(result)
 }
 
-/// Open loop.
+/// Runs an open loop.
 fn open(
     load_loop: &mut LoadLoop,
     control: &RunControl,
@@ -299,7 +300,7 @@ fn open(
             && stints.lets(load_loop)
         {
             load_loop.look_before_issuing();
-            let next = requests.take(load_loop.now_ns - start_ns).expect("a request waits");
+            let next = requests.take(load_loop.now_ns - start_ns).expect("a request is waiting");
             if next.is_extra {
                 load_loop.issue(load_loop.now_ns, &next.request);
                 continue;

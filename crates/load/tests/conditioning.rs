@@ -1,4 +1,5 @@
-//! A module as one stream: who holds it up, what each position has cost, and what is left after an end before the time.
+//! Tests of conditioning a module as one stream: which device delays it, the time of each position, and what remains
+//! after an early end.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ const MIB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 const BLOCK: u32 = 64 << 10;
 
-/// Devices that store nothing and take so long for each block, in virtual time.
+/// Returns a pass over null devices with these service times per block, in virtual time.
 fn nulls(services_ns: &[u64], device_bytes: u64) -> Pass {
     Pass {
         targets: services_ns.iter().map(|_| Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 1 << 40))).collect(),
@@ -28,7 +29,7 @@ fn nulls(services_ns: &[u64], device_bytes: u64) -> Pass {
     }
 }
 
-/// A pass to its end, or until `goes_on` says no.
+/// Runs a pass to its end, or until `goes_on` returns false.
 fn passed(pass: &Pass, mut goes_on: impl FnMut(u64) -> bool) -> (Passed, Vec<Stretch>) {
     let mut kept = Vec::new();
     let passed = stream(pass, &mut |stretch| kept.push(stretch), &mut goes_on).unwrap();
@@ -36,7 +37,7 @@ fn passed(pass: &Pass, mut goes_on: impl FnMut(u64) -> bool) -> (Passed, Vec<Str
     (passed, kept)
 }
 
-/// Each position once and in order, each block on its device, and sums that agree.
+/// Checks that each position occurs once and in order, that each block is on its device, and that sums agree.
 #[track_caller]
 fn assert_sound(pass: &Pass, passed: &Passed, kept: &[Stretch]) {
     let mut position_bytes = pass.start_bytes;
@@ -93,16 +94,16 @@ fn the_slowest_device_holds_the_module_to_its_own_rate() {
     let pass = nulls(&[MS, MS, 8 * MS, MS], 16 << 20);
     let (whole, kept) = passed(&pass, |_| true);
     assert!(whole.is_whole && whole.ended_early.is_none() && whole.flush_ns.is_none());
-    // Four blocks of each device every 8 ms: 64 turns.
+    // Four blocks of each device take 8 ms, 64 times.
     let total_ns: u64 = kept.iter().map(|stretch| stretch.duration_ns).sum();
     let sum = |lane: usize, of: fn(&DeviceShare) -> u64| kept.iter().map(|one| of(&one.devices[lane])).sum::<u64>();
     assert!((64 * 8 * MS..65 * 8 * MS).contains(&total_ns), "{total_ns}");
     assert!(sum(2, |device| device.held_ns) >= total_ns * 7 / 8, "{}", sum(2, |device| device.held_ns));
     for lane in [0, 1, 3] {
-        assert_eq!(sum(lane, |device| device.classes[0]), 256, "all of them within a millisecond");
+        assert_eq!(sum(lane, |device| device.classes[0]), 256, "all of them take at most 1 ms");
         assert!(sum(lane, |device| device.busy_ns) <= total_ns / 4, "1 ms of 8");
     }
-    assert_eq!(sum(2, |device| device.classes[3]), 256, "and all of this one within eight");
+    assert_eq!(sum(2, |device| device.classes[3]), 256, "all blocks of this device take at most 8 ms");
     assert_eq!(sum(2, |device| device.blocks), 256);
     assert_eq!(kept.len() as u64, total_ns.div_ceil(56 * MS));
 }
@@ -112,7 +113,7 @@ fn equal_devices_hold_each_other_up_equally() {
     let (_, kept) = passed(&nulls(&[2 * MS; 4], 16 << 20), |_| true);
     let held = |lane: usize| kept.iter().map(|one| one.devices[lane].held_ns).sum::<u64>() as f64;
     let total: f64 = (0..4).map(held).sum();
-    // Four blocks of each every 2 ms.
+    // Four blocks of each device take 2 ms.
     assert_eq!(total, 64.0 * 2.0 * MS as f64);
     assert!(kept.iter().all(|one| one.devices.iter().all(|device| device.classes[0] == 0)));
 }
@@ -210,7 +211,7 @@ fn failures_name_their_device_and_count_there() {
     let folder = Folder::new("cut");
     let paths = [folder.file("good", MIB), folder.file("cut", MIB)];
     let targets = paths.iter().map(|path| open(path, false)).collect();
-    // The second file ends in its tenth block by now.
+    // The second file now ends within its tenth block.
     File::options().write(true).open(&paths[1]).unwrap().set_len(9 * 64 * KIB + 1).unwrap();
     let (whole, kept) = passed(&files(targets, Kind::Read, EngineKind::Auto), |_| true);
     assert!(whole.is_whole && whole.ended_early.is_none());
@@ -227,13 +228,13 @@ fn what_cannot_be_streamed_is_refused_in_words() {
         stream(&pass, &mut |_| {}, &mut |_| true).unwrap_err().to_string()
     };
     for (change, words) in [
-        ((|pass: &mut Pass| pass.block_bytes = 1000) as fn(&mut Pass), "multiples of 512"),
-        (|pass| pass.block_bytes = 0, "multiples of 512"),
-        (|pass| pass.ahead = 0, "1 to 16384 are allowed"),
-        (|pass| pass.ahead = 1 << 20, "1 to 16384 are allowed"),
+        ((|pass: &mut Pass| pass.block_bytes = 1000) as fn(&mut Pass), "must be a multiple of 512"),
+        (|pass| pass.block_bytes = 0, "must be a multiple of 512"),
+        (|pass| pass.ahead = 0, "must be 1 to 16384"),
+        (|pass| pass.ahead = 1 << 20, "must be 1 to 16384"),
         (|pass| pass.interval_ns = 0, "interval"),
         (|pass| pass.device_bytes = 100, "no room"),
-        (|pass| pass.start_bytes = 100, "within a block"),
+        (|pass| pass.start_bytes = 100, "begins at byte"),
         (|pass| pass.start_bytes = 3 * MIB, "begins at byte"),
         (|pass| pass.engines[0] = EngineKind::Auto, "real and null"),
         (|pass| pass.targets.clear(), "no target"),

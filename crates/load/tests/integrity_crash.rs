@@ -1,5 +1,5 @@
-//! A process that writes is killed at random moments; what it leaves is judged without a false alarm, and every fault
-//! planted in it is found.
+//! Kills a writing process at random times. Its data must be judged without a false alarm, and every injected fault
+//! must be found.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -12,13 +12,13 @@ use std::time::Duration;
 use headstack_load::integrity::{Class, IntegrityReport, Layout, Ledger, Outcome, Scanner, Severity, Stamper};
 
 const FOLDER: &str = "HEADSTACK_CRASH_FOLDER";
-/// What a child says, and after how many writes, flushes and trims.
+/// Line that a child prints after a number of writes, flushes and trims.
 const SAID: &[u8] = b"it writes\n";
 const WRITES_BEFORE: u64 = 200;
 const UNIT: u64 = 4096;
 const UNITS: u64 = 256;
 
-/// Xorshift64 (Marsaglia 2003), enough to choose places and moments.
+/// Xorshift64 (Marsaglia 2003), good enough to choose places and times.
 struct Choices(u64);
 
 impl Choices {
@@ -38,7 +38,7 @@ fn ledger(folder: &Path) -> PathBuf {
     folder.join("ledger")
 }
 
-/// The child: two threads that write, trim, flush and leave requests of theirs overlapping, until somebody kills it.
+/// Runs the child: two threads write, trim, flush and overlap each other's requests until the process is killed.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -52,13 +52,13 @@ fn child() {
     });
 }
 
-/// Says so when it has written for a while.
+/// Writes forever, and prints a line after a while.
 fn write_for_ever(file: &File, stamper: &Stamper, seed: u64) {
     let mut choices = Choices(seed);
     let mut buffer = vec![0; 8 * UNIT as usize];
     for number in 0u64.. {
         if number == WRITES_BEFORE {
-            // Past the harness, which keeps what tests print.
+            // Bypasses the test harness, which captures the output of tests.
             std::io::stdout().write_all(SAID).expect("the parent listens");
             std::io::stdout().flush().expect("the parent listens");
         }
@@ -78,7 +78,7 @@ fn write_for_ever(file: &File, stamper: &Stamper, seed: u64) {
             }
             _ => {
                 let ticket = stamper.fill(offset, &mut buffer[..bytes as usize]).expect("room");
-                // In two parts, so that kills find half of it.
+                // Written in two parts, so that a kill may leave half of the data.
                 let (begin, end) = buffer[..bytes as usize].split_at(bytes as usize / 1024 * 512);
                 file.write_all_at(end, offset + begin.len() as u64).expect("a write");
                 file.write_all_at(begin, offset).expect("a write");
@@ -114,7 +114,7 @@ fn run_and_kill(folder: &Path, after: Duration) {
     assert_eq!(status.signal(), Some(9), "the child ended by itself: {status}");
 }
 
-/// Units that hold one whole write, older than the newest, of a content that `older` has otherwise.
+/// Returns the units with one whole write that is older than the newest, whose contents in `older` differ.
 fn replaced_since(older: &[u8], newer: &[u8], ledger: &Ledger) -> Vec<u64> {
     let unit = |content: &[u8], at: u64| content[(at * UNIT) as usize..((at + 1) * UNIT) as usize].to_vec();
     let whole = |at: u64, content: &[u8]| {
@@ -177,6 +177,6 @@ fn killed_at_any_moment_it_raises_no_false_alarm_and_hides_no_fault() {
         }
     }
     println!("{intact} units whole, {under_way} units and requests of which a part was written");
-    assert!(intact > 10 * UNITS, "the children wrote next to nothing: {intact} units");
+    assert!(intact > 10 * UNITS, "the children wrote almost nothing: {intact} units");
     std::fs::remove_dir_all(&folder).expect("the folder");
 }

@@ -1,4 +1,4 @@
-//! Phases of job files on files and on targets that store nothing.
+//! Tests of job file phases on files and null targets.
 
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-/// The phases of a job file of fio.
+/// Returns the phases of a fio job file.
 fn phases(text: &str) -> Vec<Phase> {
     fio::read("test.fio", text, &[], &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into())).unwrap().phases
 }
@@ -33,7 +33,7 @@ fn spec(phase: Phase, target: &Arc<Target>, service_ns: u64) -> PhaseSpec {
     }
 }
 
-/// Measures on a target that stores nothing, in virtual time.
+/// Measures on a null target in virtual time.
 fn on_null(phase: Phase, service_ns: u64) -> RunResult {
     let target = Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 1 << 30));
     let result = play_phase(&spec(phase, &target, service_ns), None, &mut |_| true).unwrap();
@@ -47,7 +47,7 @@ fn streams(result: &RunResult) -> Vec<(&str, u64)> {
     result.streams.iter().map(|stream| (stream.name.as_str(), count(&stream.kinds))).collect()
 }
 
-/// A file that is removed when it is dropped.
+/// A file that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -76,7 +76,7 @@ fn each_copy_has_a_thread_and_a_group_is_one_stream() {
     assert_eq!(streams(&result), [("a.0", 100), ("a.1", 100), ("b", 100)]);
     let result = on_null(phase(&format!("{text}group_reporting\n[a]\nnumjobs=2\n[b]\n[c]\nnew_group\n")), 0);
     assert_eq!(streams(&result), [("a", 300), ("c", 100)]);
-    // One job alone is told of as well.
+    // A single job is reported as a stream too.
     assert_eq!(streams(&on_null(phase(&format!("{text}[a]\n")), 0)), [("a", 100)]);
 }
 
@@ -88,7 +88,7 @@ fn exitall_ends_all_jobs_with_the_first() {
     let result = on_null(phase, 1_000_000);
     assert_eq!(result.ended_early, None);
     assert_eq!(streams(&result)[0], ("short", 10));
-    assert!(streams(&result)[1].1 < 20, "it was ended by the other: {:?}", streams(&result));
+    assert!(streams(&result)[1].1 < 20, "the other job ended it: {:?}", streams(&result));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn jobs_that_share_a_pool_take_turns_by_their_shares() {
     let streams = streams(&result);
     let total = (streams[0].1 + streams[1].1) as f64;
     assert!((streams[0].1 as f64 / total - 0.8).abs() < 0.05, "{streams:?}");
-    // Four at a time, each a millisecond.
+    // Four requests at a time, each of which takes 1 ms.
     assert_eq!((result.depth.max, result.duration_ns, total), (4, 1_000_000_000, 4.0 * 999.0));
 }
 
@@ -125,7 +125,7 @@ fn nothing_is_written_to_a_target_that_is_open_for_reading() {
     let error = play_phase(&spec(phase("[w]\nrw=write\nsize=1m\n"), &scratch.open(false), 0), None, &mut |_| true);
     let error = error.unwrap_err();
     assert!(matches!(error, LoadError::Job { .. }), "{error}");
-    assert!(error.to_string().contains("open for reading"), "{error}");
+    assert!(error.to_string().contains("opened read-only"), "{error}");
 }
 
 #[test]
@@ -141,12 +141,12 @@ fn a_curve_point_needs_the_maximum_rate() {
     assert!(spec.check().err().unwrap().to_string().contains("must run first"));
 }
 
-/// Whether the first page of a file is in the page cache: what need not wait may be read without waiting.
+/// Returns whether the first page of a file is in the page cache: a cached page can be read without waiting.
 fn is_cached(scratch: &Scratch) -> bool {
     let file = std::fs::File::open(&scratch.0).unwrap();
     let mut bytes = [0u8; 512];
     let place = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    // SAFETY: one place of 512 bytes, which outlives the call.
+    // SAFETY: one buffer of 512 bytes, which outlives the call.
     let read = unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, 0, libc::RWF_NOWAIT) };
     read == 512
 }
@@ -162,7 +162,7 @@ fn invalidate_empties_the_page_cache() {
                 "the temporary folder is on a file system that cannot be asked",
             );
         }
-        // It reads the last page alone; nothing is read ahead of that.
+        // Reads only the last page, so nothing after it is read ahead.
         let mut phase = phase("[r]\nrw=randread\nbs=4k\noffset=1020k\nsize=4k\nnumber_ios=1\n");
         phase.jobs[0].invalidate = invalidate;
         play_phase(&spec(phase, &scratch.open(false), 0), None, &mut |_| true).unwrap();
@@ -181,7 +181,7 @@ fn each_kind_keeps_to_its_rate() {
     let (reads, writes, ..) = counts(&on_null(phase(text), 0));
     assert_eq!(reads + writes, 400);
     assert!(reads.abs_diff(300) <= 1, "{reads} reads and {writes} writes");
-    // What comes with a write is not an arrival of a write.
+    // A flush that follows a write is not an arrival of a write.
     let flushed = "[j]\nrw=randrw\nsize=1g\nrate_iops=600,200\nfsync=2\nnumber_ios=400\nioengine=null\niodepth=4\n";
     let (reads, writes, _, flushes) = counts(&on_null(phase(flushed), 0));
     assert!(reads + writes == 400 && reads.abs_diff(300) <= 1, "{reads} reads and {writes} writes");
@@ -204,7 +204,7 @@ fn jobs_of_a_flow_keep_to_their_weights() {
     let target = Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 1 << 30));
     play_phase(&spec(phase, &target, 200_000), Some(&log), &mut |_| true).unwrap();
     let logged = log.take();
-    // What comes when the first is over is held back by nobody.
+    // Once the first job has ended, no one holds back the other.
     let last = logged.iter().rposition(|one| one.job == 0).unwrap();
     let seconds = logged[..last].iter().filter(|one| one.job == 1).count();
     assert!(seconds.abs_diff(100) <= 3, "{seconds} of the second, 300 of the first");

@@ -1,4 +1,4 @@
-//! Recordings played by the wall clock: what is issued, in which order, when, and what is said of it.
+//! Tests of replays in wall-clock time: which requests are issued, in which order and when, and how they are reported.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,13 +49,13 @@ fn recorded(arrival_ns: u64, completion_ns: Option<u64>, request: Request) -> Re
     Recorded { arrival_ns, completion_ns, request, pre_flush: false }
 }
 
-/// Reads of one block each, so many every `every_ns`, each complete after `took_ns`.
+/// Returns reads of one block each, one every `every_ns`, each of which completes after `took_ns`.
 fn regular(count: u64, every_ns: u64, took_ns: u64) -> Vec<Recorded> {
     let read = |number: u64| request(Kind::Read, number % 2_000 * 4096, 4096);
     (0..count).map(|number| recorded(number * every_ns, Some(number * every_ns + took_ns), read(number))).collect()
 }
 
-/// All kinds at random times, about `mean_ns` apart.
+/// Returns requests of all kinds at random times, about `mean_ns` apart.
 fn mixed(count: u64, mean_ns: u64) -> Vec<Recorded> {
     let mut random = Random::new(7, Purpose::Choices);
     let mut at_ns = 5_000_000_000;
@@ -69,7 +69,7 @@ fn mixed(count: u64, mean_ns: u64) -> Vec<Recorded> {
     (0..count).map(&mut next).collect()
 }
 
-/// A target that stores nothing and takes so long for each request, in virtual time.
+/// Returns a null target with a fixed service time, in virtual time.
 fn null(service_ns: u64) -> (Vec<Arc<Target>>, EngineKind) {
     null_in(Time::Virtual { late_ns: 0 }, service_ns)
 }
@@ -92,13 +92,13 @@ fn spec((targets, engine): (Vec<Arc<Target>>, EngineKind), mode: ReplayMode) -> 
     }
 }
 
-/// The result, and what was observed in order of issue.
+/// Returns the result, and the observed requests in order of issue.
 fn play(spec: &ReplaySpec, records: &[Recorded]) -> Result<(RunResult, Vec<Observed>), Failure> {
     let mut source = in_memory::<Failure>(records.to_vec());
     let mut seen: Vec<Observed> = Vec::new();
     let result = replay(spec, &mut source, &mut |_| true, Some(&mut |observed| seen.push(*observed)))?;
     assert!(result.checks.iter().all(|check| check.passed), "{:?}", result.checks);
-    // Completions come in any order; of one moment's issues, the recording's order.
+    // Completions come in any order; requests issued at the same time are in the order of the trace.
     seen.sort_by_key(|observed| (observed.recorded.arrival_ns, observed.number));
     Ok((result, seen))
 }
@@ -123,7 +123,7 @@ fn timed_issues_every_request_once_in_order_and_never_before_its_time() {
         for (kind, (_, counted)) in Kind::ALL.into_iter().zip(result.kinds.all()) {
             assert_eq!(counted.count, requests.iter().filter(|request| request.kind == kind).count() as u64);
         }
-        // Whatever it was late by, a response counts from when it was due.
+        // A response time counts from the due time, however late the issue was.
         let responses_ns: u128 = seen.iter().map(|one| u128::from(completion_ns(one) - one.due_ns)).sum();
         assert_eq!(result.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum::<u128>(), responses_ns);
         let fidelity = result.fidelity.unwrap();
@@ -132,7 +132,7 @@ fn timed_issues_every_request_once_in_order_and_never_before_its_time() {
         let lateness = |observed: &Observed| observed.recorded.arrival_ns - observed.due_ns;
         let latest_ns = seen.iter().map(lateness).max().unwrap();
         assert!(fidelity.lateness_max_ns.abs_diff(latest_ns) <= latest_ns / 20, "{fidelity:?} {latest_ns}");
-        // Whoever sleeps at the time is late by what sleeps are late by, and delays nobody for longer.
+        // A sleeping thread wakes late by the delay of its wake-up, and delays no request for longer.
         assert!(latest_ns <= late_ns, "{latest_ns}");
         assert_eq!(latest_ns > 0, late_ns > 0);
         let ratio = fidelity.rate_ratio.unwrap();
@@ -148,7 +148,7 @@ fn asap_keeps_its_depth() {
     let (result, seen) = play(&spec(null(MS), ReplayMode::Asap { depth: 8 }), &records).unwrap();
     let numbers: Vec<u64> = seen.iter().map(|observed| observed.number).collect();
     assert_eq!(numbers, (1..=1_000).collect::<Vec<_>>());
-    // A ninth comes only when one of the eight before it is complete.
+    // The ninth request is issued only when one of the eight before it is complete.
     for (index, observed) in seen.iter().enumerate().skip(8) {
         let complete = seen[..index].iter().filter(|one| completion_ns(one) <= observed.recorded.arrival_ns).count();
         assert!(complete >= index - 7, "{complete} of {index} were complete");
@@ -159,14 +159,15 @@ fn asap_keeps_its_depth() {
 
 #[test]
 fn whoever_waited_waits_again() {
-    // Pairs of requests side by side, each pair 300 us after the later of the one before: that one takes 500 us.
+    // Pairs of concurrent requests, where each pair starts 300 us after the later one of the previous pair, which takes
+    // 500 us.
     let mut records = Vec::new();
     for pair in 0..200 {
         let at_ns = pair * 800 * US;
         records.push(recorded(at_ns, Some(at_ns + 400 * US), request(Kind::Read, pair * 8192, 4096)));
         records.push(recorded(at_ns, Some(at_ns + 500 * US), request(Kind::Read, pair * 8192 + 4096, 4096)));
     }
-    // Twice as slow as recorded, and faster.
+    // The target is twice as slow as recorded, and faster.
     for service_ns in [1_000 * US, 100 * US] {
         let dependent = play(&spec(null(service_ns), ReplayMode::DEPENDENT), &records).unwrap();
         let by_number: BTreeMap<u64, Observed> = dependent.1.iter().map(|one| (one.number, *one)).collect();
@@ -181,7 +182,7 @@ fn whoever_waited_waits_again() {
         let closed = play(&spec(null(service_ns), ReplayMode::Closed), &records).unwrap();
         let by_number: BTreeMap<u64, Observed> = closed.1.iter().map(|one| (one.number, *one)).collect();
         for pair in 1..200 {
-            // The client whose request was complete last goes first: the recording's second.
+            // The client whose request completed last goes first: the second one in the trace.
             for (number, before, think_ns) in
                 [(2 * pair + 1, 2 * pair, 300 * US), (2 * pair + 2, 2 * pair - 1, 400 * US)]
             {
@@ -190,12 +191,13 @@ fn whoever_waited_waits_again() {
             }
         }
     }
-    // By the clock, a target that is slower overtakes causes, and says so.
+    // In timed mode, a slower target causes causality violations, which are reported.
     let (result, _) = play(&spec(null(1_000 * US), TIMED), &records).unwrap();
     assert!(result.fidelity.unwrap().causality_violations > 100);
 }
 
-/// Four clients with thoughts of their own between requests of 10 ms: where those take less, whoever thinks least gains.
+/// Returns the requests of four clients with different think times between requests of 10 ms. If requests take less
+/// time, the client with the shortest think time gains most.
 fn clients() -> Vec<Recorded> {
     let mut records: Vec<Recorded> = Vec::new();
     for client in 0..4 {
@@ -210,7 +212,7 @@ fn clients() -> Vec<Recorded> {
     records
 }
 
-/// When a target that takes a millisecond for each request gets them: by number.
+/// Returns the issue time of each request, by number, for a target that takes 1 ms per request.
 fn in_virtual_time(mode: ReplayMode, records: &[Recorded]) -> BTreeMap<u64, u64> {
     let settings = Replay::new("recording", mode);
     let mut source = in_memory::<ReplayError>(records.to_vec());
@@ -257,7 +259,7 @@ fn what_the_target_cannot_keep_up_with_waits_and_counts() {
     let slow = ReplaySpec { slots: 1, ..spec(null(2 * MS), TIMED) };
     let (result, seen) = play(&slow, &records).unwrap();
     assert!(result.saturated && result.late_arrivals > 290, "{}", result.late_arrivals);
-    // The last waited for all before it, and that counts.
+    // The last request waited for all earlier ones, and this wait counts.
     let read = &result.kinds.read;
     assert_eq!((read.response.max_ns(), read.service.max_ns()), (301 * MS, 2 * MS));
     assert_eq!((result.duration_ns, result.backlog), (600 * MS, 0));
@@ -274,11 +276,11 @@ fn reading_the_recording_delays_no_issue() {
     let (read, heard) = mpsc::channel();
     let mut source = |batch: &mut Vec<Recorded>| {
         *batch = batches.next().unwrap_or_default();
-        // Nobody listens any more when the first request is complete.
+        // The receiver is gone when the first request completes.
         let _ = read.send(());
         Ok::<_, Failure>(!batch.is_empty())
     };
-    // The thread that plays goes on only when five batches have been read, of which it needs one or two.
+    // The replaying thread continues only when five batches have been read, of which it needs one or two.
     let mut ahead = Some(heard);
     let mut sink = |_: &Observed| {
         if let Some(heard) = ahead.take() {
@@ -294,7 +296,7 @@ fn reading_the_recording_delays_no_issue() {
 fn a_replay_uses_realtime_priority_if_permitted() {
     let spec = ReplaySpec { realtime: true, ..spec(null(50 * US), TIMED) };
     let policy = std::sync::atomic::AtomicI32::new(-1);
-    // SAFETY: asks for the policy of the calling thread.
+    // SAFETY: only queries the policy of the calling thread.
     let mut sink = |_: &Observed| policy.store(unsafe { libc::sched_getscheduler(0) }, Ordering::Relaxed);
     let mut source = in_memory::<Failure>(regular(10, MS, MS));
     match replay(&spec, &mut source, &mut |_| true, Some(&mut sink)) {
@@ -442,7 +444,7 @@ fn a_pre_flush_is_a_flush_and_then_its_write() {
             assert_eq!(
                 seen[2].due_ns,
                 completion_ns(&seen[1]),
-                "{engine:?}: the write is due when its flush is complete"
+                "{engine:?}: the write is issued when its flush is complete"
             );
         }
     }
@@ -465,7 +467,7 @@ fn requests_longer_than_all_buffers_are_one_request_each() {
         assert_eq!((result.ended_early, seen.iter().filter(|one| one.failed).count()), (None, 0));
         assert_eq!((result.kinds.read.bytes, result.kinds.write.bytes), (u64::from(long) + 4096, u64::from(long)));
     }
-    // Its last block was written, and nothing behind it.
+    // The last block was written, and nothing after it.
     let (mut last, mut behind) = ([0; 4096], [1; 4096]);
     let file = std::fs::File::open(&path).unwrap();
     file.read_exact_at(&mut last, 8192 + u64::from(long) - 4096).unwrap();
@@ -479,7 +481,7 @@ fn failures_are_counted_and_fatal_ones_end_the_replay() {
     let path = scratch.path("file");
     std::fs::write(&path, vec![7; 8 * MIB as usize]).unwrap();
     let target = opened(&path, false, &Permission::default());
-    // Cut under way: the kernel reads short.
+    // The file is truncated during the run, so the kernel reads less than requested.
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4 * MIB).unwrap();
     let (result, seen) =
         play(&spec((vec![target], EngineKind::Auto), ReplayMode::Closed), &regular(2_000, 50 * US, US)).unwrap();
@@ -495,7 +497,7 @@ fn a_loop_device_is_played_to_its_end() {
     let destroy = Permission { write: true, destroy: vec![device.name().to_owned()], ..Permission::default() };
     let target = opened(&device.path, true, &destroy);
     let mut records = mixed(3_000, 667 * US);
-    // Flushes of a file in the background take as long as they take.
+    // Background flushes of a file take a variable time.
     records.retain(|record| record.request.kind != Kind::Flush || record.arrival_ns % 16 == 0);
     let (result, seen) = play(&spec((vec![target], EngineKind::Auto), TIMED), &records).unwrap();
     assert_eq!((seen.len(), result.ended_early), (records.len(), None));
@@ -510,7 +512,7 @@ fn a_loop_device_is_played_to_its_end() {
     assert_eq!((fidelity.early, fidelity.replayed_requests), (0, records.len() as u64), "{fidelity:?}");
 }
 
-/// A loop device has no FUA of its own: the kernel flushes it after each write with it.
+/// A loop device has no FUA: the kernel flushes it after each write with FUA.
 #[test]
 fn writes_with_fua_flush_the_device() {
     for engine in [EngineKind::Ring, EngineKind::Psync] {

@@ -1,4 +1,4 @@
-//! Scenarios on files and devices: what clients wait for takes its time, and every stream is told of by name.
+//! Tests of scenarios on files and devices: waits of clients take their time, and every stream is reported by name.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn play(spec: &ScenarioSpec) -> Result<RunResult, LoadError> {
     Ok(result)
 }
 
-/// A target that stores nothing, in virtual time.
+/// Returns a null target in virtual time.
 fn null() -> Vec<(&'static str, Arc<Target>)> {
     vec![("disk", Arc::new(Target::null_in(Time::Virtual { late_ns: 0 }, 256 * MIB)))]
 }
@@ -94,7 +94,7 @@ fn processors_are_waited_for_and_not_burnt() {
     let processors = |result: &RunResult| {
         result.components.iter().find(|component| component.name == "host processors").unwrap().clone()
     };
-    // One processor does 250 a second, four do 1,000: the target would do 80,000.
+    // One processor handles 250 requests/s and four handle 1,000; the target could handle 80,000.
     for (cpus, most) in [(1, 250.0), (4, 1_000.0)] {
         let result = on_null(&text(cpus, "1s"), 100 * US);
         let rate = fact(&result, "clients", "transactions_per_s");
@@ -103,7 +103,7 @@ fn processors_are_waited_for_and_not_burnt() {
         assert_eq!(busy.servers, cpus);
         assert!(busy.busy_ns > 980 * MS * u64::from(cpus) && busy.waited_ns > 0, "{busy:?}");
     }
-    // By the wall, they burn nothing of this machine.
+    // In wall-clock time, the simulated processors use no time of this machine.
     let wall = vec![("disk", Arc::new(Target::null(256 * MIB)))];
     let result = play(&spec(&text(4, "200ms"), wall, EngineKind::Null { service_ns: 100 * US })).unwrap();
     let (busy_ns, burnt_ns) =
@@ -144,7 +144,8 @@ fn rates_are_kept_and_queueing_counts() {
     assert_eq!((kept.kinds.read.response.min_ns(), kept.kinds.read.response.max_ns()), (2 * MS, 2 * MS));
     let piled = at_rate(1);
     assert!(piled.saturated && piled.count().abs_diff(499) <= 2, "{}", piled.count());
-    // As many arrive, and of each two one waits at the end: the last to be served for half of the run.
+    // All arrivals are accounted for. One of two requests waits at the end, and the last one served waited for half of
+    // the run.
     let arrived = piled.count() + piled.backlog;
     assert!((900..1_100).contains(&arrived), "{arrived}");
     assert!((400 * MS..600 * MS).contains(&piled.kinds.read.response.max_ns()));
@@ -159,7 +160,7 @@ fn luns_are_targets_of_their_own() {
                 [[streams]]\nname = \"data\"\nlun = \"data\"\nrange = [\"50%\", \"100%\"]\n[streams.access]\n\
                 arrivals = { closed = { outstanding = 1, think = { exponential = \"50us\" } } }\n\
                 lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
-    // A size that is not whole blocks: the next LUN begins where its blocks end.
+    // The size is not a multiple of the block, so the next LUN begins where the whole blocks end.
     let luns = |write| {
         let data = file(&scratch, "data", 4 * MIB + 100, false);
         vec![("data", data), ("log", file(&scratch, "log", 16 * MIB, write))]

@@ -1,4 +1,4 @@
-//! Measurements of real and virtual targets, one matter a file.
+//! Tests of measurements of real and virtual targets, one topic per file.
 
 mod bench;
 mod conditioning;

@@ -1,4 +1,4 @@
-//! Loads on trees of files: what is made, what is done, what is found.
+//! Tests of loads on trees of files: creation, operations and findings.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ use headstack_workload::ArrivalProcess;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A folder that is gone when it is dropped.
+/// A directory that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -93,7 +93,7 @@ fn count(result: &RunResult, name: &str) -> u64 {
 }
 
 fn faults(result: &RunResult) -> Vec<String> {
-    let integrity = result.integrity.as_ref().expect("it was verified");
+    let integrity = result.integrity.as_ref().expect("the run was verified");
     assert_eq!(integrity.faults() > 0, !integrity.findings.is_empty());
     integrity.findings.clone()
 }
@@ -112,7 +112,7 @@ fn each_operation_is_done_once_to_each_member() {
     assert_eq!((count(&made, "read"), faults(&made)), (whole / 4_096, Vec::new()));
     let integrity = made.integrity.as_ref().unwrap();
     assert_eq!(integrity.intact, integrity.checked, "{integrity:?}");
-    // Once under the load, and once more at the end.
+    // Each sector is checked once under load, and once at the end.
     assert_eq!(integrity.checked, 2 * whole / 512);
     for operation in [Operation::Getattr, Operation::Setattr, Operation::Access, Operation::Open, Operation::Write] {
         let done = play(&phase(tree(&folder), vec![load(operation)], Format::No));
@@ -122,7 +122,7 @@ fn each_operation_is_done_once_to_each_member() {
     for (operation, expected) in
         [(Operation::Delete, 20), (Operation::Rmdir, 6), (Operation::Mkdir, 6), (Operation::Create, 20)]
     {
-        // A second thread might find a folder that the first has not made yet.
+        // A second thread might find a directory that the first has not created yet.
         let alone = TreeLoad { threads: 1, ..load(operation) };
         let done = play(&phase(tree(&folder), vec![alone], Format::No));
         assert_eq!(count(&done, operation.name()), expected, "{operation:?}");
@@ -155,7 +155,7 @@ fn members_are_made_removed_and_read_at_the_same_time() {
     assert_eq!(result.streams.len(), 5);
 }
 
-/// What somebody does behind its back to a tree that nobody works on is found by a look at it.
+/// Returns the findings of a check after `change` was applied to an unused tree.
 fn found(name: &str, change: impl FnOnce(&Path)) -> Vec<String> {
     let folder = Folder::new(name);
     play(&phase(tree(&folder), vec![load(Operation::Write)], Format::Anew));
@@ -172,7 +172,7 @@ fn damage_is_found() {
         file.read_exact_at(&mut byte, 4_200).unwrap();
         file.write_all_at(&[byte[0] ^ 1], 4_200).unwrap();
     });
-    // Under the load, and at the end.
+    // Found under load, and at the end.
     assert_eq!(flipped.len(), 2);
     assert!(flipped[0].contains("vdb_f0001.file, byte 4096: 1 bits differ"), "{flipped:?}");
     let swapped = found("swap", |file| {
@@ -181,7 +181,7 @@ fn damage_is_found() {
         let length = fs::metadata(file).unwrap().len().min(contents.len() as u64) as usize;
         fs::OpenOptions::new().write(true).open(file).unwrap().write_all_at(&contents[..length], 0).unwrap();
     });
-    assert!(swapped[0].contains("has the data of file number 1"), "{swapped:?}");
+    assert!(swapped[0].contains("has data of file 1"), "{swapped:?}");
 }
 
 #[test]
@@ -191,10 +191,10 @@ fn foreign_files_are_left_unchanged() {
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
     let error = play_trees(&phase(tree(&folder), Vec::new(), Format::Anew), &mut |_| true).unwrap_err();
     assert!(matches!(error, LoadError::Target { .. }) && error.to_string().contains("thesis.txt"), "{error}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was created");
     fs::remove_file(folder.path().join("thesis.txt")).unwrap();
     play(&phase(tree(&folder), Vec::new(), Format::Anew));
-    // In a folder of the tree, a stranger's file stays, and with it the folder.
+    // A foreign file in a directory of the tree stays, and so does the directory.
     let stranger = folder.path().join("vdb.1_1.dir/thesis.txt");
     fs::write(&stranger, "years of work").unwrap();
     let error = play_trees(&phase(tree(&folder), Vec::new(), Format::Clean), &mut |_| true).unwrap_err();
@@ -229,7 +229,7 @@ fn a_refused_tree_removes_the_other_trees() {
     let error = play_trees(&spec, &mut |_| true).unwrap_err();
     assert!(error.to_string().contains("thesis.txt"), "{error}");
     assert!(!folder.path().exists());
-    // A folder that was there stays, and is empty again.
+    // A directory that existed before stays, and is empty again.
     fs::create_dir(folder.path()).unwrap();
     play_trees(&spec, &mut |_| true).unwrap_err();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -248,7 +248,7 @@ fn no_link_leads_out_of_the_tree() {
     std::os::unix::fs::symlink(outside.path(), &inner).unwrap();
     for operation in [Operation::Write, Operation::Delete, Operation::Setattr, Operation::Read] {
         let spec = phase(tree(&folder), vec![load(operation)], Format::No);
-        // Behind a link nothing is there.
+        // Nothing exists behind a link.
         let result = play(&spec);
         assert!(result.operations.iter().all(|one| one.count < 100));
     }
@@ -292,7 +292,7 @@ fn a_copy_has_its_own_stamps_and_a_move_removes_its_source() {
         spec.phase.verify = verify;
         spec
     };
-    // The target has to be empty: its folders alone are made.
+    // The target must be empty, so only its directories are created.
     play(&phase(tree(&from), Vec::new(), Format::Anew));
     play(&phase(tree(&to), Vec::new(), Format::Folders));
     let copied = play(&run(Operation::Copy, true, Format::No));

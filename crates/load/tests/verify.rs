@@ -1,4 +1,4 @@
-//! Runs whose data are verified: as they are read, and by a pass when all is written.
+//! Tests of runs with verification: during reads, and in a pass after all writes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const UNIT: usize = 4096;
 const UNITS: u64 = 64;
 
-/// A file and the ledger of the runs on it, removed with it.
+/// A file and the ledger of the runs on it, both removed on drop.
 struct Bench {
     file: TestFile,
     ledger: PathBuf,
@@ -41,7 +41,7 @@ impl Bench {
         Job { verify, ..job(targets, EngineKind::Auto, workload, requests(2000)) }
     }
 
-    /// A run with the ledger in a file.
+    /// Runs a job with the ledger in a file.
     fn run(&self, job: Job) -> RunResult {
         let place = if self.ledger.exists() {
             LedgerPlace::Existing(self.ledger.clone())
@@ -54,7 +54,7 @@ impl Bench {
         result
     }
 
-    /// What a pass finds, by the ledger or by the stamps alone.
+    /// Returns the verdicts of a pass, by the ledger or only by stamps.
     fn verify(&self, with_ledger: bool) -> Integrity {
         let spec = VerifySpec {
             system: SystemRecord::new("", "", Value::Null),
@@ -63,7 +63,7 @@ impl Bench {
             engine: EngineKind::Auto,
             interval_ns: None,
         };
-        verify(&spec, &mut |_| true).unwrap().integrity.expect("it was verified")
+        verify(&spec, &mut |_| true).unwrap().integrity.expect("the pass has verdicts")
     }
 
     fn put(&self, offset: usize, data: &[u8]) {
@@ -74,13 +74,13 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // Some tests make none.
+        // Some tests create no ledger.
         let _ = std::fs::remove_file(&self.ledger);
     }
 }
 
 fn refusal(job: &Job) -> String {
-    Verification::of_jobs(&[job], &LedgerPlace::Memory).err().expect("it is refused").to_string()
+    Verification::of_jobs(&[job], &LedgerPlace::Memory).err().expect("the job is refused").to_string()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn written_data_verify_as_intact() {
                 let file = TestFile::holes(MIB);
                 let mixed = workload(4 * KIB, 50.0, &load);
                 let job = Job { verify: Verify::Stamp, ..job(&[file.open(direct)], engine, mixed, requests(4000)) };
-                let integrity = measure(vec![job]).integrity.expect("it was verified");
+                let integrity = measure(vec![job]).integrity.expect("the run was verified");
                 assert_eq!((integrity.faults(), integrity.block_bytes), (0, 4096), "{integrity:?}");
                 assert!(integrity.intact > 1000, "{integrity:?}");
             }
@@ -109,7 +109,7 @@ fn threads_that_write_trim_and_flush_the_same_place_raise_no_false_alarm() {
         .map(|(seed, engine)| Job { seed, engine, ..bench.job_on(&targets, Verify::StampAndRead, 40.0, &changes) })
         .into();
     let result = measure(jobs);
-    let integrity = result.integrity.expect("it was verified");
+    let integrity = result.integrity.expect("the run was verified");
     assert_eq!(integrity.faults(), 0, "{integrity:?}");
     assert!(integrity.intact > 1000 && result.kinds.trim.count > 100 && result.kinds.flush.count > 10);
 }
@@ -128,7 +128,7 @@ fn a_fault_during_a_run_is_detected() {
             }
             true
         });
-        let integrity = result.unwrap().integrity.expect("it was verified");
+        let integrity = result.unwrap().integrity.expect("the run was verified");
         assert!(planted && integrity.corrupt > 0, "{integrity:?}");
         assert_eq!(integrity.faults(), integrity.corrupt, "{integrity:?}");
         assert!(integrity.findings[0].starts_with("corrupt at byte "), "{:?}", integrity.findings);
@@ -181,7 +181,7 @@ fn without_a_ledger_stamps_show_damage_and_name_their_limits() {
     assert_eq!((found.faults(), found.block_bytes, found.checked), (0, 4096, UNITS));
     assert!(!found.cannot_tell.is_empty() && found.intact > 0);
     let content = bench.file.contents();
-    let stamped = content.chunks(UNIT).position(|unit| unit.starts_with(b"hsstamp1")).expect("something was written");
+    let stamped = content.chunks(UNIT).position(|unit| unit.starts_with(b"hsstamp1")).expect("the run wrote a unit");
     bench.put(stamped * UNIT + 900, &[!content[stamped * UNIT + 900]]);
     let found = bench.verify(false);
     assert_eq!((found.faults(), found.corrupt), (1, 1), "{found:?}");
@@ -192,7 +192,7 @@ fn a_later_run_checks_its_reads_by_the_ledger_or_the_stamps() {
     let bench = Bench::new();
     bench.run(bench.job(Verify::Stamp, 0.0, &closed(4)));
     let content = bench.file.contents();
-    let stamped = content.chunks(UNIT).position(|unit| unit.starts_with(b"hsstamp1")).expect("something was written");
+    let stamped = content.chunks(UNIT).position(|unit| unit.starts_with(b"hsstamp1")).expect("the run wrote a unit");
     let check = || bench.job(Verify::Check, 100.0, &closed(4));
     let by_ledger = || bench.run(check()).integrity.expect("checked");
     let by_stamps = || measure(vec![check()]).integrity.expect("checked");
@@ -213,7 +213,7 @@ fn units_divide_all_requests() {
     assert_eq!(unit(Some(4096), &json!({})), 4096);
     assert_eq!(unit(Some(4096), &json!({"size": 12288})), 4096);
     assert_eq!(unit(None, &json!({})), 512, "random places are multiples of the block");
-    assert_eq!(unit(None, &json!({"random_percent": 0})), 4096, "one after another");
+    assert_eq!(unit(None, &json!({"random_percent": 0})), 4096, "sequential places are multiples of the request");
     assert_eq!(unit(Some(65536), &json!({"size": 65536})), 65536);
     assert_eq!(unit(Some(3 << 20), &json!({"size": 3 << 20})), 1 << 20, "no longer than a pass reads");
 }
@@ -224,21 +224,21 @@ fn what_cannot_be_verified_is_refused_before_anything_is_written() {
     let null = null_job(0, workload(4096, 0.0, &json!({})), requests(1));
     assert!(refusal(&Job { verify: Verify::Stamp, ..null }).contains("stores no data to verify"));
     let writes = bench.job(Verify::Check, 50.0, &json!({}));
-    assert!(refusal(&writes).contains("only reads are allowed"));
+    assert!(refusal(&writes).contains("use only reads"));
     let no_stamps = bench.job(Verify::Check, 100.0, &json!({}));
     assert!(refusal(&no_stamps).contains("has no stamps at its start"));
     let target = [bench.file.open(true)];
     let stamps = bench.job_on(&target, Verify::Stamp, 0.0, &json!({}));
     let plain = bench.job_on(&target, Verify::No, 0.0, &json!({}));
-    let refused = Verification::of_jobs(&[&stamps, &plain], &LedgerPlace::Memory).err().expect("it is refused");
+    let refused = Verification::of_jobs(&[&stamps, &plain], &LedgerPlace::Memory).err().expect("the jobs are refused");
     assert!(refused.to_string().contains("writes without stamps"), "{refused}");
     let large = bench.job(Verify::Stamp, 0.0, &json!({"line": {"size": 8192, "align": 8192}}));
     bench.run(large);
     let small = bench.job(Verify::Stamp, 0.0, &json!({}));
     let refused = Verification::of_jobs(&[&small], &LedgerPlace::Existing(bench.ledger.clone())).err();
-    assert!(refused.expect("it is refused").to_string().contains("in units of 8192 bytes"));
+    assert!(refused.expect("the jobs are refused").to_string().contains("in units of 8192 bytes"));
     let refused = Verification::of_jobs(&[&small], &LedgerPlace::New(bench.ledger.clone())).err();
-    assert!(refused.expect("it is refused").to_string().contains("create: File exists"));
+    assert!(refused.expect("the jobs are refused").to_string().contains("create: File exists"));
 }
 
 #[test]
@@ -247,13 +247,13 @@ fn unreadable_blocks_are_reported_one_by_one() {
     let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"outstanding": 4}}});
     bench.run(Job { limits: requests(UNITS), ..bench.job(Verify::Stamp, 0.0, &everywhere) });
     let target = bench.file.open(true);
-    // Behind the end of a file that has shrunk since it was opened, nothing is read.
+    // The file has shrunk since it was opened, and nothing can be read after its end.
     File::options().write(true).open(&bench.file.0).unwrap().set_len((UNITS - 3) * UNIT as u64).unwrap();
     let system = SystemRecord::new("", "", Value::Null);
     let ledger = Some(bench.ledger.clone());
     let spec = VerifySpec { system, target, ledger, engine: EngineKind::Auto, interval_ns: None };
     let result = verify(&spec, &mut |_| true).unwrap();
-    let found = result.integrity.as_ref().expect("it was verified");
+    let found = result.integrity.as_ref().expect("the run was verified");
     assert_eq!((found.unreadable, found.damaged, found.intact), (3, 3, UNITS - 3), "{found:?}");
     assert!(found.findings[0].starts_with(&format!("unreadable at byte {}, 4096 bytes", (UNITS - 3) * UNIT as u64)));
 }
@@ -290,17 +290,17 @@ fn a_replay_of_requests_of_any_number_of_blocks_is_verified() {
         replay(spec, &mut source, &mut |_| true, None).unwrap()
     };
     let result = play(&spec, (1..5000).map(recorded).collect());
-    let found = result.integrity.expect("it was verified");
+    let found = result.integrity.expect("the run was verified");
     assert_eq!((found.faults(), found.block_bytes), (0, 512), "{found:?}");
     assert!(found.intact > 1000, "{found:?}");
-    // What does not fit into memory of its own is not written unstamped.
+    // A request that does not fit into its own buffer is not written without stamps.
     let long = Request { length_bytes: 2 << 20, ..request(5) };
     let file = TestFile::holes(8 * MIB);
     spec.targets = vec![file.open(true)];
     spec.verification = Some(Arc::new(Verification::of_blocks(&spec.targets, &LedgerPlace::Memory).unwrap()));
     let ended =
         play(&spec, vec![Recorded { arrival_ns: 1, completion_ns: None, request: long, pre_flush: false }]).ended_early;
-    assert!(ended.unwrap().contains("a request of 2097152 bytes; up to 1048576 can be verified"));
+    assert!(ended.unwrap().contains("a request of 2097152 bytes; the maximum with verification is 1048576"));
     assert!(file.contents().iter().all(|&byte| byte == 0));
 }
 
@@ -344,7 +344,7 @@ fn the_clients_of_a_scenario_are_verified() {
         verification: Some(Arc::new(verification)),
     };
     let result = play_scenario(&spec, &mut |_| true).unwrap();
-    let found = result.integrity.expect("it was verified");
+    let found = result.integrity.expect("the run was verified");
     assert_eq!(found.faults(), 0, "{found:?}");
     assert!(found.intact > 1000, "{found:?}");
 }

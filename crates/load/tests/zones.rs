@@ -1,4 +1,4 @@
-//! Files divided into zones, under real writes.
+//! Tests of files divided into zones, with real writes.
 
 use std::sync::Arc;
 
@@ -86,5 +86,5 @@ fn zones_that_do_not_fit_are_refused() {
     let large = Zoning { size_bytes: Some(9 * MIB), ..zoning() };
     assert!(refusal(large).contains("has room for 0 zones"), "{}", refusal(large));
     let full = Zoning { capacity_bytes: Some(2 * MIB), ..zoning() };
-    assert!(refusal(full).contains("no more than the size is held"), "{}", refusal(full));
+    assert!(refusal(full).contains("the capacity at most the size"), "{}", refusal(full));
 }

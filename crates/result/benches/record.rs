@@ -1,4 +1,4 @@
-//! Cost of recording one latency and of one of batches: `cargo bench -p headstack-result`.
+//! Time to record one latency in a histogram and in batches: `cargo bench -p headstack-result`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -40,7 +40,7 @@ fn main() {
     );
 }
 
-/// Prints the fastest and the median round, in ns a value.
+/// Prints the fastest and the median round, in ns per value.
 fn report(name: &str, mut round: impl FnMut()) {
     let mut took_ns: Vec<f64> = (0..ROUNDS)
         .map(|_| {
@@ -50,5 +50,5 @@ fn report(name: &str, mut round: impl FnMut()) {
         })
         .collect();
     took_ns.sort_by(f64::total_cmp);
-    println!("{name:20} {:5.2} ns fastest {:5.2} ns median", took_ns[0], took_ns[ROUNDS / 2]);
+    println!("{name:20} {:5.2} ns fastest, {:5.2} ns median", took_ns[0], took_ns[ROUNDS / 2]);
 }

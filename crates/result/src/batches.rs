@@ -1,16 +1,17 @@
-//! [`Batches`]: latencies in batches, enough for confidence intervals of their mean and percentiles, in bounded memory.
+//! [`Batches`]: latencies in batches, from which confidence intervals of the mean and percentiles are computed in
+//! bounded memory.
 
-/// Most batches held; when that many are complete they are paired into half as many.
+/// Maximum number of batches. When all of them are complete, they are merged in pairs.
 pub(crate) const MAX_BATCHES: usize = 128;
-/// Fewest batches for an estimate.
+/// Minimum number of batches for an estimate.
 pub(crate) const MIN_BATCHES: usize = MAX_BATCHES / 2;
 
-/// Binary digits of a bin's width below its value: bins are at most 1/32 wide.
+/// log2 of the bins per octave: a bin is at most 1/32 of its value wide.
 const BIN_BITS: u32 = 5;
-/// Number of bins, up to 2^42 ns, more than an hour; longer latencies count in the last.
+/// Number of bins, up to 2^42 ns (more than an hour); longer latencies count in the last bin.
 const BINS: usize = bin_of((1 << 42) - 1) + 1;
 
-/// Number of bins that are added at once.
+/// Number of bins added at a time.
 const WIDENED_BY: usize = 32;
 
 /// Returns the bin of a latency.
@@ -21,18 +22,18 @@ const fn bin_of(ns: u64) -> usize {
     ((shift as usize) << BIN_BITS) + (ns >> shift) as usize
 }
 
-/// Returns the shortest latency of a bin.
+/// Returns the shortest latency of a bin, in ns.
 const fn bin_begins_ns(bin: usize) -> u64 {
     let shift = (bin >> BIN_BITS).saturating_sub(1);
     ((bin - (shift << BIN_BITS)) as u64) << shift
 }
 
-/// Fill levels of a system: bytes or pieces for each of [`LEVEL_NAMES`], 0 if it has none.
+/// Fill levels of a system in bytes or pieces, in the order of [`LEVEL_NAMES`]; 0 if the system lacks that level.
 ///
-/// A run that ends before a cache is full looks steady; only the level of the cache shows that it is not.
+/// A run that ends before a cache is full looks steady; only the cache's level shows that it is not.
 pub type Levels = [u64; LEVEL_NAMES.len()];
 
-/// Names of the levels.
+/// Names of the fill levels.
 pub const LEVEL_NAMES: [&str; 5] = [
     "data in write caches",
     "data in read caches",
@@ -41,24 +42,26 @@ pub const LEVEL_NAMES: [&str; 5] = [
     "free flash",
 ];
 
-/// The level of erased flash that writes use before an SSD has to collect garbage. It is the only level whose fall
-/// shows that a run is not steady, however slow it is: writes are as fast as in a fresh drive until it is used up.
+/// Index of the level of erased flash, which writes use before an SSD has to collect garbage. Any fall of this level,
+/// however slow, shows that the run is not steady: writes are as fast as on a fresh drive until the erased flash is
+/// used up.
 pub const FREE_FLASH: usize = 4;
 
-/// A run's latencies in order of completion, in 64 to 127 complete batches of equal length for any length of the run,
-/// once there are 64: the length starts at one request and doubles whenever 128 batches are full. Each batch keeps the
-/// time that requests were outstanding in it, how many latencies are in each bin of about 3 %, and the levels of the
-/// system at its end.
+/// Latencies of a run in order of completion, grouped into complete batches of equal length. A batch starts with one
+/// request; whenever 128 batches are complete, they are merged in pairs and the length doubles, so a long run always
+/// has 64 to 127 complete batches. Each batch records the outstanding time of its requests, the number of latencies in
+/// each bin (about 3 % wide), and the system's fill levels at its end.
 ///
-/// Time outstanding divided by requests is the mean latency by Little's law. In a closed loop, where a long latency
-/// shortens others, it varies far less from batch to batch than the latencies themselves (Glynn and Whitt, 1989).
+/// By Little's law, outstanding time divided by the number of requests is the mean latency. In a closed loop, where a
+/// long latency shortens others, this quotient varies far less between batches than the mean of the latencies (Glynn
+/// and Whitt, 1989).
 #[derive(Clone, Debug)]
 pub struct Batches {
     outstanding_ns: [f64; MAX_BATCHES],
     levels: [Levels; MAX_BATCHES],
     levels_before: Levels,
     requests_before: u64,
-    /// Counts in one row per batch, of the `width` bins from `first_bin` on: used ones, and some around.
+    /// Counts, one row per batch, of `width` bins from `first_bin` on: the used bins and some spare ones around them.
     counts: Vec<u32>,
     first_bin: usize,
     width: usize,
@@ -84,28 +87,28 @@ impl Batches {
         }
     }
 
-    /// Records how many requests the system has served, and its levels.
+    /// Records the number of requests served before the measurement, and the initial levels.
     pub fn begin(&mut self, requests_before: u64, levels: Levels) {
         (self.requests_before, self.levels_before) = (requests_before, levels);
     }
 
-    /// Records the levels at the end of the complete batch.
+    /// Records the levels at the end of the batch just completed.
     pub fn note_levels(&mut self, levels: Levels) {
         self.levels[self.complete - 1] = levels;
     }
 
-    /// Adds the time that requests were outstanding, in request-ns; negative to subtract.
+    /// Adds outstanding time, in request-ns; a negative value subtracts.
     #[inline]
     pub fn outstanding(&mut self, request_ns: f64) {
         self.outstanding_ns[self.complete] += request_ns;
     }
 
-    /// Appends the latency of the next request to complete. Returns whether it completes a batch, so that the levels
-    /// must be recorded.
+    /// Adds the latency of the next completed request. Returns whether this completes a batch; the caller must then
+    /// record the levels.
     #[inline]
     pub fn record(&mut self, response_ns: u64) -> bool {
         let bin = bin_of(response_ns).min(BINS - 1);
-        // A bin before the first wraps around, and is then after the last too.
+        // A bin below `first_bin` wraps around to a large number, so one comparison covers both ends.
         if bin.wrapping_sub(self.first_bin) >= self.width {
             self.widen(bin);
         }
@@ -118,7 +121,7 @@ impl Batches {
         is_full
     }
 
-    /// Makes room for a bin.
+    /// Makes room for a bin outside the current range.
     #[cold]
     fn widen(&mut self, bin: usize) {
         let whole = |bin: usize| bin / WIDENED_BY * WIDENED_BY;
@@ -164,31 +167,31 @@ impl Batches {
         self.complete
     }
 
-    /// Returns the requests in a complete batch.
+    /// Returns the number of requests per complete batch.
     pub fn batch_len(&self) -> u64 {
         self.batch_len
     }
 
-    /// Returns the mean latency of each complete batch, by Little's law.
+    /// Returns the mean latency of each complete batch, in ns, by Little's law.
     pub(crate) fn means_ns(&self) -> Vec<f64> {
         self.outstanding_ns[..self.complete].iter().map(|sum_ns| sum_ns / self.batch_len as f64).collect()
     }
 
-    /// Returns one level at the end of each complete batch, with its initial value.
+    /// Returns the initial value of one level, and its values at the end of each complete batch.
     pub(crate) fn level(&self, level: usize) -> (u64, Vec<u64>) {
         (self.levels_before[level], self.levels[..self.complete].iter().map(|levels| levels[level]).collect())
     }
 
-    /// Returns the requests that the system had served when `batches` were complete.
+    /// Returns the number of requests that the system had served when `batches` batches were complete.
     pub(crate) fn requests_served(&self, batches: usize) -> u64 {
         self.requests_before + batches as u64 * self.batch_len
     }
 
-    /// Returns the cumulative share of requests at the end of each used bin, for the batches from `first` on, with the
-    /// bin's bounds.
+    /// Returns, for each used bin, its bounds and the share of requests up to its end, over the batches from `first`
+    /// on.
     pub(crate) fn distribution(&self, first: usize) -> Vec<Binned> {
         let requests = ((self.complete - first) as u64 * self.batch_len) as f64;
-        // Row by row, as in memory; the open batch and those before `first` also show which bins are used.
+        // Goes row by row, as stored. The open batch and those before `first` also show which bins are used.
         let (mut counted, mut used) = (vec![0u64; self.width], vec![false; self.width]);
         for (batch, counts) in self.counts.chunks(self.width.max(1)).enumerate() {
             used.iter_mut().zip(counts).for_each(|(used, &count)| *used |= count > 0);
@@ -196,7 +199,7 @@ impl Batches {
                 counted.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u64::from(count));
             }
         }
-        let in_use = |used: Option<usize>| used.expect("batches are complete");
+        let in_use = |used: Option<usize>| used.expect("a complete batch has a used bin");
         let lowest = in_use(used.iter().position(|&used| used));
         let highest = in_use(used.iter().rposition(|&used| used));
         let mut below = 0u64;
@@ -213,7 +216,7 @@ impl Batches {
         binned.collect()
     }
 
-    /// Returns for each batch from `first` on the share above a bin.
+    /// Returns the share of requests above a bin, for each batch from `first` on.
     pub(crate) fn shares_beyond(&self, first: usize, bin: usize) -> Vec<f64> {
         let beyond = |batch: usize| {
             let counts = &self.counts[batch * self.width..(batch + 1) * self.width];
@@ -224,7 +227,7 @@ impl Batches {
     }
 }
 
-/// Share of requests up to the end of a bin.
+/// A bin with the share of requests up to its end.
 pub(crate) struct Binned {
     pub bin: usize,
     pub begins_ns: u64,

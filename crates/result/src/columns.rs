@@ -1,5 +1,5 @@
-//! Tables as lists of [`Column`]s; a column is a name and a function of a row, so that all representations of a table
-//! (Arrow, Python, a page) have the same figures.
+//! Tables as lists of [`Column`]s. A column is a name and a function of a row, so all representations of a table
+//! (Arrow, Python, HTML) show the same figures.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How the cell of a column is computed from a row. Every cell may be empty.
+/// Function that computes a column's cell from a row. Every cell may be empty.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell<R> {
     /// A name or a label.
@@ -47,21 +47,21 @@ pub enum Cell<R> {
     Flag(fn(&R) -> Option<bool>),
 }
 
-/// A column; units are part of its name.
+/// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<R> {
-    /// Its name, with the unit.
+    /// Name, with the unit.
     pub name: &'static str,
-    /// The unit of its cells; empty where they have none.
+    /// Unit of the cells; empty if they have none.
     pub unit: &'static str,
-    /// Meaning of its cells.
+    /// Meaning of the cells.
     pub meaning: &'static str,
-    /// How they are computed from rows.
+    /// Function that computes a cell from a row.
     pub cell: Cell<R>,
 }
 
 impl<R> Column<R> {
-    /// Returns the type of its cells.
+    /// Returns the type of the column's cells.
     pub fn kind(&self) -> Kind {
         match self.cell {
             Cell::Text(_) => Kind::Text,
@@ -82,7 +82,7 @@ impl<R> Column<R> {
     }
 }
 
-/// A cell without its row, which may be large.
+/// The value of a cell, stored without its row, which may be large.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum OwnedCell {
@@ -96,7 +96,7 @@ pub enum OwnedCell {
     Flag(Option<bool>),
 }
 
-/// Returns the cells of one row.
+/// Returns all cells of one row.
 pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<OwnedCell> {
     columns.iter().map(|column| column.of(row)).collect()
 }
@@ -131,7 +131,7 @@ pub const fn figure<R>(
     Column { name, unit, meaning, cell: Cell::Figure(of) }
 }
 
-/// Returns a column of yes and no.
+/// Returns a column of flags.
 pub const fn flag<R>(
     name: &'static str,
     unit: &'static str,

@@ -1,22 +1,22 @@
-//! Results of the parts of a system: queue depth, utilization, counters and checks.
+//! Results of parts of a system: queue depth, utilization, counters and checks.
 
 use serde::{Deserialize, Serialize};
 
-/// How many requests were outstanding.
+/// Queue depth: the number of outstanding requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DepthResult {
-    /// Time average.
+    /// Time-weighted mean queue depth.
     pub mean: f64,
-    /// The most at any moment.
+    /// Maximum queue depth.
     pub max: u32,
-    /// Time spent at depth 0, 1, 2, ...
+    /// Time spent at queue depth 0, 1, 2, ..., in ns.
     pub time_at_depth_ns: Vec<u64>,
 }
 
 impl DepthResult {
-    /// Computes mean and maximum from the time spent at each depth; all zero if no time was spent at all.
+    /// Computes the mean and maximum from the time spent at each depth; both are 0 if the total time is 0.
     pub fn new(time_at_depth_ns: Vec<u64>) -> Self {
         let (mut total_ns, mut weighted, mut max) = (0u128, 0u128, 0);
         for (depth, &time_ns) in time_at_depth_ns.iter().enumerate() {
@@ -31,23 +31,23 @@ impl DepthResult {
     }
 }
 
-/// A part of the system: an arm, a link, the processors of a controller.
+/// A part of the system: a disk arm, a link, or the processors of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Component {
-    /// Its name within the system.
+    /// Name of the component within the system.
     pub name: String,
-    /// Things that it serves at once: 1, or the number of processors or channels.
+    /// Number of servers, which work in parallel: 1, or the number of processors or channels.
     pub servers: u32,
-    /// How long it was busy within the measured time, all servers together.
+    /// Busy time within the measured time, in ns, summed over all servers.
     pub busy_ns: u64,
-    /// Total time that work waited for it; 0 if not recorded.
+    /// Total time that work waited for this component, in ns; 0 if not recorded.
     pub waited_ns: u64,
 }
 
 impl Component {
-    /// Returns its work since `before`, which is the same component at an earlier moment.
+    /// Returns the work done since `before`, a snapshot of the same component at an earlier time.
     #[must_use]
     pub fn since(mut self, before: &Component) -> Component {
         self.busy_ns -= before.busy_ns;
@@ -56,44 +56,44 @@ impl Component {
     }
 }
 
-/// Electricity and heat over the measured time.
+/// Energy and temperature over the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Energy {
-    /// All devices together.
+    /// Energy of all devices together, in J.
     pub joules: f64,
-    /// The part of this energy that keeps spindles turning.
+    /// Share of this energy that keeps spindles turning, in J.
     pub spindle_joules: f64,
-    /// Moving arms.
+    /// Share of this energy that moves arms, in J.
     pub seek_joules: f64,
-    /// Electronics: idle, and reading, writing and transferring.
+    /// Share of this energy that the electronics use when idle, reading, writing and transferring, in J.
     pub electronics_joules: f64,
-    /// Case temperature of the warmest device in a steady state, in degrees Celsius, where its airflow is known.
+    /// Steady-state case temperature of the warmest device, in degrees Celsius; null if its airflow is unknown.
     pub case_celsius: Option<f64>,
 }
 
-/// Something counted: cache hits, destages, parity reads.
+/// A named count, such as cache hits, destages or parity reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
-    /// Name of the count.
+    /// Name of the counter.
     pub name: String,
-    /// How often.
+    /// Value of the counter.
     pub value: u64,
 }
 
-/// A check that the run made of itself.
+/// A self-check of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// Name of the check.
     pub name: String,
-    /// Whether it held.
+    /// Whether the check passed.
     pub passed: bool,
-    /// The figures on both sides.
+    /// The two figures compared, as text.
     pub detail: String,
 }
 

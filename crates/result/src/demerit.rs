@@ -1,4 +1,4 @@
-//! [`Score`]: distance between simulated and measured distributions of latencies.
+//! [`Score`]: the distance between simulated and measured latency distributions.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,43 +6,43 @@ use crate::{LatencyHistogram, ResultError};
 
 const NS_PER_MS: f64 = 1e6;
 
-/// Figures that compare a simulation with a measurement. The demerit ignores a wrong order of the requests, hence the
-/// additional paired figures.
+/// Figures that compare a simulation with a measurement. The demerit ignores the order of requests; the paired figures
+/// do not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Measured requests.
+    /// Number of measured requests.
     pub requests: u64,
-    /// Mean of the measured latencies.
+    /// Mean measured latency, in ms.
     pub mean_measured_ms: f64,
-    /// Mean of the simulated latencies.
+    /// Mean simulated latency, in ms.
     pub mean_simulated_ms: f64,
-    /// [`demerit_ms`].
+    /// Demerit figure in ms; see [`demerit_ms`].
     pub demerit_ms: f64,
     /// The demerit relative to the measured mean (Ruemmler and Wilkes, *An introduction to disk drive modeling*, 1994).
     pub demerit_relative: f64,
-    /// [`demerit_disksim_ms`].
+    /// Demerit figure as DiskSim computes it, in ms; see [`demerit_disksim_ms`].
     pub demerit_disksim_ms: f64,
-    /// [`paired_rms_ms`]; `None` when the samples differ in size.
+    /// Root mean square error per request, in ms (see [`paired_rms_ms`]); `None` if the samples differ in size.
     pub paired_rms_ms: Option<f64>,
-    /// [`pearson_r`]; `None` when the samples differ in size or one of them is constant.
+    /// Correlation coefficient (see [`pearson_r`]); `None` if the samples differ in size or one of them is constant.
     pub pearson_r: Option<f64>,
-    /// The percentile of [`worst_percentile`].
+    /// Percentile with the largest error; see [`worst_percentile`].
     pub worst_percentile: f64,
-    /// Simulated minus measured latency at that percentile.
+    /// Simulated minus measured latency at that percentile, in ms.
     pub worst_percentile_error_ms: f64,
 }
 
-/// Scores simulated latencies against measured ones, both in ms and in the order of the requests.
+/// Scores simulated against measured latencies, both in ms and in request order.
 ///
 /// # Errors
-/// [`ResultError::Sample`] when a sample is empty or holds a value that is negative or not finite, or when the measured
-/// ones are all zero.
+/// Returns [`ResultError::Sample`] if a sample is empty or contains a negative or non-finite value, or if all measured
+/// latencies are zero.
 pub fn score(simulated_ms: &[f64], measured_ms: &[f64]) -> Result<Score, ResultError> {
     check("simulated", simulated_ms)?;
     check("measured", measured_ms)?;
     let mean_measured_ms = mean(measured_ms);
     if mean_measured_ms == 0.0 {
-        return Err(ResultError::Sample { sample: "measured", reason: "all are zero".to_owned() });
+        return Err(ResultError::Sample { sample: "measured", reason: "all values are zero".to_owned() });
     }
     let paired = simulated_ms.len() == measured_ms.len();
     let demerit_ms = demerit_ms(simulated_ms, measured_ms);
@@ -63,31 +63,31 @@ pub fn score(simulated_ms: &[f64], measured_ms: &[f64]) -> Result<Score, ResultE
 
 fn check(sample: &'static str, values_ms: &[f64]) -> Result<(), ResultError> {
     if values_ms.is_empty() {
-        return Err(ResultError::Sample { sample, reason: "there are none".to_owned() });
+        return Err(ResultError::Sample { sample, reason: "the sample is empty".to_owned() });
     }
     match values_ms.iter().position(|value| !value.is_finite() || *value < 0.0) {
         Some(at) => {
-            let reason = format!("value {} is {}; a time in ms is allowed", at + 1, values_ms[at]);
+            let reason = format!("value {} is {}; it must be a finite time in ms, 0 or more", at + 1, values_ms[at]);
             Err(ResultError::Sample { sample, reason })
         }
         None => Ok(()),
     }
 }
 
-/// Returns the demerit figure: the root mean square of the horizontal distance between the two cumulative
-/// distributions, in ms (Ruemmler and Wilkes 1994). Exact: no bins; the two quantile functions are steps, and their
-/// squared difference is integrated step by step.
+/// Returns the demerit figure in ms: the root mean square of the horizontal distance between the two cumulative
+/// distributions (Ruemmler and Wilkes 1994). The result is exact, without bins: both quantile functions are step
+/// functions, and their squared difference is integrated step by step.
 ///
 /// # Panics
-/// If a sample is empty.
+/// Panics if a sample is empty.
 pub fn demerit_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
-    assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "demerit of an empty sample");
+    assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "the demerit needs two samples that are not empty");
     let counted = |sample| sorted(sample).into_iter().map(|ms| (ms, 1)).collect::<Vec<_>>();
     distance_ms(&counted(simulated_ms), &counted(measured_ms))
 }
 
-/// Returns the demerit of histograms, within the 0.1 % of their bins; `None` if one is empty, or holds times above its
-/// bins.
+/// Returns the demerit of two histograms in ms, to the 0.1 % precision of their bins; `None` if a histogram is empty or
+/// contains latencies above the last bin.
 pub fn demerit_of_histograms_ms(simulated: &LatencyHistogram, measured: &LatencyHistogram) -> Option<f64> {
     let is_whole = |histogram: &LatencyHistogram| histogram.count() > 0 && histogram.overflow() == 0;
     let counted = |histogram: &LatencyHistogram| -> Vec<_> {
@@ -96,11 +96,12 @@ pub fn demerit_of_histograms_ms(simulated: &LatencyHistogram, measured: &Latency
     (is_whole(simulated) && is_whole(measured)).then(|| distance_ms(&counted(simulated), &counted(measured)))
 }
 
-/// Returns the distance of two distributions, each as times in ms in rising order with their frequencies.
+/// Returns the distance between two distributions in ms. Each is a list of times in rising order with their
+/// frequencies.
 fn distance_ms(simulated: &[(f64, u64)], measured: &[(f64, u64)]) -> f64 {
     let count = |sample: &[(f64, u64)]| sample.iter().map(|&(_, count)| u128::from(count)).sum::<u128>();
-    // Levels are counted in units of 1/(n m), so that steps meet exactly; of equal samples each step spans one value
-    // of both.
+    // Cumulative shares are counted in units of 1/(n m), so that steps meet exactly. In samples of equal size each step
+    // spans one value of both.
     let (n, m) = (count(simulated), count(measured));
     let (mut i, mut j, mut level, mut integral) = (0, 0, 0, 0.0);
     let (mut end_i, mut end_j) = (u128::from(simulated[0].1) * m, u128::from(measured[0].1) * n);
@@ -120,15 +121,15 @@ fn distance_ms(simulated: &[(f64, u64)], measured: &[(f64, u64)]) -> f64 {
     (integral / (n * m) as f64).sqrt()
 }
 
-/// Returns the demerit as DiskSim 4.0's `rms` program computes it from the histograms that DiskSim prints, in ms, for
-/// comparison with published figures: times truncated to whole us and counted in 1,750 bins, the cumulative share
-/// rounded to 6 decimals, the inverse interpolated linearly within a bin, at levels 0.0001, 0.0002, ... that accumulate
-/// their rounding errors as the original's do.
+/// Returns the demerit in ms as DiskSim 4.0's `rms` program computes it from DiskSim's printed histograms, for
+/// comparison with published figures. Times are truncated to whole us and counted in 1,750 bins, and cumulative shares
+/// are rounded to 6 decimals. The inverse is interpolated linearly within a bin at levels 0.0001, 0.0002, ..., which
+/// accumulate rounding errors as in the original.
 ///
 /// # Panics
-/// If a sample is empty.
+/// Panics if a sample is empty.
 pub fn demerit_disksim_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
-    assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "demerit of an empty sample");
+    assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "the demerit needs two samples that are not empty");
     let edges_us = disksim_edges_us();
     let simulated = disksim_cdf(simulated_ms, &edges_us);
     let measured = disksim_cdf(measured_ms, &edges_us);
@@ -144,12 +145,13 @@ pub fn demerit_disksim_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
     (squares / f64::from(levels)).sqrt()
 }
 
-/// Returns the upper edges of the bins of DiskSim's `valid/statdefs`: each 1 us plus 1 % above the previous one.
+/// Returns the upper bin edges of DiskSim's `valid/statdefs`: each is 1 us plus 1 % above the previous edge.
 fn disksim_edges_us() -> Vec<u64> {
     std::iter::successors(Some(0), |edge| Some(edge + 1 + edge / 100)).take(1750).collect()
 }
 
-/// Returns the printed histogram: edge in ms and cumulative share, up to the first share that prints as 1.
+/// Returns the histogram as DiskSim prints it: bin edge in ms and cumulative share, up to the first share that prints
+/// as 1.
 fn disksim_cdf(sample_ms: &[f64], edges_us: &[u64]) -> Vec<(f64, f64)> {
     let mut counts = vec![0u64; edges_us.len()];
     for &value_ms in sample_ms {
@@ -159,8 +161,9 @@ fn disksim_cdf(sample_ms: &[f64], edges_us: &[u64]) -> Vec<(f64, f64)> {
     let (mut cdf, mut cumulative) = (Vec::new(), 0.0);
     for (&edge_us, &count) in edges_us.iter().zip(&counts) {
         cumulative += count as f64 / sample_ms.len() as f64;
-        // Through text, as in the original: decimal rounding of a binary fraction has no other exact form.
-        let printed = format!("{cumulative:.6}").parse().expect("a printed number");
+        // Formats and parses the share as the original does: no other way rounds a binary fraction to decimals exactly
+        // alike.
+        let printed = format!("{cumulative:.6}").parse().expect("a formatted number can be parsed");
         cdf.push((edge_us as f64 / 1000.0, printed));
         if printed >= 1.0 {
             break;
@@ -169,8 +172,8 @@ fn disksim_cdf(sample_ms: &[f64], edges_us: &[u64]) -> Vec<(f64, f64)> {
     cdf
 }
 
-/// Returns the time at a cumulative share. `at` moves to the first point that reaches it; point 0 is at share 0, since
-/// no time is shorter than its edge of 0 us.
+/// Returns the time at a cumulative share, in ms. Advances `at` to the first point that reaches the share; point 0 has
+/// share 0, since no time is below its edge of 0 us.
 fn inverse(cdf: &[(f64, f64)], at: &mut usize, share: f64) -> f64 {
     while cdf[*at].1 < share {
         *at += 1;
@@ -179,23 +182,23 @@ fn inverse(cdf: &[(f64, f64)], at: &mut usize, share: f64) -> f64 {
     x0 + (share - y0) / (y1 - y0) * (x1 - x0)
 }
 
-/// Returns the root mean square of the errors request by request, in ms.
+/// Returns the root mean square of the errors of individual requests, in ms.
 ///
 /// # Panics
-/// If the samples are empty or differ in size.
+/// Panics if the samples are empty or differ in size.
 pub fn paired_rms_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
     assert_pairs(simulated_ms, measured_ms);
     let squares: f64 = simulated_ms.iter().zip(measured_ms).map(|(s, m)| (s - m).powi(2)).sum();
     (squares / simulated_ms.len() as f64).sqrt()
 }
 
-/// Returns Pearson's correlation of the two, request by request; `None` if either is constant.
+/// Returns Pearson's correlation of the two samples, request by request; `None` if either is constant.
 ///
 /// # Panics
-/// If the samples are empty or differ in size.
+/// Panics if the samples are empty or differ in size.
 pub fn pearson_r(simulated_ms: &[f64], measured_ms: &[f64]) -> Option<f64> {
     assert_pairs(simulated_ms, measured_ms);
-    // Compares the values themselves: the mean of equal values may be off by a rounding.
+    // Compares values with each other and not with the mean, which rounding may move away from equal values.
     let constant = |sample: &[f64]| sample.iter().all(|value| *value == sample[0]);
     if constant(simulated_ms) || constant(measured_ms) {
         return None;
@@ -212,13 +215,13 @@ pub fn pearson_r(simulated_ms: &[f64], measured_ms: &[f64]) -> Option<f64> {
     (scale > 0.0).then(|| (sm / scale).clamp(-1.0, 1.0))
 }
 
-/// Returns the percentile among 1, 2, ... 99 at which the two distributions are farthest apart (the lowest of equals),
-/// and simulated minus measured there, in ms.
+/// Returns the percentile among 1, 2, ..., 99 with the largest difference between the two distributions (the lowest of
+/// equals), and the simulated minus measured latency there, in ms.
 ///
 /// # Panics
-/// If a sample is empty.
+/// Panics if a sample is empty.
 pub fn worst_percentile(simulated_ms: &[f64], measured_ms: &[f64]) -> (f64, f64) {
-    assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "percentile of an empty sample");
+    assert!(!simulated_ms.is_empty() && !measured_ms.is_empty(), "a percentile needs two samples that are not empty");
     let (simulated, measured) = (sorted(simulated_ms), sorted(measured_ms));
     let at = |sample: &[f64], percent: usize| sample[(percent * sample.len()).div_ceil(100) - 1];
     let mut worst = (1.0, 0.0);
@@ -232,7 +235,10 @@ pub fn worst_percentile(simulated_ms: &[f64], measured_ms: &[f64]) -> (f64, f64)
 }
 
 fn assert_pairs(simulated_ms: &[f64], measured_ms: &[f64]) {
-    assert!(!simulated_ms.is_empty() && simulated_ms.len() == measured_ms.len(), "samples do not pair up");
+    assert!(
+        !simulated_ms.is_empty() && simulated_ms.len() == measured_ms.len(),
+        "paired samples have the same size and are not empty"
+    );
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -256,7 +262,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns `count` reproducible times of at most `longest_us` whole us, skewed to the short end, in ms.
+    /// Returns `count` reproducible times in ms, each a whole number of us up to `longest_us`, skewed toward short
+    /// times.
     fn times_ms(seed: u64, count: usize, longest_us: f64) -> Vec<f64> {
         let mut state = seed;
         (0..count)
@@ -282,7 +289,7 @@ mod tests {
             let (_, error_ms) = worst_percentile(&simulated, &measured);
             assert_near(error_ms, shift, 1e-12);
         }
-        // DiskSim's bins are up to 1 % + 1 us wide, here at most 0.25 ms.
+        // DiskSim's bins are up to 1 % + 1 us wide, which is at most 0.25 ms here.
         let simulated: Vec<_> = measured.iter().map(|ms| ms + 5.0).collect();
         assert_near(demerit_disksim_ms(&simulated, &measured), 5.0, 0.05);
         assert_eq!(demerit_disksim_ms(&measured, &measured), 0.0);
@@ -311,7 +318,7 @@ mod tests {
         assert_near(demerit_ms(&simulated, &measured), 0.1 * rms, 1e-9);
         assert_near(demerit_disksim_ms(&simulated, &measured), 0.1 * rms, 0.01);
         assert_near(pearson_r(&simulated, &measured).unwrap(), 1.0, 1e-12);
-        // Farthest apart where the times are longest.
+        // The difference is largest at the longest times.
         assert_eq!(worst_percentile(&simulated, &measured).0, 99.0);
     }
 
@@ -320,7 +327,8 @@ mod tests {
         assert_near(demerit_ms(&[0.0], &[0.0, 1.0]), 0.5f64.sqrt(), 1e-15);
         // Levels 0, 1/3, 1/2, 2/3, 1: distances 0, 1, 0, 1 over 1/3, 1/6, 1/6, 1/3.
         assert_near(demerit_ms(&[2.0, 1.0], &[3.0, 1.0, 2.0]), 0.5f64.sqrt(), 1e-15);
-        // Every value in 10, 20, ... 1000 is 5 above the mean of the ten that it represents; variance (10^2-1)/12.
+        // Each value of 10, 20, ..., 1000 is 5 above the mean of the ten values that it represents; variance
+        // (10^2-1)/12.
         let (coarse, fine): (Vec<_>, Vec<_>) =
             ((1..=100).map(|i| f64::from(i) * 10.0).collect(), (1..=1000).map(f64::from).collect());
         assert_near(demerit_ms(&coarse, &fine), (99.0f64 / 12.0 + 4.5 * 4.5).sqrt(), 1e-9);
@@ -331,7 +339,7 @@ mod tests {
         let edges = disksim_edges_us();
         assert_eq!((edges[..3].to_vec(), edges[99..103].to_vec()), (vec![0, 1, 2], vec![99, 100, 102, 104]));
         assert_eq!(edges.len(), 1750);
-        // The last whole us below an edge is in the bin that ends there, and the edge itself in the next one.
+        // The last whole us below an edge falls into the bin that ends there, and the edge itself into the next bin.
         for at in [300, 600] {
             let last = |us: u64| disksim_cdf(&[us as f64 / 1000.0], &edges).last().copied();
             assert_eq!(last(edges[at] - 1), Some((edges[at] as f64 / 1000.0, 1.0)));
@@ -346,7 +354,7 @@ mod tests {
     fn the_worst_percentile_is_found_with_its_sign() {
         let measured: Vec<_> = (1..=200).map(f64::from).collect();
         let mut simulated = measured.clone();
-        // Values 79 and 80 make up the 40th percentile; the order within the sample does not matter.
+        // Values 79 and 80 form the 40th percentile; the order within the sample does not matter.
         (simulated[78], simulated[79]) = (78.0, 78.0);
         simulated.reverse();
         assert_eq!(worst_percentile(&simulated, &measured), (40.0, -2.0));
@@ -386,19 +394,19 @@ mod tests {
     #[test]
     fn samples_that_cannot_be_scored_are_refused() {
         for (simulated, measured, complaint) in [
-            (vec![], vec![1.0], "simulated response times: there are none"),
-            (vec![1.0], vec![], "measured response times: there are none"),
+            (vec![], vec![1.0], "simulated response times: the sample is empty"),
+            (vec![1.0], vec![], "measured response times: the sample is empty"),
             (vec![1.0, f64::NAN], vec![1.0], "simulated response times: value 2 is NaN"),
             (vec![1.0], vec![-1.0], "measured response times: value 1 is -1"),
             (vec![f64::INFINITY], vec![1.0], "simulated response times: value 1 is inf"),
-            (vec![1.0], vec![0.0, 0.0], "measured response times: all are zero"),
+            (vec![1.0], vec![0.0, 0.0], "measured response times: all values are zero"),
         ] {
             let error = score(&simulated, &measured).unwrap_err().to_string();
             assert!(error.starts_with(complaint), "{error}");
         }
     }
 
-    /// Runs the independent reference: the script scores `simulated` against a trace that holds `measured`.
+    /// Runs the independent reference script, which scores `simulated` against a trace of `measured` latencies.
     fn reference(script: &PathBuf, name: &str, simulated_ms: &[f64], measured_ms: &[f64]) -> Value {
         let folder = std::env::temp_dir().join(format!("headstack-demerit-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -466,7 +474,7 @@ mod tests {
             prop_assert!((ab - ba).abs() < 1e-9);
             prop_assert_eq!(demerit_ms(&a, &a), 0.0);
             prop_assert!(demerit_ms(&a, &c) <= ab + demerit_ms(&b, &c) + 1e-9);
-            // At least the difference of the means.
+            // The demerit is at least the difference of the means.
             prop_assert!(ab >= (mean(&a) - mean(&b)).abs() - 1e-9);
         }
 

@@ -2,54 +2,55 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How faithfully a recording was replayed. Times count from the first request on both sides; rates are requests after
-/// the first over the time from the first to the last, and absent where that is no time.
+/// How faithfully a trace was replayed. Times are relative to the first request, in the trace and in the replay. Rates
+/// are the number of requests after the first divided by the time from the first to the last; null if that time is 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fidelity {
-    /// Requests of the recording, as far as it was to be replayed.
+    /// Requests in the part of the trace to be replayed.
     pub recorded_requests: u64,
     /// Requests issued.
     pub replayed_requests: u64,
-    /// From the first recorded arrival to the last, on the recording's clock.
+    /// Time from the first to the last recorded arrival, in ns on the trace's clock.
     pub recorded_duration_ns: u64,
-    /// From the first issue to the last.
+    /// Time from the first to the last request issued, in ns.
     pub replayed_duration_ns: u64,
-    /// Recorded arrivals a second.
+    /// Recorded arrivals per second.
     pub recorded_per_s: Option<f64>,
-    /// Issues a second.
+    /// Requests issued per second.
     pub achieved_per_s: Option<f64>,
-    /// Achieved rate divided by the recorded rate, at the requested time scale.
+    /// Achieved rate divided by the recorded rate, the latter adjusted to the requested time scale.
     pub rate_ratio: Option<f64>,
-    /// Delay of the issue after the recorded arrival at the requested time scale; 0 for early issues. Half of the
-    /// requests were issued no later than this.
+    /// Median lateness, in ns: the delay from the recorded arrival (at the requested time scale) to the issue of a
+    /// request; 0 if it was issued early.
     pub lateness_p50_ns: u64,
-    /// 90 % were issued no later than this.
+    /// 90th percentile of the lateness, in ns.
     pub lateness_p90_ns: u64,
-    /// 99 % were issued no later than this.
+    /// 99th percentile of the lateness, in ns.
     pub lateness_p99_ns: u64,
-    /// The latest.
+    /// Maximum lateness, in ns.
     pub lateness_max_ns: u64,
     /// Requests issued before their recorded arrival.
     pub early: u64,
-    /// Requests issued before the completion of one that, in the recording, was complete before they arrived.
+    /// Requests issued before the completion of an earlier request that, in the trace, had completed before they
+    /// arrived.
     pub causality_violations: u64,
-    /// Requests issued after one that had arrived later.
+    /// Requests issued after a request that arrived later in the trace.
     pub reordered: u64,
-    /// Requests moved onto the system because they lay outside.
+    /// Requests outside the system's address range that were mapped into it.
     pub folded: u64,
-    /// Requests left out because they lay outside.
+    /// Requests outside the system's address range that were skipped.
     pub dropped: u64,
     /// Requests widened to whole blocks.
     pub rounded: u64,
-    /// Requests whose completion was not recorded.
+    /// Requests without a recorded completion.
     pub without_completion: u64,
-    /// Requests in flight as recorded, over the time from the first arrival to the last completion, as far as completions
-    /// are recorded; null where none is. What the replay had in flight is the result's depth.
+    /// Mean queue depth in the trace, from the first arrival to the last completion, over requests with a recorded
+    /// completion; null if the trace has no completions. The queue depth of the replay is in the result's `depth`.
     #[serde(default)]
     pub recorded_depth_mean: Option<f64>,
-    /// The most that were in flight as recorded, likewise.
+    /// Maximum queue depth in the trace, over requests with a recorded completion; null if the trace has no completions.
     #[serde(default)]
     pub recorded_depth_max: Option<u64>,
 }

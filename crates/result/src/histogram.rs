@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest latency that is binned, one hour in ns. Longer ones count as overflow.
+/// The longest latency that is binned: one hour, in ns. Longer latencies count as overflow.
 pub const MAX_BINNED_NS: u64 = 3_600_000_000_000;
 
-/// Significant decimal digits of a bin: the bins are at most 0.1 % wide, and 1 ns wide below 2,048 ns.
+/// Significant decimal digits of a bin: bins are at most 0.1 % wide, and 1 ns wide below 2,048 ns.
 const DIGITS: u8 = 3;
 
-/// Binary digits of a value that its bin keeps, below the first.
+/// Number of binary digits of a latency that select its bin, after the leading one.
 const BIN_BITS: u32 = 10;
 
 /// Returns the bin of a latency.
@@ -20,20 +20,20 @@ fn bin_of(ns: u64) -> usize {
     ((shift as usize) << BIN_BITS) + (ns >> shift) as usize
 }
 
-/// Returns the latency that represents a bin: its middle.
+/// Returns the latency that represents a bin: its middle, in ns.
 fn middle_ns(bin: usize) -> u64 {
     let shift = (bin >> BIN_BITS).saturating_sub(1);
     let begins_ns = ((bin - (shift << BIN_BITS)) as u64) << shift;
     begins_ns + ((1 << shift) >> 1)
 }
 
-/// Latencies in ns: bins for the quantiles, and exact count, sum, sum of squares, minimum and maximum.
+/// A histogram of latencies in ns: bins for quantiles, and exact count, sum, sum of squares, minimum and maximum.
 ///
-/// Latencies above [`MAX_BINNED_NS`] count in everything but the bins; [`overflow`](Self::overflow) returns how many,
-/// and a quantile among them is `None` rather than a made-up figure.
+/// Latencies above [`MAX_BINNED_NS`] are in every figure except the bins. [`overflow`](Self::overflow) returns their
+/// number, and a quantile among them is `None`.
 #[derive(Clone)]
 pub struct LatencyHistogram {
-    /// Counts of the bins from `first_bin` on, as far as latencies occurred: a few kilobytes for a short run.
+    /// Counts of the bins from `first_bin` on, only as far as latencies occurred: a few kilobytes for a short run.
     bins: Vec<u64>,
     first_bin: usize,
     binned: u64,
@@ -63,8 +63,8 @@ impl LatencyHistogram {
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.sum_ns += u128::from(ns);
-        // An hour squared fits 10^13 times; only absurd latencies (above a century) saturate, and the standard
-        // deviation shows that.
+        // A squared hour fits 10^13 times. Only absurd latencies (above a century) saturate, and the standard deviation
+        // shows that.
         self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(u128::from(ns) * u128::from(ns));
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -77,7 +77,7 @@ impl LatencyHistogram {
 
     #[inline]
     fn count_in(&mut self, bin: usize, count: u64) {
-        // A bin before the first wraps around, and is then after the last too.
+        // A bin below `first_bin` wraps around to a large number, so one comparison covers both ends.
         if bin.wrapping_sub(self.first_bin) >= self.bins.len() {
             self.grow(bin);
         }
@@ -91,7 +91,7 @@ impl LatencyHistogram {
             self.first_bin = bin;
         }
         if bin < self.first_bin {
-            // Some room for even shorter ones, so that a falling series does not move everything each time.
+            // Leaves room for even shorter latencies, so that a falling series does not move all bins each time.
             let first = bin.saturating_sub(self.bins.len() / 2);
             self.bins.splice(..0, std::iter::repeat_n(0, self.first_bin - first));
             self.first_bin = first;
@@ -100,7 +100,7 @@ impl LatencyHistogram {
         }
     }
 
-    /// Adds everything that `other` holds. The order of merging does not matter.
+    /// Adds all latencies of `other`. The order of merging does not matter.
     pub fn merge(&mut self, other: &Self) {
         other.in_use().for_each(|(bin, count)| self.count_in(bin, count));
         self.overflow += other.overflow;
@@ -110,7 +110,8 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Returns the latencies without some of them. If that removes the longest, the new longest is known to 0.05 %.
+    /// Returns the latencies without those of `some`, a part of them. If the longest is removed, the new longest is
+    /// accurate to 0.05 %.
     pub fn without(&self, some: &Self) -> Self {
         let mut rest = Self::new();
         let mut taken = some.in_use().peekable();
@@ -131,32 +132,32 @@ impl LatencyHistogram {
         rest
     }
 
-    /// Returns the number of recorded latencies, including those in the overflow.
+    /// Returns the number of recorded latencies, including overflow.
     pub fn count(&self) -> u64 {
         self.binned + self.overflow
     }
 
-    /// Returns the number of latencies longer than [`MAX_BINNED_NS`].
+    /// Returns the number of latencies above [`MAX_BINNED_NS`].
     pub fn overflow(&self) -> u64 {
         self.overflow
     }
 
-    /// Returns the shortest latency, exactly; 0 when empty.
+    /// Returns the exact shortest latency, in ns; 0 when empty.
     pub fn min_ns(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min_ns }
     }
 
-    /// Returns the longest latency, exactly, in the overflow or not; 0 when empty.
+    /// Returns the exact longest latency, including overflow, in ns; 0 when empty.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// Returns the sum of all latencies, exactly.
+    /// Returns the exact sum of all latencies, in ns.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// Returns the mean from the exact sum; 0 when empty.
+    /// Returns the mean latency in ns, from the exact sum; 0 when empty.
     pub fn mean_ns(&self) -> f64 {
         match self.count() {
             0 => 0.0,
@@ -164,8 +165,8 @@ impl LatencyHistogram {
         }
     }
 
-    /// Returns the standard deviation of the recorded latencies (divided by n, not n - 1) from exact sums; 0 when
-    /// empty, infinite when the sum of squares no longer fits 128 bits.
+    /// Returns the standard deviation of the latencies in ns (divided by n, not n - 1), from exact sums; 0 when empty,
+    /// infinite if the sum of squares does not fit 128 bits.
     pub fn standard_deviation_ns(&self) -> f64 {
         if self.count() == 0 {
             return 0.0;
@@ -178,8 +179,8 @@ impl LatencyHistogram {
         (deviations as f64 / count - fraction * fraction).max(0.0).sqrt()
     }
 
-    /// Returns the sum of squared deviations from the whole part m of the mean, in integers so that nothing cancels:
-    /// (sum x^2 - m sum x) - m (sum x - n m). `None` when the sum of squares is saturated.
+    /// Returns the sum of squared deviations from m, the integer part of the mean, in integers so that nothing cancels:
+    /// (sum x^2 - m sum x) - m (sum x - n m). Returns `None` if the sum of squares is saturated.
     fn squared_deviations_ns2(&self) -> Option<u128> {
         let count = u128::from(self.count());
         let (mean, rest) = (self.sum_ns / count, self.sum_ns % count);
@@ -187,12 +188,13 @@ impl LatencyHistogram {
         about_zero.checked_sub(mean.checked_mul(self.sum_ns)?)?.checked_sub(mean * rest)
     }
 
-    /// Returns the smallest recorded latency that at least the share `q` (clamped to 0..=1) of all latencies do not
-    /// exceed, to within 0.05 %. The shortest and longest are exact. `None` when empty, and for a quantile in the
-    /// overflow.
+    /// Returns the quantile `q` (clamped to 0..=1) in ns: the smallest recorded latency such that at least the share
+    /// `q` of all latencies does not exceed it. It is accurate to 0.05 %; the shortest and longest are exact. Returns
+    /// `None` if the histogram is empty or the quantile is in the overflow.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let count = self.count();
-        // The product is off by up to two roundings: without the margin, 0.07 of 100 would be the 8th.
+        // The product is off by up to two rounding errors: without the margin, quantile 0.07 of 100 latencies would be
+        // the 8th.
         let rank = (q.clamp(0.0, 1.0) * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
         let rank = rank.clamp(1, count.max(1));
         if rank > self.binned {
@@ -212,8 +214,8 @@ impl LatencyHistogram {
         Some(value_ns.clamp(self.min_ns, self.max_ns))
     }
 
-    /// Returns the cumulative distribution: for each used bin its middle in ns and the share of all latencies up to it.
-    /// The last share is below 1 when there is overflow.
+    /// Returns the cumulative distribution: for each used bin, its middle in ns and the share of all latencies up to
+    /// its end. With overflow, the last share is below 1.
     pub fn cdf(&self) -> Vec<(u64, f64)> {
         let count = self.count() as f64;
         let mut below = 0;
@@ -225,19 +227,20 @@ impl LatencyHistogram {
             .collect()
     }
 
-    /// Returns the used bins, in rising order: middle in ns, and count. An hour ends the last bin before its middle.
+    /// Returns the middle, in ns, and the count of each used bin, in rising order. The last bin is cut at one hour,
+    /// below its middle.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.in_use().map(|(bin, count)| (middle_ns(bin).min(MAX_BINNED_NS), count))
     }
 
-    /// Returns the numbers of the used bins, in rising order, and their counts.
+    /// Returns the index and count of each used bin, in rising order.
     fn in_use(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let counts = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
         counts.map(|(at, &count)| (self.first_bin + at, count))
     }
 }
 
-/// Histograms are equal if their latencies are, in any order.
+/// Two histograms are equal if they contain the same latencies in any order.
 impl PartialEq for LatencyHistogram {
     fn eq(&self, other: &Self) -> bool {
         let sums = |it: &Self| (it.binned, it.overflow, it.sum_ns, it.sum_squares_ns2, it.min_ns, it.max_ns);
@@ -263,27 +266,27 @@ impl fmt::Debug for LatencyHistogram {
     }
 }
 
-/// A finished histogram as it is kept and written: only the bins in use, each named by its middle, so that a reader who
-/// takes the bins as points finds the same quantiles. A few kilobytes where an open one takes a hundred.
+/// A finished histogram as stored: only the used bins, each identified by its middle, so a reader that treats the bins
+/// as points finds the same quantiles. It takes a few kilobytes instead of a hundred for an open histogram.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredHistogram {
-    /// Decimal digits of the bins: they are narrower than one part in ten to this power.
+    /// Significant decimal digits of the bins: a bin is narrower than 10^-digits of its value.
     digits: u8,
-    /// Values.
+    /// Number of latencies.
     count: u64,
-    /// Their sum.
+    /// Sum of the latencies, in ns.
     sum_ns: u128,
-    /// Decimal digits in a string: the figure passes 64 bits with the first few seconds, and not every reader of JSON
-    /// keeps more.
+    /// Sum of the squared latencies, in ns^2, as a decimal string: it exceeds 64 bits within the first few seconds of a
+    /// run, and not every JSON reader supports more.
     sum_squares_ns2: String,
-    /// The smallest value; 0 where there is none.
+    /// Minimum latency, in ns; 0 if there is none.
     min_ns: u64,
-    /// The largest.
+    /// Maximum latency, in ns; 0 if there is none.
     max_ns: u64,
-    /// Values beyond the last bin.
+    /// Number of latencies above the last bin.
     overflow: u64,
-    /// The middle of each bin in use, and how many values lie in it.
+    /// Middle, in ns, and count of each used bin.
     bins: Box<[(u64, u64)]>,
 }
 
@@ -301,7 +304,7 @@ impl schemars::JsonSchema for LatencyHistogram {
 impl StoredHistogram {
     /// Converts it to a histogram that can be queried and merged.
     pub fn open(&self) -> LatencyHistogram {
-        LatencyHistogram::from_stored(self).expect("checked when it was read, or made from a histogram")
+        LatencyHistogram::from_stored(self).expect("a stored histogram was checked when read, or made from a valid one")
     }
 }
 
@@ -313,7 +316,7 @@ impl Default for StoredHistogram {
 
 impl<'de> Deserialize<'de> for StoredHistogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Contents of the file, not yet checked.
+        /// Fields of the file, not yet checked.
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Written {
@@ -363,26 +366,25 @@ impl LatencyHistogram {
 
     fn from_stored(sparse: &StoredHistogram) -> Result<Self, String> {
         if sparse.digits != DIGITS {
-            return Err(format!("histogram digits {}; only {DIGITS} is allowed", sparse.digits));
+            return Err(format!("histogram digits {}; must be {DIGITS}", sparse.digits));
         }
         let mut histogram = Self::new();
         let mut count = sparse.overflow;
         for &(value_ns, bin) in &sparse.bins {
             if value_ns > MAX_BINNED_NS {
-                return Err(format!("histogram bin at {value_ns} ns; up to {MAX_BINNED_NS} ns is allowed"));
+                return Err(format!("histogram bin at {value_ns} ns; the maximum is {MAX_BINNED_NS} ns"));
             }
-            count = count.checked_add(bin).ok_or("histogram bins: counts exceed 64 bits")?;
+            count = count.checked_add(bin).ok_or("histogram bins: the total count exceeds 64 bits")?;
             if bin > 0 {
                 histogram.count_in(bin_of(value_ns), bin);
             }
         }
         if count != sparse.count {
-            return Err(format!("histogram count {}: its bins and overflow hold {count}", sparse.count));
+            return Err(format!("histogram count {}; must be {count}, the sum of bins and overflow", sparse.count));
         }
         let squares = &sparse.sum_squares_ns2;
-        histogram.sum_squares_ns2 = squares
-            .parse()
-            .map_err(|_| format!("histogram sum_squares_ns2 {squares:?}; decimal digits are allowed"))?;
+        histogram.sum_squares_ns2 =
+            squares.parse().map_err(|_| format!("histogram sum_squares_ns2 {squares:?}; must be decimal digits"))?;
         histogram.overflow = sparse.overflow;
         histogram.sum_ns = sparse.sum_ns;
         if count == 0 {
@@ -392,12 +394,12 @@ impl LatencyHistogram {
         let possible = u128::from(count) * u128::from(sparse.min_ns)..=u128::from(count) * u128::from(sparse.max_ns);
         if !possible.contains(&sparse.sum_ns) {
             return Err(format!(
-                "histogram sum_ns {}: {count} latencies of {} to {} ns cannot sum to it",
+                "histogram sum_ns {}; not possible for {count} latencies of {} to {} ns",
                 sparse.sum_ns, sparse.min_ns, sparse.max_ns
             ));
         }
         if histogram.sum_squares_ns2 < u128::MAX && histogram.squared_deviations_ns2().is_none() {
-            return Err(format!("histogram sum_squares_ns2 {squares}: too small for a sum of {} ns", sparse.sum_ns));
+            return Err(format!("histogram sum_squares_ns2 {squares}; too small for a sum of {} ns", sparse.sum_ns));
         }
         Ok(histogram)
     }
@@ -416,7 +418,7 @@ mod tests {
         assert_eq!(of(&rising), of(&falling));
         assert_eq!(of(&rising).store(), of(&falling).store());
         assert_ne!(of(&rising), of(&rising[1..]));
-        // A falling series finds its bins, and leaves none behind.
+        // A falling series ends up in the right bins, and leaves no other bins in use.
         let bins: Vec<_> = of(&[9, 8, 7, 3, 1]).bins().collect();
         assert_eq!(bins, [(1, 1), (3, 1), (7, 1), (8, 1), (9, 1)]);
     }
@@ -429,7 +431,7 @@ mod tests {
         histogram
     }
 
-    /// Latencies of every magnitude up to two hours, so that some overflow.
+    /// Returns latencies of every magnitude up to two hours, so that some overflow.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..43, any::<u64>()).prop_map(|(bits, random)| (random & ((1 << bits) - 1)).min(2 * MAX_BINNED_NS))
     }
@@ -493,7 +495,7 @@ mod tests {
         assert!(histogram.quantile_ns(0.6).unwrap().abs_diff(longest) <= longest / 2000);
         assert_eq!((histogram.quantile_ns(0.61), histogram.quantile_ns(1.0)), (None, None));
         assert_eq!(histogram.cdf().last().unwrap().1, 0.6);
-        // Nothing but overflow: even the least quantile is unknown.
+        // Only overflow: even the lowest quantile is unknown.
         assert_eq!(of(&[longest + 1]).quantile_ns(0.0), None);
     }
 
@@ -511,12 +513,12 @@ mod tests {
     fn a_histogram_that_contradicts_itself_is_refused() {
         let good = json(&of(&[100, 300, 4_000_000_000_000]));
         for (from, to, complaint) in [
-            ("\"digits\":3", "\"digits\":2", "digits 2; only 3"),
-            ("\"count\":3", "\"count\":4", "count 4: its bins and overflow hold 3"),
-            ("\"overflow\":1", "\"overflow\":0", "count 3: its bins and overflow hold 2"),
-            ("[300,1]", "[4000000000000,1]", "up to 3600000000000 ns"),
-            ("\"sum_ns\":4", "\"sum_ns\":94", "cannot sum to it"),
-            ("\"min_ns\":100", "\"min_ns\":5000000000000", "cannot sum to it"),
+            ("\"digits\":3", "\"digits\":2", "digits 2; must be 3"),
+            ("\"count\":3", "\"count\":4", "count 4; must be 3"),
+            ("\"overflow\":1", "\"overflow\":0", "count 3; must be 2"),
+            ("[300,1]", "[4000000000000,1]", "the maximum is 3600000000000 ns"),
+            ("\"sum_ns\":4", "\"sum_ns\":94", "not possible for"),
+            ("\"min_ns\":100", "\"min_ns\":5000000000000", "not possible for"),
             ("\"sum_squares_ns2\":\"16", "\"sum_squares_ns2\":\"1", "too small"),
             ("\"sum_squares_ns2\":\"1", "\"sum_squares_ns2\":\"-1", "decimal digits"),
             ("\"bins\"", "\"beans\"", "unknown field `beans`"),
@@ -570,7 +572,7 @@ mod tests {
             let back: LatencyHistogram = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(&back, &histogram);
             prop_assert_eq!(json(&back), text.clone());
-            // By way of a `Value` as well, whose integers have 64 bits.
+            // Also through a `Value`, whose integers have 64 bits.
             let value = serde_json::to_value(&histogram).unwrap();
             prop_assert_eq!(&serde_json::from_value::<LatencyHistogram>(value).unwrap(), &histogram);
             for q in [0.0, 0.5, 0.9, 1.0] {

@@ -1,61 +1,62 @@
-//! [`Integrity`]: whether read data are those that had been written.
+//! [`Integrity`]: whether reads returned the data that had been written.
 
 use serde::{Deserialize, Serialize};
 
-/// The state of written data, in blocks of `block_bytes`. Each block that was read counts once among `intact` to
-/// `unreadable`; those at fault count again by how bad it is, `damaged` to `undecided`.
+/// State of written data, in blocks of `block_bytes`. Each block read counts in exactly one of the classes `intact` to
+/// `unreadable`. Blocks with a fault also count by severity, in one of `damaged` to `undecided`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Integrity {
-    /// The unit that is written whole, of sectors that carry a stamp each; of several targets, the smallest.
+    /// Bytes per block, the smallest write; each sector of a block carries a stamp. With several targets, the smallest
+    /// of them.
     pub block_bytes: u32,
     /// Blocks that were read and judged.
     pub checked: u64,
-    /// Blocks with the data that must be there.
+    /// Blocks with the expected data.
     pub intact: u64,
-    /// Sectors of several writes, each of which may be there.
+    /// Blocks with sectors of several writes, each of which is allowed.
     pub mixed: u64,
-    /// Zeros where a trim may have left them.
+    /// Blocks of zeros that a trim may have left.
     pub trimmed: u64,
-    /// Never written, or never acknowledged.
+    /// Blocks that were never written, or whose writes were never acknowledged.
     pub unwritten: u64,
-    /// Changed while it was read, so that nothing can be said.
+    /// Blocks that changed during the read, so that no verdict is possible.
     pub unsettled: u64,
-    /// Newer than the ledger, which lost its end when its host went down.
+    /// Blocks with newer data than the ledger, which lost its latest entries when its host went down.
     pub ahead: u64,
-    /// An older generation, though a newer one was acknowledged.
+    /// Blocks with an older generation although a newer one was acknowledged.
     pub stale: u64,
-    /// Sectors of several writes, of which some must not be there any more.
+    /// Blocks with sectors of several writes, some of which should have been overwritten.
     pub torn: u64,
     /// Blocks with data that were written to another place.
     pub misplaced: u64,
-    /// A stamp or data with other bits than were written.
+    /// Blocks with changed bits in a stamp or in the data.
     pub corrupt: u64,
-    /// Written and not trimmed since, and now zeros.
+    /// Blocks of zeros that were written and not trimmed since.
     pub zeros: u64,
-    /// Written, and now without any stamp or with one of another run.
+    /// Blocks that were written, but contain no stamp or the stamp of another run.
     pub foreign: u64,
-    /// A read that failed.
+    /// Blocks whose read failed.
     pub unreadable: u64,
-    /// Requests, not blocks, of which a part is there and in another part older data.
+    /// Requests (not blocks) that were written only in part, with older data in the rest.
     pub torn_requests: u64,
-    /// Blocks changed, misplaced or unreadable.
+    /// Blocks that are changed, misplaced or unreadable.
     pub damaged: u64,
-    /// Blocks lost although the newer write was flushed, or nothing endangered it.
+    /// Blocks that lost a write although it was flushed or was never at risk.
     pub lost: u64,
-    /// Blocks lost that no flush had covered: a volatile cache may, after power was lost.
+    /// Blocks that lost a write which no flush had covered; a volatile cache may lose such writes when power is lost.
     pub unflushed: u64,
-    /// Blocks whose verdict is undecided: a fault or none.
+    /// Blocks for which a fault can neither be proven nor ruled out.
     pub undecided: u64,
-    /// The first of those that are not intact, in words: offset, what was expected and what was found.
+    /// The first findings as text: offset, expected data and data found.
     pub findings: Vec<String>,
-    /// Cases that could not be decided, in words.
+    /// Cases that could not be decided, as text.
     pub cannot_tell: Vec<String>,
 }
 
 impl Integrity {
-    /// Returns the blocks at fault: damaged or lost.
+    /// Returns the number of faulty blocks: damaged or lost.
     pub fn faults(&self) -> u64 {
         self.damaged.saturating_add(self.lost).saturating_add(self.unflushed)
     }

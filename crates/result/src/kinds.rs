@@ -1,4 +1,4 @@
-//! [`Kinds`]: requests by kind, of a run and over time.
+//! [`Kinds`]: results by kind of request, for a run and over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,51 +7,51 @@ use crate::{LatencyHistogram, StoredHistogram};
 /// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
-    /// Index of its kind in [`Kinds`]: read, write, trim, flush.
+    /// Index of the request's kind in [`Kinds`]: read, write, trim, flush.
     pub kind: usize,
     /// Length in bytes.
     pub length_bytes: u32,
-    /// Intended time of arrival.
+    /// Intended arrival time, in ns.
     pub intended_ns: u64,
-    /// Time at which the system accepted it.
+    /// Time at which the system accepted the request, in ns.
     pub started_ns: u64,
-    /// Time of completion.
+    /// Completion time, in ns.
     pub at_ns: u64,
 }
 
-/// Results of the requests of one kind within the measured time.
+/// Results of the requests of one kind during the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KindResult {
     /// Requests that completed without error.
     pub count: u64,
-    /// Bytes they moved.
+    /// Bytes transferred by these requests.
     pub bytes: u64,
-    /// Requests that failed: neither in `count` nor in the histograms.
+    /// Requests that failed; they are neither in `count` nor in the histograms.
     pub errors: u64,
-    /// Completion minus intended arrival.
+    /// Response times: from intended arrival to completion.
     pub response: LatencyHistogram,
-    /// Completion minus the moment at which the system took the request.
+    /// Service times: from acceptance by the system to completion.
     pub service: LatencyHistogram,
-    /// From the decision to issue a request until the system had taken it, where that was timed apart; `service` is then
-    /// what followed.
+    /// Times from the decision to issue a request until the system had accepted it, if measured separately; `service`
+    /// then covers only the time after acceptance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handing_over: Option<Box<LatencyHistogram>>,
 }
 
-/// The kinds of request.
+/// Results for each kind of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Kinds {
-    /// Reads.
+    /// Results of reads.
     pub read: KindResult,
-    /// Writes.
+    /// Results of writes.
     pub write: KindResult,
-    /// Trims (discards).
+    /// Results of trims (discards).
     pub trim: KindResult,
-    /// Flushes.
+    /// Results of flushes.
     pub flush: KindResult,
 }
 
@@ -61,7 +61,7 @@ impl Kinds {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)]
     }
 
-    /// Returns the kind of an index, in the order of [`all`](Self::all).
+    /// Returns the kind at an index, in the order of [`all`](Self::all).
     #[inline]
     pub fn of(&mut self, kind: usize) -> &mut KindResult {
         match kind {
@@ -82,7 +82,7 @@ impl Kinds {
         kind.service.record(finished.at_ns - finished.started_ns.max(finished.intended_ns));
     }
 
-    /// Adds everything that `other` holds.
+    /// Adds the results of `other`.
     pub fn merge(&mut self, other: &Kinds) {
         for (index, (_, theirs)) in other.all().into_iter().enumerate() {
             let kind = self.of(index);
@@ -98,20 +98,20 @@ impl Kinds {
     }
 }
 
-/// A stretch of the measured time; requests count where they complete.
+/// An interval of the measured time. Requests count in the interval in which they complete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// When it begins.
+    /// Start of the interval, in ns.
     pub start_ns: u64,
-    /// How long it lasts.
+    /// Length of the interval, in ns.
     pub duration_ns: u64,
-    /// Requests of all kinds that completed in it without error.
+    /// Requests of all kinds that completed without error.
     pub count: u64,
-    /// Bytes they moved.
+    /// Bytes transferred by these requests.
     pub bytes: u64,
-    /// Their response times.
+    /// Response times of these requests.
     pub response: StoredHistogram,
 }
 
@@ -120,36 +120,36 @@ pub struct Interval {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StreamResult {
-    /// Its name in the scenario.
+    /// Name of the stream in the scenario.
     pub name: String,
-    /// Its requests, by kind.
+    /// Results of the stream by kind of request.
     pub kinds: Kinds,
-    /// Figures of its own, such as `frames_dropped` or `completion_s`.
+    /// Figures specific to the stream, such as `frames_dropped` or `completion_s`.
     pub facts: Vec<Fact>,
 }
 
 impl StreamResult {
-    /// Creates a stream with its figures: name with unit, and value.
+    /// Creates a stream from its results and its figures (name with unit, and value).
     pub fn new(name: String, kinds: Kinds, figures: Vec<(String, f64)>) -> Self {
         let facts = figures.into_iter().map(|(name, value)| Fact { name, value }).collect();
         Self { name, kinds, facts }
     }
 }
 
-/// Results of one kind of operation on files and folders, such as `create` or `getattr`.
+/// Results of one kind of operation on files and directories, such as `create` or `getattr`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OperationResult {
-    /// Its name.
+    /// Name of the operation.
     pub name: String,
-    /// Operations that ended without error.
+    /// Operations that completed without error.
     pub count: u64,
-    /// Operations that failed: neither in `count` nor in the histogram.
+    /// Operations that failed; they are neither in `count` nor in the histogram.
     pub errors: u64,
-    /// Bytes they moved.
+    /// Bytes transferred by these operations.
     pub bytes: u64,
-    /// End minus the moment at which it was meant to begin.
+    /// Response times: from the intended start to the end.
     pub response: LatencyHistogram,
 }
 
@@ -158,9 +158,9 @@ pub struct OperationResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
-    /// Its name, with the unit.
+    /// Name of the figure, with its unit.
     pub name: String,
-    /// How much.
+    /// Value of the figure.
     pub value: f64,
 }
 

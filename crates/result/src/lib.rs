@@ -1,7 +1,7 @@
 //! Results of runs and their comparison: latency histograms, sampling errors, the versioned [`RunResult`], the demerit
 //! figure, and the knee of a saturation curve. See docs/design/results.md.
 //!
-//! Everything here is a pure function of recorded data: no clock, no randomness, no I/O.
+//! Everything here is a pure function of recorded data, without clock, randomness or I/O.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -46,24 +46,24 @@ pub use stalls::{Stall, Stalls};
 pub use system_record::{Mode, SystemRecord, content_hash};
 pub use upgrades::SCHEMA_VERSION;
 
-/// An error in a result, or in samples that are compared.
+/// An error in a result, or in samples to compare.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
-    /// The text is not a result: bad JSON, a missing or unknown field, or a histogram that contradicts itself.
+    /// The text is not a result: invalid JSON, a missing or unknown field, or an inconsistent histogram.
     #[error("result: {0}")]
     Json(#[from] serde_json::Error),
-    /// The result was written under another schema.
+    /// The result was written with a schema that this version cannot read.
     #[error("result: schema {found}; this version reads schemas 1 to {SCHEMA_VERSION}")]
     Schema {
-        /// The schema number in the text.
+        /// Schema number in the text.
         found: u64,
     },
-    /// A field holds NaN or an infinity, which JSON cannot carry.
-    #[error("result: {field} is {value}; a finite number is allowed")]
+    /// A field is NaN or infinite, which JSON cannot represent.
+    #[error("result: {field} is {value}; must be finite")]
     NotFinite {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: f64,
     },
     /// A sample of latencies cannot be scored.
@@ -71,7 +71,7 @@ pub enum ResultError {
     Sample {
         /// `simulated` or `measured`.
         sample: &'static str,
-        /// The error and its place.
+        /// Reason, with the position of the value.
         reason: String,
     },
 }

@@ -6,53 +6,54 @@ use crate::batches::{Batches, Levels};
 use crate::stalls::StallWatch;
 use crate::{Check, DepthResult, Finished, Interval, Kinds, LatencyHistogram, RunResult, Sampling};
 
-/// The measured part of a run.
+/// Measurements taken after the warm-up of a run.
 #[derive(Clone, Debug)]
 pub struct Measuring {
-    /// End of the warm-up.
+    /// End of the warm-up, in ns.
     pub start_ns: u64,
     kinds: Kinds,
     intervals: Vec<Interval>,
     interval: Interval,
     interval_response: LatencyHistogram,
     batches: Batches,
-    /// Stalls of a device; `None` for a model, which stalls only by its faults.
+    /// Detector of device stalls; `None` for a simulated system, which stalls only because of injected faults.
     stalls: Option<StallWatch>,
     precision_check: Cell<PrecisionCheck>,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
     interval_ns: u64,
-    /// Requests completed since the warm-up.
+    /// Number of requests completed since the warm-up.
     pub completed: u64,
-    /// Requests that failed since the warm-up, if they are recorded here.
+    /// Number of requests that failed since the warm-up, if they are recorded here.
     pub failed: u64,
-    /// Arrivals of an open loop since the warm-up.
+    /// Number of open-loop arrivals since the warm-up.
     pub arrived: u64,
     backlog_at_start: u64,
-    /// Sum over requests of the time that they were outstanding within the measured time.
+    /// Sum over all requests of their outstanding time within the measured time, in ns.
     sojourn_ns: u128,
-    /// Time at which it ended.
+    /// End of the measured time, in ns.
     pub end_ns: Option<u64>,
 }
 
-/// Completions before the first look at the confidence interval of the mean.
+/// Number of completions before the confidence interval of the mean is first checked.
 const FIRST_CHECK: u64 = 1 << 10;
 
-/// When the confidence interval of the mean is checked next, and whether it was narrow enough the last time.
+/// Time of the next check of the mean's confidence interval, and whether the last check found it narrow enough.
 #[derive(Clone, Copy, Debug)]
 struct PrecisionCheck {
     next: u64,
     was_precise: bool,
 }
 
-/// Whether an open loop is unsustainable: of those that arrived, `piled` wait in addition to those that did before,
+/// Returns whether an open loop is overloaded: since the warm-up `piled` more requests wait, out of `arrived` arrivals,
 /// which is more than chance explains.
 pub fn piles_up(piled: u64, arrived: u64) -> bool {
     piled > 32 && piled as f64 > 0.02 * arrived as f64
 }
 
 impl Measuring {
-    /// Begins at `start_ns` with `backlog` requests outstanding; intervals of `interval_ns`, `u64::MAX` for none.
+    /// Starts measuring at `start_ns` with `backlog` requests outstanding, in intervals of `interval_ns` (`u64::MAX`
+    /// for none).
     pub fn new(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
         Measuring {
             start_ns,
@@ -75,30 +76,31 @@ impl Measuring {
         }
     }
 
-    /// Like [`Self::new`], for a device that may stall, whose confidence intervals must not depend on a few events.
+    /// Does the same as [`Self::new`] for a device that may stall; its confidence intervals must not depend on a few
+    /// events.
     pub fn of_device(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
         Measuring { stalls: Some(StallWatch::new(start_ns)), ..Measuring::new(start_ns, backlog, interval_ns) }
     }
 
-    /// Records how many requests the system has served before, and its levels.
+    /// Records the number of requests that the system served before the measurement, and the initial levels.
     pub fn begin_levels(&mut self, requests_before: u64, levels: Levels) {
         self.batches.begin(requests_before, levels);
     }
 
-    /// Records the levels of the system at the end of a batch.
+    /// Records the system's levels at the end of a batch.
     pub fn note_levels(&mut self, levels: Levels) {
         self.batches.note_levels(levels);
     }
 
-    /// Returns the present counts, by kind.
+    /// Returns the current counts, by kind.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// Adds the time since the last call at `depth`.
+    /// Adds the time since the last call as spent at queue depth `depth`.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64, depth: usize) {
-        // A closed loop responds to a completion at once: every other time, no time has passed.
+        // A closed loop responds to a completion at once, so no time has passed at every other call.
         if at_ns == self.depth_since_ns {
             return;
         }
@@ -110,13 +112,13 @@ impl Measuring {
         }
         let since_ns = at_ns - self.depth_since_ns;
         self.time_at_depth_ns[depth] += since_ns;
-        // Signed, since that is one instruction, and no run takes centuries.
+        // Converts through signed integers, which takes a single instruction; no run lasts for centuries.
         self.batches.outstanding(depth as i64 as f64 * since_ns as i64 as f64);
         self.depth_since_ns = at_ns;
     }
 
-    /// Records a completed request, whose outstanding time is already counted. Returns whether the levels of the system
-    /// must be recorded.
+    /// Records a completed request, whose outstanding time is already counted. Returns whether the caller must record
+    /// the system's levels.
     #[inline]
     pub fn record(&mut self, finished: &Finished) -> bool {
         let Finished { length_bytes, intended_ns, at_ns, .. } = *finished;
@@ -139,14 +141,14 @@ impl Measuring {
         is_batch
     }
 
-    /// Records a failed request only among the errors of its kind.
+    /// Counts a failed request among the errors of its kind, and nowhere else.
     pub fn fail(&mut self, kind: usize, intended_ns: u64, at_ns: u64) {
         self.failed += 1;
         self.kinds.of(kind).errors += 1;
         self.forget(intended_ns, at_ns);
     }
 
-    /// Leaves out a failed request; it was outstanding nevertheless.
+    /// Excludes a failed request from all counts except the outstanding time.
     pub fn forget(&mut self, intended_ns: u64, at_ns: u64) {
         if self.end_ns.is_none() {
             let sojourn_ns = at_ns - intended_ns.max(self.start_ns);
@@ -159,7 +161,7 @@ impl Measuring {
         let next = Interval { start_ns: end_ns, ..Interval::default() };
         let mut done = std::mem::replace(&mut self.interval, next);
         let last_ns = self.intervals.last().map_or(self.start_ns, |last| last.start_ns + last.duration_ns);
-        debug_assert_eq!(done.start_ns, last_ns, "an interval begins where the one before it ended");
+        debug_assert_eq!(done.start_ns, last_ns, "intervals are contiguous");
         done.duration_ns = end_ns - done.start_ns;
         done.response = std::mem::take(&mut self.interval_response).store();
         if done.duration_ns > 0 {
@@ -167,11 +169,11 @@ impl Measuring {
         }
     }
 
-    /// Whether the mean latency is known to `percent`, by its 95 % confidence interval. Called after every completion,
-    /// it checks seldom.
+    /// Returns whether the 95 % confidence interval of the mean latency is within `percent` of the mean. Called after
+    /// every completion, but computes the interval only rarely.
     ///
-    /// Stopping at the first interval that is narrow enough selects those that are narrow by chance, the more so the
-    /// more often it is checked. Checks are therefore 25 % of the run apart, and two in a row must agree.
+    /// Stopping at the first narrow interval favors intervals that are narrow by chance, and more so the more often
+    /// they are checked. Checks are therefore 25 % of the run apart, and two in a row must agree.
     pub fn is_known_within(&self, percent: f64) -> bool {
         let PrecisionCheck { next, was_precise } = self.precision_check.get();
         if self.completed < next {
@@ -190,20 +192,20 @@ impl Measuring {
             .is_some_and(|half| half <= mean_ns * percent / 100.0)
     }
 
-    /// Records a request in flight at the end: it was outstanding until then.
+    /// Records a request that is still in flight at the end of the measured time.
     pub fn still_outstanding(&mut self, intended_ns: u64) {
         let end_ns = self.end_ns.unwrap_or(self.start_ns);
         self.sojourn_ns += u128::from(end_ns.saturating_sub(intended_ns.max(self.start_ns)));
     }
 
-    /// Whether more requests have piled up since the warm-up than chance explains.
+    /// Returns whether more requests have piled up since the warm-up than chance explains.
     pub fn has_piled_up(&self, backlog: u64) -> bool {
         piles_up(backlog.saturating_sub(self.backlog_at_start), self.arrived)
     }
 
-    /// Writes the measurements to a result.
+    /// Writes the measurements to `result`.
     pub fn write_to(mut self, result: &mut RunResult) {
-        let end_ns = self.end_ns.expect("a run that is over has an end");
+        let end_ns = self.end_ns.expect("a finished run has an end time");
         if self.interval_ns != u64::MAX {
             self.finish_interval(end_ns);
         }
@@ -238,7 +240,7 @@ mod tests {
     use super::*;
     use crate::{Mode, SystemRecord};
 
-    /// Returns a measured time of 100 ns with a request of 10 ns that is outstanding from 100 ns on.
+    /// Returns a measurement that starts at 100 ns, with one request of 10 ns that arrives at 100 ns.
     fn one_request() -> Measuring {
         let mut measuring = Measuring::new(100, 0, u64::MAX);
         measuring.count_depth(110, 1);
@@ -247,7 +249,7 @@ mod tests {
         measuring
     }
 
-    /// Returns the check of Little's law for a measured time that ends at 200 ns.
+    /// Returns the check of Little's law for a measurement that ends at 200 ns.
     fn littles_law(measuring: Measuring) -> Check {
         let system = SystemRecord::new("", "", Value::Null);
         let mut result = RunResult::new(Mode::Simulated, system, Value::Null, 0, "");
@@ -263,7 +265,7 @@ mod tests {
         right.close(200, 0);
         let check = littles_law(right);
         assert!(check.passed && check.detail == "10 request-ns over time, 10 over requests", "{check:?}");
-        // A depth that is counted for a nanosecond too long, and a request that the depth does not include.
+        // A depth that is counted for 1 ns too long, and a request that the depth does not include.
         let mut long = one_request();
         long.count_depth(111, 1);
         long.close(200, 0);
@@ -300,11 +302,11 @@ mod tests {
             measuring.arrived = arrived;
             measuring.has_piled_up(backlog)
         };
-        assert!(!piled(100, 0, 32), "chance piles up as many for a moment");
+        assert!(!piled(100, 0, 32), "chance alone can pile up that many");
         assert!(piled(100, 0, 33));
-        assert!(!piled(10_000, 0, 200), "it is not more than 2 %");
+        assert!(!piled(10_000, 0, 200), "200 of 10,000 is not more than 2 %");
         assert!(piled(10_000, 0, 201));
-        // Requests that were outstanding at the end of the warm-up have not piled up since.
+        // Requests outstanding at the end of the warm-up do not count as piled up.
         assert!(!piled(100, 1000, 1032) && piled(100, 1000, 1033));
         assert!(!piled(100, 1000, 10));
     }

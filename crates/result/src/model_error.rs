@@ -1,40 +1,40 @@
-//! [`ModelError`]: prediction intervals of a model's error, learned from measured devices.
+//! [`ModelError`]: prediction intervals for the error of a model, learned from measured devices.
 
 use serde::{Deserialize, Serialize};
 
-/// Prediction intervals for the results of a device, at the confidence `level`. They cover the error of the model; the sampling error
-/// of the run is separate.
+/// Prediction intervals for the results of a device, at the confidence level `level`. They cover the error of the
+/// model; the sampling error of the run is separate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelError {
-    /// The share of devices for which an interval holds, 0 to 1.
+    /// Share of devices for which an interval holds, 0 to 1.
     pub level: f64,
-    /// Source of the intervals, and why a figure without one has none.
+    /// Data that the intervals were learned from, and why a figure has no interval.
     pub learnt_from: String,
-    /// Requests completed a second.
+    /// Completed requests per second.
     pub throughput_per_s: Option<Range>,
-    /// Mean response time.
+    /// Mean response time, in ns.
     pub mean_response_ns: Option<Range>,
-    /// Median of the response times.
+    /// Median response time, in ns.
     pub p50_response_ns: Option<Range>,
-    /// 99th percentile of the response times.
+    /// 99th percentile of the response times, in ns.
     pub p99_response_ns: Option<Range>,
 }
 
-/// From where to where a figure may lie.
+/// The range of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Range {
-    /// At least.
+    /// Lower bound.
     pub low: f64,
-    /// At most.
+    /// Upper bound.
     pub high: f64,
 }
 
 impl ModelError {
-    /// Returns all its numbers.
+    /// Returns all numbers of the intervals.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> {
         let ranges = [self.throughput_per_s, self.mean_response_ns, self.p50_response_ns, self.p99_response_ns];
         ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]).chain([self.level])

@@ -9,81 +9,81 @@ use crate::{
     TooShort,
 };
 
-/// The outcome of one run: one system under one workload with one seed.
+/// The result of one run: one system with one workload and one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
-    /// The version of the schema that the writer knew.
+    /// Version of the schema with which the result was written.
     pub schema: u32,
-    /// Version of the software.
+    /// Version of headstack that wrote the result.
     pub version: String,
-    /// Simulated, measured or live.
+    /// Source of the result: simulated, measured or live.
     pub mode: Mode,
     /// The system that was run.
     pub system: SystemRecord,
-    /// The resolved workload.
+    /// The workload with all defaults filled in.
     pub workload: Value,
-    /// The seed.
+    /// Seed of the random number generator.
     pub seed: u64,
-    /// The name of the random generator.
+    /// Name of the random number generator.
     pub generator: String,
-    /// The end of the warm-up: nothing that completed before it is counted.
+    /// End of the warm-up, in ns. Requests that completed earlier are not counted.
     pub start_ns: u64,
-    /// The measured time after it.
+    /// Measured time after the warm-up, in ns.
     pub duration_ns: u64,
-    /// The requests, by kind.
+    /// Results by kind of request.
     pub kinds: Kinds,
-    /// The same over time.
+    /// Results of all kinds over time.
     pub intervals: Vec<Interval>,
-    /// Confidence intervals of the long run: sampling errors alone.
+    /// Confidence intervals of the steady state. They cover only the sampling error.
     pub sampling: Sampling,
-    /// Times in which a measured device completed nothing, where there were any.
+    /// Periods in which a measured device completed nothing, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// Prediction intervals of the model's error, if requested.
+    /// Prediction intervals that cover the model's error, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_error: Option<ModelError>,
-    /// Requests outstanding.
+    /// Queue depth.
     pub depth: DepthResult,
-    /// How busy each component was.
+    /// Busy time of each component.
     pub components: Vec<Component>,
-    /// Other counts.
+    /// Other counters.
     pub counters: Vec<Counter>,
-    /// The same requests by stream, where the workload is a scenario.
+    /// The same requests by stream, if the workload is a scenario.
     pub streams: Vec<StreamResult>,
-    /// Operations on files and folders by kind, where the workload is of these; reads and writes are among `kinds` too.
+    /// Operations on files and directories by kind, if the workload has any; their reads and writes are in `kinds` too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationResult>,
-    /// Electricity and heat, where the devices state what they take.
+    /// Energy and temperature, if the power of the devices is known.
     pub energy: Option<Energy>,
-    /// How faithfully a recording was replayed, where the run is a replay.
+    /// Fidelity of the replay, if the run replayed a trace.
     pub fidelity: Option<Fidelity>,
-    /// The data loss, beyond what redundancy could restore, that ended the run early.
+    /// The data loss, beyond repair by redundancy, that ended the run early.
     pub data_loss: Option<String>,
-    /// Injected faults, in the order in which they struck.
+    /// Injected faults, in order of occurrence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,
-    /// The reason why a run ended early: a stop, a full disk, a device that vanished.
+    /// Reason why the run ended early, such as a stop, a full disk or a vanished device.
     pub ended_early: Option<String>,
-    /// Whether what was read is what had been written, where that was checked.
+    /// Result of data verification, if enabled: whether reads returned what had been written.
     pub integrity: Option<Integrity>,
-    /// Requests a second that the workload intended; `None` in a closed loop.
+    /// Offered requests per second; null in a closed loop.
     pub offered_per_s: Option<f64>,
-    /// Requests that were issued later than intended.
+    /// Requests issued later than intended.
     pub late_arrivals: u64,
-    /// Requests that had arrived and not completed at the end.
+    /// Requests in flight at the end of the run.
     pub backlog: u64,
-    /// Whether the system could not keep up with what was offered.
+    /// Whether the system could not keep up with the offered load.
     pub saturated: bool,
-    /// The run's checks of itself.
+    /// Self-checks of the run.
     pub checks: Vec<Check>,
-    /// Remarks for the reader.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl RunResult {
-    /// Creates an empty result of the present schema and version.
+    /// Creates an empty result with the current schema and version.
     pub fn new(mode: Mode, system: SystemRecord, workload: Value, seed: u64, generator: impl Into<String>) -> Self {
         Self {
             schema: SCHEMA_VERSION,
@@ -120,7 +120,7 @@ impl RunResult {
         }
     }
 
-    /// Renames the streams, in their order, and joins those that then have the same name.
+    /// Renames the streams, given in their order, and merges streams that then have the same name.
     pub fn name_streams(&mut self, names: &[String]) {
         let mut joined: Vec<StreamResult> = Vec::new();
         for (stream, name) in std::mem::take(&mut self.streams).into_iter().zip(names) {
@@ -132,22 +132,22 @@ impl RunResult {
         self.streams = joined;
     }
 
-    /// Returns the requests that completed without error, over all kinds.
+    /// Returns the number of requests that completed without error, over all kinds.
     pub fn count(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.count).sum()
     }
 
-    /// Returns the bytes moved, over all kinds.
+    /// Returns the bytes transferred, over all kinds.
     pub fn bytes(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.bytes).sum()
     }
 
-    /// Returns the requests that failed, over all kinds.
+    /// Returns the number of requests that failed, over all kinds.
     pub fn errors(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.errors).sum()
     }
 
-    /// Returns the latencies of all kinds together.
+    /// Returns the latencies of all kinds in one histogram.
     pub fn response(&self) -> LatencyHistogram {
         let mut response = LatencyHistogram::new();
         for (_, kind) in self.kinds.all() {
@@ -166,7 +166,7 @@ impl RunResult {
         self.share_of_duration(self.bytes() as f64) * 1e9
     }
 
-    /// Returns the mean latency over all kinds, from exact sums; 0 when nothing completed.
+    /// Returns the mean latency over all kinds in ns, from exact sums; 0 when nothing completed.
     pub fn mean_response_ns(&self) -> f64 {
         let (mut sum_ns, mut count) = (0, 0);
         for (_, kind) in self.kinds.all() {
@@ -176,14 +176,14 @@ impl RunResult {
         if count == 0 { 0.0 } else { sum_ns as f64 / count as f64 }
     }
 
-    /// Returns a quantile of the latencies over all kinds; see [`LatencyHistogram::quantile_ns`]. It merges the kinds:
-    /// for several quantiles, call [`response`](Self::response) once.
+    /// Returns a quantile of the latencies over all kinds, in ns; see [`LatencyHistogram::quantile_ns`]. Each call
+    /// merges the kinds, so call [`response`](Self::response) once if you need several quantiles.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         self.response().quantile_ns(q)
     }
 
-    /// Returns the latencies of all kinds without those of requests that waited through a stall; `None` if there was
-    /// none.
+    /// Returns the latencies of all kinds without the requests that waited through a stall; `None` if there was no
+    /// stall.
     pub fn response_without_stalls(&self) -> Option<LatencyHistogram> {
         Some(self.response().without(&self.stalls.as_ref()?.response.open()))
     }
@@ -193,32 +193,32 @@ impl RunResult {
         self.share_of_duration(component.busy_ns as f64) / f64::from(component.servers.max(1))
     }
 
-    /// Returns the component with the highest utilization, the first of equals; `None` when none was ever busy.
+    /// Returns the component with the highest utilization (the first of equals); `None` if no component was busy.
     pub fn bottleneck(&self) -> Option<(&str, f64)> {
         let busy = |component: &&Component| component.busy_ns / u64::from(component.servers.max(1));
         let busiest = self.components.iter().rev().max_by_key(busy)?;
         (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilisation(busiest)))
     }
 
-    /// Returns the mean electric power over the measured time, in W; `None` if it is not known or nothing was measured.
+    /// Returns the mean electric power over the measured time, in W; `None` if it is unknown or nothing was measured.
     pub fn mean_watts(&self) -> Option<f64> {
         let joules = self.energy.as_ref()?.joules;
         (self.duration_ns > 0).then(|| self.share_of_duration(joules) * 1e9)
     }
 
-    /// Returns the energy per completed request, in J; `None` if it is not known or nothing completed.
+    /// Returns the energy per completed request, in J; `None` if it is unknown or nothing completed.
     pub fn joules_per_request(&self) -> Option<f64> {
         let joules = self.energy.as_ref()?.joules;
         (self.count() > 0).then(|| joules / self.count() as f64)
     }
 
-    /// Returns the completed requests per second and watt; `None` if it is not known or no energy was used.
+    /// Returns the completed requests per second and watt; `None` if the energy is unknown or 0.
     pub fn io_per_watt(&self) -> Option<f64> {
         let joules = self.energy.as_ref()?.joules;
         (joules > 0.0).then(|| self.count() as f64 / joules)
     }
 
-    /// Whether every check passed and, in a measurement, every request succeeded.
+    /// Returns whether every check passed and, in a measurement, every request succeeded.
     pub fn passed(&self) -> bool {
         let is_done = self.mode != Mode::Measured || self.errors() == 0;
         is_done && self.checks.iter().all(|check| check.passed)
@@ -241,7 +241,8 @@ pub(crate) mod tests {
         RunResult::new(Mode::Simulated, system, json!({"outstanding": 4}), 7, "xoshiro256++")
     }
 
-    /// Returns a result of two seconds: 300 reads of 4 KiB in 1, 2, ... 300 us, and 100 writes of 8 KiB in 1 ms.
+    /// Returns a result of two seconds: 300 reads of 4 KiB with latencies of 1, 2, ..., 300 us, and 100 writes of 8 KiB
+    /// with 1 ms each.
     pub(crate) fn filled() -> RunResult {
         let mut result = empty();
         (result.start_ns, result.duration_ns) = (1_000_000_000, 2_000_000_000);
@@ -272,7 +273,7 @@ pub(crate) mod tests {
         let mut result = filled();
         assert_eq!((result.mean_watts(), result.joules_per_request(), result.io_per_watt()), (None, None, None));
         result.energy = Some(Energy { joules: 20.0, ..Energy::default() });
-        // Two seconds, 400 requests.
+        // The result covers two seconds and 400 requests.
         assert_eq!((result.mean_watts(), result.joules_per_request()), (Some(10.0), Some(0.05)));
         assert_eq!(result.io_per_watt(), Some(20.0));
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);

@@ -1,68 +1,69 @@
-//! [`Sampling`]: confidence intervals of one run for the long run, or why the run was too short for them.
+//! [`Sampling`]: steady-state confidence intervals from a single run, or why the run is too short for them.
 //!
-//! The means of batches of successive requests are tested for correlation, and an interval is computed from batches
-//! four times as long as those that passed, corrected for residual correlation that the test may have missed and for
-//! skewness: the steps of N-Skart (Tafazzoli, Steiger and Wilson, 2011), on batches that are kept during the run. The
-//! warm-up is left out: by the levels of the system's caches, and by MSER (White, 1997) if the test of Heidelberger and
-//! Welch (1983) finds that the beginning differs. docs/sampling.md documents the choices and their validation.
+//! The means of batches of successive requests are tested for correlation. The interval is computed from batches four
+//! times as long as those that passed, and corrected for skewness and for correlation that the test may have missed.
+//! These are the steps of N-Skart (Tafazzoli, Steiger and Wilson, 2011), on batches that are collected during the run.
+//! The warm-up is left out: by the levels of the system's caches, and by MSER (White, 1997) if the test of Heidelberger
+//! and Welch (1983) finds that the beginning differs. docs/sampling.md documents the choices and their validation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::LatencyHistogram;
 use crate::batches::{Batches, Binned, FREE_FLASH, LEVEL_NAMES, MIN_BATCHES};
 
-/// The percentiles with an interval.
+/// The percentiles for which an interval is computed.
 pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
-/// Numbers of batches whose independence is tested, most first.
+/// Numbers of batches that are tested for independence, largest first.
 const TESTED: [usize; 3] = [64, 32, 16];
-/// Factor by which the batches of the interval are longer. N-Skart's is two; but correlated batches of a run that looks
-/// calm by chance pass the test, and this halves the hidden correlation once more.
+/// Ratio of the length of the interval's batches to that of the tested batches. N-Skart uses two; a ratio of four
+/// halves hidden correlation again, because correlated batches of a run that looks calm by chance can pass the test.
 const BATCH_LENGTH_FACTOR: usize = 4;
-/// Normal quantile of the test's level of 20 %, one-sided: N-Skart's.
+/// Normal quantile for the test's one-sided level of 20 %, as in N-Skart.
 const VON_NEUMANN_Z: f64 = 0.841_621_233_572_914;
-/// Correlation above which the correction for it does not increase.
+/// Upper limit of the correlation that is corrected for.
 const CORRELATION_MAX: f64 = 0.6;
 /// The 99 % point of the Cramér-von Mises statistic of a Brownian bridge (Anderson and Darling, 1952).
 const CRAMER_VON_MISES_99: f64 = 0.743_46;
-/// Largest relative change of a level that counts as constant, over a time in which the requests served grow e-fold.
+/// Largest relative change of a level that counts as constant, while the number of requests served grows by a factor of
+/// e.
 const LEVEL_DRIFT_MAX: f64 = 0.01;
-/// A level has changed if it has moved by this many standard deviations of the sum of its steps.
+/// Number of standard deviations (of the sum of its steps) by which a level must move to count as changed.
 const LEVEL_SIGMAS: f64 = 3.0;
-/// Fewest events that determine a figure: a rate of rare events that was observed three times is known to a factor of
-/// four at best (Poisson, 95 %: 0.6 to 8.8).
+/// Minimum number of events that determine a figure. A rate of rare events that were observed three times is uncertain
+/// by a factor of four (Poisson, 95 %: 0.6 to 8.8).
 const EVENTS_MIN: usize = 4;
-/// Share of the variance of batches that such events have.
+/// Share of the variance between batches above which a few events dominate.
 const DECISIVE: f64 = 0.5;
-/// Events that move the mean by less than this share of it are not material: repeated measurements of one device differ
-/// by as much.
+/// Relative change of the mean below which events are immaterial: repeated measurements of one device differ by as
+/// much.
 const MATERIAL: f64 = 0.02;
-/// Fewest requests above a percentile for an estimate of it.
+/// Minimum number of requests above a percentile for an estimate of that percentile.
 const BEYOND_MIN: f64 = 10.0;
 
-/// The confidence interval of a figure in the long run, or why there is none.
+/// The confidence interval of a figure in the steady state, or the reason why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Estimate {
-    /// It lies between, in 95 of 100 runs.
+    /// The 95 % confidence interval.
     Between {
-        /// From.
+        /// Lower bound, in ns.
         low_ns: f64,
-        /// To.
+        /// Upper bound, in ns.
         high_ns: f64,
     },
-    /// Nothing.
+    /// No interval, with the reason.
     TooShort(TooShort),
 }
 
 impl Estimate {
-    /// Returns the half-width of the interval.
+    /// Returns the half-width of the interval, in ns; `None` without an interval.
     pub fn half_width_ns(&self) -> Option<f64> {
         self.between_ns().map(|(low_ns, high_ns)| (high_ns - low_ns) / 2.0)
     }
 
-    /// Returns the bounds of the interval.
+    /// Returns the bounds of the interval, in ns; `None` without an interval.
     pub fn between_ns(&self) -> Option<(f64, f64)> {
         match *self {
             Estimate::Between { low_ns, high_ns } => Some((low_ns, high_ns)),
@@ -71,38 +72,38 @@ impl Estimate {
     }
 }
 
-/// Why nothing is known.
+/// The reason why there is no confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TooShort {
-    /// Fewer requests than there are to be batches.
+    /// The run has fewer requests than the minimum number of batches.
     FewRequests,
-    /// A write cache still filled up, or emptied.
+    /// The fill level of a write cache still changed.
     WriteCacheMoves,
-    /// A read cache did.
+    /// The fill level of a read cache still changed.
     ReadCacheMoves,
-    /// Flash or a media cache in a disk did.
+    /// The fill level of flash or of a disk's media cache still changed.
     MediaCacheMoves,
     /// A virtual array still moved data between its levels.
     PoolMoves,
-    /// An SSD wrote to erased flash and did not yet have to collect garbage.
+    /// An SSD still wrote to erased flash, and garbage collection had not begun.
     FreeFlashFalls,
     /// Response times drifted during the whole run.
     Drifts,
     /// Slow phases last longer than a batch.
     Correlated,
-    /// Too few requests were beyond the percentile.
+    /// Too few requests were above the percentile.
     FewBeyond,
-    /// A few events, such as a stall of the device, decide it.
+    /// A few events, such as device stalls, dominate the figure.
     FewEvents,
-    /// Requests pile up: there is no long run.
+    /// Requests pile up, so there is no steady state.
     Saturated,
-    /// Not computed for several threads together.
+    /// Not computed for several threads.
     SeveralThreads,
-    /// Not computed for operations on files and folders.
+    /// Not computed for operations on files and directories.
     FileOperations,
-    /// The result is of a version that did not keep it.
+    /// Not recorded by the version that wrote the result.
     NotKept,
 }
 
@@ -118,7 +119,7 @@ impl TooShort {
         BY_LEVEL[level]
     }
 
-    /// Returns the reason in words.
+    /// Returns the reason as text.
     pub fn describe(self) -> String {
         let moves = |level: usize| format!("run too short: {} still changed", LEVEL_NAMES[level]);
         match self {
@@ -142,18 +143,18 @@ impl TooShort {
     }
 }
 
-/// Confidence intervals of the steady state from one run. They cover only the sampling error, not the error of the
+/// Confidence intervals of the steady state from a single run. They cover only the sampling error, not the error of the
 /// model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Measured requests at the beginning that were found to be warm-up still. They are in every other figure of the
-    /// result; here they are left out.
+    /// Measured requests that turned out to belong to the warm-up. The intervals exclude them; all other figures of the
+    /// result include them.
     pub warm_up_requests: u64,
-    /// The mean response.
+    /// Confidence interval of the mean response time.
     pub mean: Estimate,
-    /// The percentiles 50, 90, 95, 99 and 99.9.
+    /// Confidence intervals of the percentiles 50, 90, 95, 99 and 99.9.
     pub percentiles: Vec<Percentile>,
 }
 
@@ -162,22 +163,22 @@ pub struct Sampling {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Percentile {
-    /// Which.
+    /// The percentile, 0 to 100.
     pub percent: f64,
-    /// Its value.
+    /// Confidence interval of the percentile's value.
     pub value: Estimate,
 }
 
 impl Sampling {
-    /// Returns a sampling without intervals.
+    /// Returns a sampling without intervals, for the reason `why`.
     pub fn nothing(why: TooShort) -> Sampling {
         let percentile = |percent| Percentile { percent, value: Estimate::TooShort(why) };
         let percentiles = PERCENTS.into_iter().map(percentile).collect();
         Sampling { warm_up_requests: 0, mean: Estimate::TooShort(why), percentiles }
     }
 
-    /// Returns the sampling of a run's batches; `responses` are all measured latencies. If `is_device`, a rare event
-    /// does not count as warm-up, and no interval depends on it.
+    /// Computes all intervals from the batches of a run; `responses` are all measured latencies. With `is_device`, rare
+    /// events are not taken for warm-up, and no interval depends on them.
     pub fn of(batches: &Batches, responses: &LatencyHistogram, is_device: bool) -> Sampling {
         let first = match warm_up(batches, &calm_means(batches, is_device)) {
             Ok(first) => first,
@@ -195,13 +196,13 @@ impl Sampling {
         }
     }
 
-    /// Returns the confidence interval of the mean only.
+    /// Computes only the confidence interval of the mean.
     pub fn for_mean(batches: &Batches, is_device: bool) -> Estimate {
         let first = warm_up(batches, &calm_means(batches, is_device));
         estimate(first.and_then(|first| mean_from(batches, first, is_device)))
     }
 
-    /// Returns all its figures, which JSON must be able to represent.
+    /// Returns all numbers of the intervals, which must be representable in JSON.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> + '_ {
         let known = std::iter::once(&self.mean).chain(self.percentiles.iter().map(|percentile| &percentile.value));
         known.filter_map(Estimate::between_ns).flat_map(|(low_ns, high_ns)| [low_ns, high_ns])
@@ -215,11 +216,11 @@ fn estimate(computed: Result<(f64, f64), TooShort>) -> Estimate {
     }
 }
 
-/// Returns the interval of the mean. Errors are proportional to the mean where latencies are long: a run that saw few
-/// long ones has too small a mean and too small an error. The error is therefore taken as a share of the mean: the
-/// interval is one of its logarithm.
+/// Returns the interval of the mean. With long latencies, errors are proportional to the mean: a run that saw few long
+/// latencies underestimates both the mean and the error. The error is therefore taken relative to the mean, as an
+/// interval of its logarithm.
 fn mean_from(batches: &Batches, first: usize, is_device: bool) -> Result<(f64, f64), TooShort> {
-    // Figures include all measured requests: an early event that counts as warm-up by chance affects them too.
+    // All figures include every measured request, so an early event that counts as warm-up by chance affects them too.
     let all = batches.means_ns();
     if is_device && !(events(&all).is_empty() && events(&all[first..]).is_empty()) {
         return Err(TooShort::FewEvents);
@@ -231,8 +232,8 @@ fn mean_from(batches: &Batches, first: usize, is_device: bool) -> Result<(f64, f
     Ok((mean * libm::exp(-down / mean), mean * libm::exp(up / mean)))
 }
 
-/// Returns the interval of a quantile: that of the share of requests above it, inverted by the distribution
-/// (Heidelberger and Lewis, 1984, by batches). The share is counted at the nearest end of a bin.
+/// Returns the interval of a quantile, computed from the interval of the share of requests above it and the inverse of
+/// the distribution (Heidelberger and Lewis, 1984, by batches). The share is counted at the nearest bin boundary.
 fn percentile(
     batches: &Batches,
     binned: &[Binned],
@@ -247,11 +248,11 @@ fn percentile(
     }
     let distance = |share: f64| (share - quantile).abs();
     let border = binned.iter().min_by(|one, other| distance(one.share).total_cmp(&distance(other.share)));
-    let border = border.expect("batches are complete");
-    // Close enough that slow phases there are slow phases at the quantile too.
+    let border = border.expect("a complete batch has a used bin");
+    // The boundary must be so close that slow phases at it are slow phases at the quantile too.
     let near = |share: f64, wanted: f64| (0.5..=2.0).contains(&(share / wanted));
     if !(near(1.0 - border.share, 1.0 - quantile) && near(border.share, quantile)) {
-        let bin = binned.iter().find(|bin| bin.share >= quantile).expect("all requests are below the last bin's end");
+        let bin = binned.iter().find(|bin| bin.share >= quantile).expect("the last bin includes all requests");
         let (least_ns, most_ns) = (responses.min_ns() as f64, responses.max_ns() as f64);
         return Ok(((bin.begins_ns as f64).max(least_ns), (bin.ends_ns as f64).min(most_ns)));
     }
@@ -279,8 +280,8 @@ fn percentile(
     at(low).zip(at(high)).ok_or(TooShort::FewBeyond)
 }
 
-/// Returns the batches that have half of the variance about the median and move the mean, if they are fewer than
-/// [`EVENTS_MIN`]; else none.
+/// Returns the batches that cause half of the variance about the median and move the mean, if they are fewer than
+/// [`EVENTS_MIN`]; otherwise an empty list.
 fn events(series: &[f64]) -> Vec<usize> {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -298,8 +299,8 @@ fn events(series: &[f64]) -> Vec<usize> {
     squares.into_iter().take(EVENTS_MIN - 1).map(|(_, place)| place).collect()
 }
 
-/// Returns the mean latency of each batch; on a device those with rare events get the median, so that the others
-/// determine the warm-up.
+/// Returns the mean latency of each batch in ns. On a device, batches with rare events get the median instead, so that
+/// they do not affect the detection of the warm-up.
 fn calm_means(batches: &Batches, is_device: bool) -> Vec<f64> {
     let mut means = batches.means_ns();
     if is_device && !means.is_empty() {
@@ -311,8 +312,8 @@ fn calm_means(batches: &Batches, is_device: bool) -> Vec<f64> {
     means
 }
 
-/// Returns the first batch after the warm-up: when every level is constant, and the latencies, whose batch means are
-/// `means`, are stationary.
+/// Returns the first batch after the warm-up: from there on every level is constant, and the batch means `means` are
+/// stationary.
 fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     if batches.complete() < MIN_BATCHES {
         return Err(TooShort::FewRequests);
@@ -338,7 +339,7 @@ fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     Ok(first + cut)
 }
 
-/// Returns the first batch that begins with a level that also occurs in the second half of the run.
+/// Returns the first batch at whose start the level was already within its range in the second half of the run.
 fn first_constant_batch(batches: &Batches, level: usize) -> Result<usize, TooShort> {
     let (before, levels) = batches.level(level);
     let middle = levels.len() / 2;
@@ -354,20 +355,20 @@ fn first_constant_batch(batches: &Batches, level: usize) -> Result<usize, TooSho
     Ok(at_begin.take_while(|level| !(least..=most).contains(level)).count())
 }
 
-/// Whether an SSD's erased flash falls during the second half of the run, by any amount.
+/// Returns whether an SSD's erased flash falls at all during the second half of the run.
 fn free_flash_falls(batches: &Batches) -> bool {
     let (_, levels) = batches.level(FREE_FLASH);
     let (moved, steps) = moved_and_steps(&levels[levels.len() / 2 - 1..]);
     moved < 0.0 && moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps
 }
 
-/// Returns by how much a level has moved, and the sum of the squares of its steps.
+/// Returns the total change of a level, and the sum of the squares of its steps.
 fn moved_and_steps(levels: &[u64]) -> (f64, f64) {
     let moved = levels[levels.len() - 1] as f64 - levels[0] as f64;
     (moved, levels.windows(2).map(|step| (step[1] as f64 - step[0] as f64).powi(2)).sum())
 }
 
-/// Returns the long-run variance of batch means from their second half, in groups of four.
+/// Returns the long-run variance of the batch means, estimated from their second half in groups of four.
 fn variance_of_late(means: &[f64]) -> Option<f64> {
     let late = paired(&means[means.len() / 2..], 4);
     let (_, variance) = mean_and_variance(&late);
@@ -375,7 +376,7 @@ fn variance_of_late(means: &[f64]) -> Option<f64> {
     variance.is_finite().then_some(variance)
 }
 
-/// Returns the Cramér-von Mises statistic: how far the sums of a series deviate from a straight line.
+/// Returns the Cramér-von Mises statistic: how far the cumulative sums of a series deviate from a straight line.
 fn cramer_von_mises(means: &[f64], variance: f64) -> f64 {
     let (mean, own_variance) = mean_and_variance(means);
     if own_variance == 0.0 {
@@ -392,7 +393,7 @@ fn cramer_von_mises(means: &[f64], variance: f64) -> f64 {
     squares / (means.len() as f64).powi(2) / variance
 }
 
-/// Returns the cut with the smallest standard error of the remaining batches.
+/// Returns the cut that minimizes the standard error of the remaining batches.
 fn mser(means: &[f64]) -> usize {
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     let (mean, _) = mean_and_variance(means);
@@ -401,7 +402,7 @@ fn mser(means: &[f64]) -> usize {
         sum += value - mean;
         squares += (value - mean).powi(2);
         let error = (squares - sum * sum / count) / (count * count);
-        // The last few are unreliable: White, Cobb and Spratt leave out five.
+        // The last few cuts are unreliable: White, Cobb and Spratt exclude five.
         if left >= 5 && error <= best.0 {
             best = (error, at);
         }
@@ -409,7 +410,7 @@ fn mser(means: &[f64]) -> usize {
     best.1
 }
 
-/// The mean of a series of batch means, and the margins of the true mean below and above it.
+/// Mean of a series of batch means, and the distances from it to the interval's lower and upper bounds.
 struct Spread {
     mean: f64,
     down: f64,
@@ -417,7 +418,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Returns `None` if even long batches are correlated.
+    /// Computes the mean and its margins; `None` if even long batches are correlated.
     fn of(series: &[f64]) -> Option<Spread> {
         let tested = TESTED.into_iter().filter(|&tested| series.len() >= tested);
         let batches =
@@ -429,12 +430,12 @@ impl Spread {
         let skew = skewness(&batches) / (6.0 * (batches.len() as f64).sqrt());
         let t = student_t_975(longer.len() as f64 - 1.0);
         let (down, up) = (skewed(t, skew) * error, -skewed(-t, skew) * error);
-        // A strong skew can reverse the side of the cube root; the interval includes its middle in any case.
+        // With a strong skew the cube root can change sign, so the margins are kept from becoming negative.
         Some(Spread { mean, down: down.max(0.0), up: up.max(0.0) })
     }
 }
 
-/// Returns means of `count` successive values each, from the last backwards; a remainder at the beginning is left out.
+/// Returns the means of `count` successive values each, grouped from the end; a remainder at the beginning is dropped.
 fn paired(series: &[f64], count: usize) -> Vec<f64> {
     series[series.len() % count..].chunks(count).map(|chunk| chunk.iter().sum::<f64>() / count as f64).collect()
 }
@@ -445,7 +446,7 @@ fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0))
 }
 
-/// Whether von Neumann's ratio shows no correlation of neighbours.
+/// Returns whether von Neumann's ratio shows no correlation between neighbors.
 fn are_independent(values: &[f64]) -> bool {
     let count = values.len() as f64;
     let (_, variance) = mean_and_variance(values);
@@ -457,7 +458,8 @@ fn are_independent(values: &[f64]) -> bool {
     ratio * ((count * count - 1.0) / (count - 2.0)).sqrt() < VON_NEUMANN_Z
 }
 
-/// Returns the factor on the variance of a mean of correlated values: that of a first-order autoregression.
+/// Returns the factor by which correlation increases the variance of a mean, assuming a first-order autoregressive
+/// process.
 fn inflation(values: &[f64]) -> f64 {
     let (mean, variance) = mean_and_variance(values);
     if variance == 0.0 {
@@ -465,12 +467,12 @@ fn inflation(values: &[f64]) -> f64 {
     }
     let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     let count = values.len() as f64;
-    // An estimate of correlation is too low by about one divided by the number of values.
+    // The estimated correlation is too low by about 1/n for n values.
     let correlation = (products / (variance * (count - 1.0)) + 1.0 / count).clamp(0.0, CORRELATION_MAX);
     (1.0 + correlation) / (1.0 - correlation)
 }
 
-/// Returns the sample's skewness, without bias in a normal sample.
+/// Returns the sample skewness, with a correction that is unbiased for normal samples.
 fn skewness(values: &[f64]) -> f64 {
     let (mean, variance) = mean_and_variance(values);
     if variance == 0.0 {
@@ -481,14 +483,14 @@ fn skewness(values: &[f64]) -> f64 {
     cubes * count / ((count - 1.0) * (count - 2.0) * libm::pow(variance, 1.5))
 }
 
-/// Returns Student's t for a skewed sample, where `skew` is its skewness divided by six times the root of its size
-/// (Hall, 1992; Willink, 2005).
+/// Returns Student's t adjusted for a skewed sample (Hall, 1992; Willink, 2005). `skew` is the sample's skewness
+/// divided by 6 sqrt(n).
 fn skewed(t: f64, skew: f64) -> f64 {
     if skew.abs() < 1e-6 { t } else { (libm::cbrt(1.0 + 6.0 * skew * (t - skew)) - 1.0) / (2.0 * skew) }
 }
 
-/// Returns the 97.5 % point of Student's t: the expansion about the normal's (Abramowitz and Stegun 26.7.5), accurate
-/// to one part in 800 for the 3 and more degrees of freedom used here.
+/// Returns the 97.5 % point of Student's t, by expansion about the normal quantile (Abramowitz and Stegun 26.7.5). It
+/// is accurate to one part in 800 for 3 or more degrees of freedom.
 fn student_t_975(degrees: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     let (z3, z5, z7, z9) = (Z.powi(3), Z.powi(5), Z.powi(7), Z.powi(9));
@@ -525,7 +527,7 @@ mod tests {
         }
     }
 
-    /// White's rule as published: the cut with the smallest sum of squares about the mean of the remaining values,
+    /// White's rule as published: the cut that minimizes the sum of squares about the mean of the remaining values,
     /// divided by the square of their number.
     #[test]
     fn the_warm_up_ends_at_the_least_standard_error() {

@@ -1,8 +1,8 @@
-//! [`Servers`]: equal servers with one queue, such as processors of a controller or a host, or a client network.
+//! [`Servers`]: identical servers with one queue, such as the processors of a controller or host, or a client network.
 
 use crate::Component;
 
-/// Equal servers; each piece of work goes to the one that is free first.
+/// Identical servers. Each piece of work goes to the server that is free first.
 #[derive(Clone, Debug)]
 pub struct Servers {
     free_ns: Vec<u64>,
@@ -16,13 +16,13 @@ impl Servers {
         Servers { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
     }
 
-    /// Does work of `work_ns` as soon as a server is free; returns when it is done.
+    /// Starts work of `work_ns` as soon as a server is free; returns the time at which it is done, in ns.
     #[inline]
     pub fn work(&mut self, now_ns: u64, work_ns: u64) -> u64 {
         if work_ns == 0 {
             return now_ns;
         }
-        let free_ns = self.free_ns.iter_mut().min().expect("there is a server");
+        let free_ns = self.free_ns.iter_mut().min().expect("there is at least one server");
         let begin_ns = now_ns.max(*free_ns);
         *free_ns = begin_ns + work_ns;
         self.busy_ns += work_ns;
@@ -30,7 +30,7 @@ impl Servers {
         begin_ns + work_ns
     }
 
-    /// Returns their work so far, as a component of that name.
+    /// Returns the work so far as a component called `name`.
     pub fn component(&self, name: &str) -> Component {
         Component {
             name: name.to_owned(),

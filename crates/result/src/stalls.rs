@@ -1,34 +1,34 @@
-//! [`Stalls`] of a measured device: times in which requests waited and none completed.
+//! [`Stalls`] of a measured device: periods in which requests waited and none completed.
 //!
-//! A stall is rare and long: a drive that resets, recovers a sector, collects garbage or is throttled. It is not
-//! warm-up, and a run with one stall does not show how often they occur. Stalls are therefore listed, and figures are
-//! reported with and without them.
+//! A stall is rare and long: the drive resets, recovers a sector, collects garbage or is throttled. A stall is not
+//! warm-up, and a run with a single stall does not show how often stalls occur. Stalls are therefore listed, and
+//! figures are reported with and without them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::LatencyHistogram;
 use crate::histogram::StoredHistogram;
 
-/// The shortest stall. A healthy disk answers a random read within some 30 ms (a full seek and two turns at 5,400 rpm),
-/// an SSD its slowest within some 20 ms (Lu et al., USENIX ATC 2022, p. 1013); error recovery and resets take from 100
-/// ms to tens of seconds.
+/// Minimum length of a stall, in ns. A healthy HDD completes a random read within about 30 ms (a full seek and two
+/// revolutions at 5,400 rpm); the slowest requests of an SSD take about 20 ms (Lu et al., USENIX ATC 2022, p. 1013).
+/// Error recovery and resets take from 100 ms to tens of seconds.
 const LEAST_NS: u64 = 100_000_000;
-/// Least length of a stall in mean intervals between completions. If completions were a Poisson process, one gap in 5 *
-/// 10^8 would be that long; 10 to 50 make no difference to stalls of a second.
+/// Minimum length of a stall, in mean intervals between completions. If completions were a Poisson process, one gap in
+/// 5 * 10^8 would be that long. Values from 10 to 50 make no difference to stalls of a second.
 const RARE: f64 = 20.0;
-/// Stalls that are listed, the longest.
+/// Maximum number of stalls listed: the longest ones.
 const KEPT: usize = 64;
 
-/// A time in which requests were outstanding and none completed.
+/// A period in which requests were outstanding and none completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
-    /// Its start, from the start of the run.
+    /// Start of the stall, since the start of the run, in ns.
     pub start_ns: u64,
-    /// Its length.
+    /// Length of the stall, in ns.
     pub duration_ns: u64,
-    /// Requests outstanding at its end.
+    /// Number of requests outstanding at the end of the stall.
     pub outstanding: u64,
 }
 
@@ -37,19 +37,19 @@ pub struct Stall {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stalls {
-    /// In order of time, the 64 longest at most.
+    /// The longest stalls (at most 64), in order of time.
     pub longest: Vec<Stall>,
-    /// Response times of the requests that waited through one of them.
+    /// Response times of the requests that waited through a stall.
     pub response: StoredHistogram,
 }
 
 impl Stalls {
-    /// Returns the sum of their lengths.
+    /// Returns the total length of the stalls, in ns.
     pub fn total_ns(&self) -> u64 {
         self.longest.iter().map(|stall| stall.duration_ns).sum()
     }
 
-    /// Returns the stalls of several threads or hosts, each with an offset of its times. Overlapping stalls are merged.
+    /// Merges the stalls of several threads or hosts, each with a time offset in ns. Overlapping stalls become one.
     pub fn joined<'a>(each: impl Iterator<Item = (i64, &'a Stalls)>) -> Option<Stalls> {
         let (mut all, mut response) = (Vec::new(), LatencyHistogram::new());
         for (later_ns, stalls) in each {
@@ -81,7 +81,7 @@ fn the_longest(mut stalls: Vec<Stall>) -> Vec<Stall> {
     stalls
 }
 
-/// A gap between completions that may be a stall, with the latencies that waited for its end.
+/// A gap between completions that may be a stall, with the latencies of the requests that waited for its end.
 #[derive(Clone, Debug)]
 struct Gap {
     stall: Stall,
@@ -91,10 +91,10 @@ struct Gap {
 /// Detects stalls during a measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct StallWatch {
-    /// The last completion, or the arrival of a request since which some have been outstanding.
+    /// Time of the last completion, or of a later arrival before which nothing was outstanding, in ns.
     since_ns: u64,
     outstanding: usize,
-    /// Time in which requests were outstanding, and completions in it.
+    /// Total time in which requests were outstanding, in ns; completions during this time follow.
     busy_ns: u64,
     completions: u64,
     gaps: Vec<Gap>,
@@ -105,7 +105,7 @@ impl StallWatch {
         StallWatch { since_ns: start_ns, outstanding: 0, busy_ns: 0, completions: 0, gaps: Vec::new() }
     }
 
-    /// Records the requests outstanding from the last call up to `at_ns`.
+    /// Records that `depth` requests were outstanding from the last call until `at_ns`.
     #[inline]
     pub(crate) fn count_depth(&mut self, at_ns: u64, depth: usize) {
         if depth == 0 {
@@ -114,7 +114,7 @@ impl StallWatch {
         self.outstanding = depth;
     }
 
-    /// Records a completed request; `count_depth` was called for the same moment.
+    /// Records a completed request. `count_depth` must already have been called for the same time.
     #[inline]
     pub(crate) fn complete(&mut self, at_ns: u64, intended_ns: u64) {
         self.end_gap(at_ns);
@@ -139,13 +139,13 @@ impl StallWatch {
     fn add(&mut self, stall: Stall) {
         if self.gaps.len() > KEPT {
             let shortest = self.gaps.iter().enumerate().min_by_key(|(_, gap)| gap.stall.duration_ns);
-            let shortest = shortest.map(|(place, _)| place).expect("there are gaps");
+            let shortest = shortest.map(|(place, _)| place).expect("the list is full, so it is not empty");
             self.gaps.remove(shortest);
         }
         self.gaps.push(Gap { stall, responses_ns: Vec::new() });
     }
 
-    /// Returns the stalls of a finished measurement; `None` without any.
+    /// Returns the stalls of a finished measurement; `None` if there were none.
     pub(crate) fn finish(mut self, end_ns: u64) -> Option<Stalls> {
         if self.outstanding > 0 {
             self.end_gap(end_ns);
@@ -167,8 +167,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns the stalls of a closed loop of depth `depth`, whose completions are a millisecond apart except for these
-    /// gaps: after a number of completions, of a number of milliseconds.
+    /// Returns the stalls of a closed loop of queue depth `depth`. Completions are 1 ms apart except for `gaps`: number
+    /// of completions before the gap, and its length in ms.
     fn watched(depth: usize, completions: u64, gaps: &[(u64, u64)]) -> Option<Stalls> {
         let (mut watch, mut at_ns) = (StallWatch::new(0), 0);
         let mut issued_ns = std::collections::VecDeque::from(vec![0; depth]);
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, outstanding: 8 }]);
         assert_eq!(found.response.open().count(), 8);
         assert_eq!(found.response.open().max_ns(), 1_007 * MS);
-        // At the beginning and at the end, where nothing more completes.
+        // A stall at the beginning, and one at the end, after which nothing completes.
         assert_eq!(watched(1, 100, &[(0, 300)]).unwrap().longest[0].start_ns, 0);
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn a_slow_device_does_not_stall() {
         let every: Vec<(u64, u64)> = (0..100).map(|after| (after, 200)).collect();
         assert_eq!(watched(1, 100, &every), None);
-        // Nor a time in which nothing is requested.
+        // A period without requests is not a stall either.
         let mut watch = StallWatch::new(0);
         for at_ns in [10 * MS, 5_000 * MS] {
             watch.count_depth(at_ns, 0);

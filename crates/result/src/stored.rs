@@ -1,4 +1,4 @@
-//! Results as JSON: written in the present schema, read from any version.
+//! Results as JSON: written with the current schema, read from any version.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -7,10 +7,10 @@ use crate::upgrades::upgrade;
 use crate::{ModelError, ResultError, RunResult, SCHEMA_VERSION};
 
 impl RunResult {
-    /// Returns the result as one line of JSON. Equal results yield equal bytes.
+    /// Returns the result as one line of JSON. Equal results yield identical bytes.
     ///
     /// # Errors
-    /// [`ResultError::NotFinite`] when a figure is NaN or infinite, which JSON cannot represent.
+    /// Returns [`ResultError::NotFinite`] if a figure is NaN or infinite, which JSON cannot represent.
     pub fn to_json(&self) -> Result<String, ResultError> {
         let figures = [("depth.mean", Some(self.depth.mean)), ("offered_per_s", self.offered_per_s)];
         let facts =
@@ -38,12 +38,13 @@ impl RunResult {
         Ok(serde_json::to_string(self)?)
     }
 
-    /// Reads a result that [`to_json`](Self::to_json) of this version or an older one wrote, exactly.
+    /// Reads a result that this or an older version wrote with [`to_json`](Self::to_json), without any loss.
     ///
     /// # Errors
-    /// [`ResultError::Schema`] for an unknown schema; [`ResultError::Json`] with line and column for any other error.
+    /// Returns [`ResultError::Schema`] if the schema is unknown, and [`ResultError::Json`] with line and column for any
+    /// other error.
     pub fn from_json(text: &str) -> Result<Self, ResultError> {
-        // The schema is read first: under another one, errors about fields would mislead.
+        // The schema is checked first: with an unknown schema, errors about fields would be misleading.
         #[derive(Deserialize)]
         struct Head {
             schema: u64,
@@ -118,7 +119,7 @@ mod tests {
         let mut result = filled();
         result.offered_per_s = Some(f64::INFINITY);
         let error = result.to_json().unwrap_err().to_string();
-        assert_eq!(error, "result: offered_per_s is inf; a finite number is allowed");
+        assert_eq!(error, "result: offered_per_s is inf; must be finite");
         result.offered_per_s = None;
         result.depth.mean = f64::NAN;
         assert!(result.to_json().unwrap_err().to_string().contains("depth.mean is NaN"));

@@ -1,4 +1,4 @@
-//! [`SystemRecord`]: the system of a run, and the identity of its description.
+//! [`SystemRecord`]: the system of a run and the hash of its description.
 
 use std::sync::Arc;
 
@@ -18,25 +18,25 @@ pub enum Mode {
     Live,
 }
 
-/// The system that a run was pointed at.
+/// The system that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SystemRecord {
-    /// Its name in the catalogue, or the path of a device.
+    /// Name of the system in the catalogue, or path of a device.
     pub name: String,
-    /// Its kind: `drive`, `array`, `file`, `device`.
+    /// Kind of system: `drive`, `array`, `file` or `device`.
     pub kind: String,
-    /// The resolved description, every default filled in. Results of one system share it.
+    /// Description of the system with all defaults filled in. Results of one system share it.
     #[serde(serialize_with = "whole", deserialize_with = "shared")]
     #[cfg_attr(feature = "schema", schemars(with = "Value"))]
     pub description: Arc<Value>,
-    /// The content hash of the description as compact JSON with its keys in order.
+    /// Hash of the description, as compact JSON with sorted keys.
     pub hash: String,
 }
 
 impl SystemRecord {
-    /// Creates a record of a resolved description, with its hash.
+    /// Creates the record of a description with all defaults filled in, and computes its hash.
     pub fn new(name: impl Into<String>, kind: impl Into<String>, description: Value) -> Self {
         let hash = content_hash(description.to_string().as_bytes());
         Self { name: name.into(), kind: kind.into(), description: Arc::new(description), hash }
@@ -51,10 +51,10 @@ fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Value>, D::E
     Value::deserialize(deserializer).map(Arc::new)
 }
 
-/// Returns a stable identity of some bytes as 32 hexadecimal digits: 128-bit FNV-1a.
+/// Returns a stable hash of the bytes as 32 hexadecimal digits (128-bit FNV-1a).
 ///
-/// It distinguishes descriptions and chunks that people write by hand or generate; forgery is not a concern, so a
-/// cryptographic hash and its crates would add nothing, and any language reproduces this one in three lines.
+/// The hash distinguishes descriptions and chunks that people write or generate. Forgery is not a concern, so a
+/// cryptographic hash and its crates would add nothing, and FNV-1a takes three lines in any language.
 pub fn content_hash(bytes: &[u8]) -> String {
     // Offset basis and prime of Fowler, Noll and Vo for 128 bits.
     const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

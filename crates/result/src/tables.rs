@@ -1,4 +1,4 @@
-//! The columns of the tables of results: name, unit, meaning, and computation from a result. docs/columns.md is
+//! Columns of the result tables: name, unit, meaning, and how to compute them from a result. docs/columns.md is
 //! generated from them.
 
 use serde::{Deserialize, Serialize};
@@ -18,15 +18,15 @@ const BYTES_PER_GB: f64 = 1e9;
 /// Settings of a run that its result does not contain.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct RunSettings {
-    /// Labels that distinguish the run from others of a sweep.
+    /// Labels that distinguish this run from the others of a sweep.
     pub labels: Vec<(String, String)>,
-    /// The requested number of a scenario's clients, if there was one.
+    /// Requested number of clients of a scenario, if any.
     pub clients: Option<u64>,
-    /// Bytes of a simulated system that the run may use: all that it exports, or a part.
+    /// Bytes of a simulated system that the run may use: its whole capacity or a part.
     pub capacity_bytes: Option<u64>,
 }
 
-/// A run in the table of results: its request, its result, and the latencies of all kinds together.
+/// A run in the table of results: its settings, its result, and the latencies of all kinds together.
 pub struct Row {
     /// The settings of the run.
     pub asked: RunSettings,
@@ -52,17 +52,17 @@ impl Row {
         self.asked
     }
 
-    /// Returns its settings and result, for other collections of results.
+    /// Returns clones of the settings and the result, for other collections of results.
     pub fn into_parts(&self) -> (RunSettings, RunResult) {
         (self.asked.clone(), self.result.clone())
     }
 
-    /// Returns a quantile of the latencies, in milliseconds.
+    /// Returns a quantile of the latencies, in ms.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
     }
 
-    /// Returns a quantile without the requests that waited through a stall, if there was one.
+    /// Returns a quantile without the requests that waited through a stall, in ms; `None` if there was no stall.
     fn calm_ms(&self, q: f64) -> Option<f64> {
         Some(self.result.response_without_stalls()?.quantile_ns(q)? as f64 / NS_PER_MS)
     }
@@ -81,7 +81,7 @@ impl Row {
         self.result.workload.pointer(pointer)
     }
 
-    /// Returns the queue depth (closed loop) or clients (scenario), else the offered IOPS (open loop).
+    /// Returns the offered load: queue depth (closed loop), clients (scenario), or IOPS (open loop).
     fn load(&self) -> f64 {
         self.result.offered_per_s.unwrap_or_else(|| self.depth().unwrap_or(0) as f64)
     }
@@ -92,7 +92,7 @@ impl Row {
         self.asked.clients.or_else(outstanding).or_else(replayed)
     }
 
-    /// Returns the mode of a replay: a word, or the name of an object.
+    /// Returns the mode of a replay, which is stored as a string or as the name of an object.
     fn mode(&self) -> Option<String> {
         match self.workload("/mode")? {
             Value::String(mode) => Some(mode.clone()),
@@ -110,7 +110,7 @@ impl Row {
         self.result.fidelity.as_ref().map(figure)
     }
 
-    /// Returns its point on a saturation curve.
+    /// Returns the run's point on a saturation curve.
     pub fn curve_point(&self) -> CurvePoint {
         CurvePoint {
             load: self.load(),
@@ -128,7 +128,7 @@ fn high_ms(estimate: &Estimate) -> Option<f64> {
     estimate.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
 }
 
-/// Returns why there is no confidence interval, in words.
+/// Returns the reason why there is no confidence interval, as text.
 fn too_short(estimate: &Estimate) -> Option<String> {
     match estimate {
         Estimate::Between { .. } => None,
@@ -136,7 +136,7 @@ fn too_short(estimate: &Estimate) -> Option<String> {
     }
 }
 
-/// Columns of one row per run. Throughput and times are those of all kinds of request together.
+/// Columns of the table of runs. Throughput and times cover all kinds of request together.
 pub static RUN_COLUMNS: &[Column<Row>] = &[
     text("system", "", "the system: its name in the catalogue, its file, or the target, with its range", |row| {
         Some(row.result.system.name.clone())
@@ -305,19 +305,19 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
 pub struct Bin {
     /// Index of the run, from 0.
     pub run: u64,
-    /// The system.
+    /// Name of the system.
     pub system: String,
     /// Kind of request.
     pub kind: &'static str,
-    /// Response or service time.
+    /// `response` or `service`.
     pub figure: &'static str,
     /// Middle of the bin, in ns.
     pub middle_ns: u64,
-    /// Requests in it.
+    /// Number of requests in the bin.
     pub count: u64,
 }
 
-/// Columns of one row per bin.
+/// Columns of the table of histogram bins.
 pub static BIN_COLUMNS: &[Column<Bin>] = &[
     count("run", "", "index of the run, from 0", |bin| Some(bin.run)),
     text("system", "", "the system", |bin| Some(bin.system.clone())),
@@ -343,7 +343,7 @@ pub struct IntervalRow {
 impl IntervalRow {
     /// Creates the row of an interval of a run.
     pub fn new(run: usize, result: &RunResult, interval: &Interval) -> Self {
-        // Opened once and dropped: only the stored forms of many intervals fit into memory.
+        // Opened for this row only: memory holds many intervals only in their stored form.
         let response = interval.response.open();
         IntervalRow {
             run: run as u64,
@@ -364,7 +364,7 @@ impl IntervalRow {
     }
 }
 
-/// Columns of one row per interval.
+/// Columns of the table of intervals.
 pub static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
     count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
@@ -417,7 +417,7 @@ impl StreamRow {
     }
 }
 
-/// Columns of one row per stream, like those of runs.
+/// Columns of the table of streams, like those of runs.
 pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
     count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
@@ -433,7 +433,7 @@ pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
     }),
 ];
 
-/// A kind of operation on files and folders, in a run.
+/// Results of one kind of operation on files and directories, in one run.
 pub struct OperationRow {
     run: u64,
     workload: Option<String>,
@@ -442,7 +442,7 @@ pub struct OperationRow {
 }
 
 impl OperationRow {
-    /// Creates the row of a kind of operation of a run.
+    /// Creates the row of one kind of operation in a run.
     pub fn new(run: usize, result: &RunResult, operation: &OperationResult) -> Self {
         let workload = result.workload["name"].as_str().map(str::to_owned);
         OperationRow { run: run as u64, workload, duration_ns: result.duration_ns, operation: operation.clone() }
@@ -457,7 +457,7 @@ impl OperationRow {
     }
 }
 
-/// Columns of one row per kind of operation.
+/// Columns of the table of operations.
 pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
     count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("workload", "", "the run's name", |row| row.workload.clone()),
@@ -481,7 +481,7 @@ pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
 pub struct FactRow {
     /// Index of the run, from 0.
     pub run: u64,
-    /// The system.
+    /// Name of the system.
     pub system: String,
     /// The stream's name in the scenario.
     pub stream: String,
@@ -489,7 +489,7 @@ pub struct FactRow {
     pub fact: Fact,
 }
 
-/// Columns of one row per figure.
+/// Columns of the table of figures specific to streams.
 pub static FACT_COLUMNS: &[Column<FactRow>] = &[
     count("run", "", "index of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),

@@ -1,23 +1,23 @@
-//! [`upgrade`]: converts results of older schemas to the present one, with a step per version.
+//! [`upgrade`]: converts results of older schemas to the current one, one step per version.
 
 use serde_json::{Map, Value, json};
 
 use crate::{ResultError, Sampling, TooShort};
 
-/// The version of the schema. It changes whenever a field is added, removed or changes its meaning; then there must be
-/// a step from the previous version, and a result of that version in `tests/fixtures`.
+/// Version of the schema. Increase it whenever a field is added or removed or changes its meaning; then add a step from
+/// the previous version, and a result of that version to `tests/fixtures`.
 pub const SCHEMA_VERSION: u32 = 6;
 
 type Fields = Map<String, Value>;
 
-/// The step from each version to the next, beginning with version 1.
+/// Steps from each version to the next, starting with version 1.
 const STEPS: [fn(&mut Fields); SCHEMA_VERSION as usize - 1] =
     [from_1_to_2, from_2_to_3, from_3_to_4, from_4_to_5, from_5_to_6];
 
-/// Converts a result of schema `found` to the present one.
+/// Converts a result of schema `found` to the current schema.
 ///
 /// # Errors
-/// [`ResultError::Schema`] if it is no older version.
+/// Returns [`ResultError::Schema`] if `found` is not an older version.
 pub fn upgrade(result: &mut Fields, found: u64) -> Result<(), ResultError> {
     let older = usize::try_from(found).ok().and_then(|found| found.checked_sub(1));
     let steps = older.and_then(|first| STEPS.get(first..)).filter(|steps| !steps.is_empty());
@@ -26,7 +26,7 @@ pub fn upgrade(result: &mut Fields, found: u64) -> Result<(), ResultError> {
     Ok(())
 }
 
-/// Components had one server each, and waits were not counted. There were neither scenarios nor energy.
+/// Before schema 2, each component had one server, waits were not counted, and there were no scenarios and no energy.
 fn from_1_to_2(result: &mut Fields) {
     for component in result.get_mut("components").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(component) = component.as_object_mut() {
@@ -39,25 +39,25 @@ fn from_1_to_2(result: &mut Fields) {
     result.insert("data_loss".to_owned(), Value::Null);
 }
 
-/// There were no replays.
+/// Before schema 3, there were no replays.
 fn from_2_to_3(result: &mut Fields) {
     result.insert("fidelity".to_owned(), Value::Null);
 }
 
-/// There were no measurements, so nothing ended early, and nothing was verified.
+/// Before schema 4, there were no measurements, so no run ended early and nothing was verified.
 fn from_3_to_4(result: &mut Fields) {
     result.insert("ended_early".to_owned(), Value::Null);
     result.insert("integrity".to_owned(), Value::Null);
 }
 
-/// The half-width of the mean was too narrow: such a result has no confidence interval of the long run.
+/// Before schema 5, the half-width of the mean was too narrow, so these results have no confidence interval.
 fn from_4_to_5(result: &mut Fields) {
     result.remove("mean_response_half_width_ns");
     let nothing = Sampling::nothing(TooShort::NotKept);
-    result.insert("sampling".to_owned(), serde_json::to_value(nothing).expect("sampling errors are plain data"));
+    result.insert("sampling".to_owned(), serde_json::to_value(nothing).expect("a sampling can be written as JSON"));
 }
 
-/// There were no loads on files in folders; results without them omit the field.
+/// Before schema 6, there were no workloads on files and directories; results without them omit the field.
 fn from_5_to_6(_: &mut Fields) {}
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Confidence intervals of processes whose long run is known.
+//! Tests confidence intervals on processes whose steady state is known.
 
 use headstack_result::{Batches, Estimate, LatencyHistogram, Levels, Sampling, TooShort};
 
-/// Uniform numbers of a 64-bit linear congruence, reproducible.
+/// A reproducible stream of uniform numbers (64-bit linear congruence).
 struct Noise(u64);
 
 impl Noise {
-    /// Returns a stream independent of its neighbours' (SplitMix64).
+    /// Returns a stream that is independent of the streams of other seeds (SplitMix64).
     fn of(seed: u64) -> Noise {
         let mut z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,7 +29,7 @@ impl Noise {
     }
 }
 
-/// Returns the sampling of a run with these latencies in microseconds and these levels of a write cache.
+/// Returns the sampling of a run with these latencies, in microseconds, and this level of a write cache.
 fn told(values_us: impl IntoIterator<Item = f64>, level: impl Fn(u64) -> u64) -> Sampling {
     sampled(values_us, level, false)
 }
@@ -53,7 +53,7 @@ fn steady(_: u64) -> u64 {
     0
 }
 
-/// Returns how many of `runs` had an interval, and the share of these that covered the truth.
+/// Returns the number of `runs` that had an interval, and the share of these whose interval covered the true value.
 fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Estimate) -> (u32, f64) {
     let (mut told, mut held) = (0, 0);
     for seed in 0..runs {
@@ -65,7 +65,7 @@ fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Estimate) -> (
     (told, f64::from(held) / f64::from(told.max(1)))
 }
 
-/// Returns x' = phi x + noise about 1,000 us, from its stationary distribution.
+/// Returns the process x' = phi x + noise about 1,000 us, started from its stationary distribution.
 fn autoregression(seed: u32, phi: f64, count: usize) -> impl Iterator<Item = f64> {
     let mut noise = Noise::of(u64::from(seed));
     let mut x = noise.normal() / (1.0 - phi * phi).sqrt();
@@ -75,8 +75,8 @@ fn autoregression(seed: u32, phi: f64, count: usize) -> impl Iterator<Item = f64
     })
 }
 
-/// Returns times in a queue with one server and exponential times of 100 us, from its stationary distribution
-/// (Lindley).
+/// Returns times in a single-server queue with exponential service times of 100 us, started from its stationary
+/// distribution (Lindley).
 fn queue(seed: u32, load: f64, count: usize) -> impl Iterator<Item = f64> {
     let mut noise = Noise::of(u64::from(seed));
     let busy = noise.uniform() < load;
@@ -104,9 +104,9 @@ fn intervals_hold_for_a_queue_whose_times_are_skewed() {
     assert!(told >= 260 && (0.92..=0.985).contains(&held), "{told} told, {held}");
 }
 
-/// Near saturation most runs of a queue see too few long waits, and then too small an error. Batches only as long as
-/// those that passed the test cover in 92 and 87 of 100 runs, twice as long in 93.3 and 89, and an error that does not
-/// grow with the mean in 93.4 and 90.5.
+/// Near saturation, most runs of a queue see too few long waits, and then too small an error. Batches only as long as
+/// those that passed the test cover the true value in 92 and 87 of 100 runs, batches twice as long in 93.3 and 89, and
+/// an error that does not grow with the mean in 93.4 and 90.5.
 #[test]
 fn intervals_of_queues_near_saturation_are_not_too_narrow() {
     for (load, least) in [(0.8, 0.938), (0.9, 0.91)] {
@@ -117,7 +117,7 @@ fn intervals_of_queues_near_saturation_are_not_too_narrow() {
 
 #[test]
 fn a_run_shorter_than_its_slow_phases_is_undecided() {
-    // 2,000 values of which 200 in a row are alike: ten independent ones.
+    // Each 200 of the 2,000 values in a row are alike, which leaves ten independent values.
     let (told, _) = coverage(200, 1_000.0, |seed| told(autoregression(seed, 0.99, 2_000), steady).mean);
     assert!(told <= 60, "{told} of 200 told");
     let drifting = (0..10_000).map(|at| 1_000.0 + f64::from(at) / 10.0 + f64::from(at % 7));
@@ -141,7 +141,8 @@ fn batches_that_begin_differently_are_left_out() {
     assert!(told >= 80 && held >= 0.9 && left_out >= 80, "{told} told, {held}, {left_out} left out");
 }
 
-/// Returns a device that stalls for a second, under eight requests of 1 ms at a time.
+/// Returns the latencies of a device that stalls for one second at each of `stalls`, under eight requests of 1 ms at a
+/// time.
 fn with_stalls(seed: u32, count: usize, stalls: &[usize]) -> impl Iterator<Item = f64> {
     let stalled = |at: usize| stalls.iter().any(|stall| (*stall..stall + 8).contains(&at));
     autoregression(seed, 0.5, count).zip(0..).map(move |(x, at)| if stalled(at) { 1_000_000.0 } else { x })
@@ -165,7 +166,7 @@ fn no_interval_of_a_device_rests_on_a_stall() {
     assert!(measured(&often).mean.between_ns().is_some(), "{:?}", measured(&often).mean);
 }
 
-/// A measured queue is treated like a simulated one: rare events are rejected, not skewed times.
+/// A measured queue is treated like a simulated one: rare events are rejected, but skewed times are not.
 #[test]
 fn intervals_of_a_device_under_a_queue_hold_too() {
     let (told, held) = coverage(300, 200.0, |seed| sampled(queue(seed, 0.5, 20_000), steady, true).mean);
@@ -179,10 +180,10 @@ fn a_filling_cache_is_recognised_by_its_level() {
     assert_eq!(run(100_000).mean, Estimate::TooShort(TooShort::WriteCacheMoves));
     let full = run(4_000);
     assert!(full.mean.between_ns().is_some() && (3_900..=5_000).contains(&full.warm_up_requests), "{full:?}");
-    // A level that moves up and down between marks is constant.
+    // A level that moves up and down between two marks is constant.
     let saw = told(autoregression(1, 0.5, 20_000), |at| 5_000 + at % 900);
     assert!(saw.mean.between_ns().is_some() && saw.warm_up_requests < 1_000, "{saw:?}");
-    // A level that rose for long before the run, and rises by little within it, is still rising.
+    // A level that rose for a long time before the run, and rises a little within the run, is still rising.
     let mut batches = Batches::new();
     batches.begin(100_000, [100_000, 0, 0, 0, 0]);
     let mut responses = LatencyHistogram::new();

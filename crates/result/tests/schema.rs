@@ -1,4 +1,4 @@
-//! The JSON schema of results, as `docs/` publishes it.
+//! Checks that the published JSON schema of results in `docs/` is current.
 
 use std::{env, fs, path::Path};
 
@@ -8,9 +8,9 @@ use headstack_result::{RunResult, SCHEMA_VERSION};
 fn the_published_schema_is_current() {
     let mut schema = schemars::schema_for!(Vec<RunResult>);
     schema.insert("title".to_owned(), format!("Results of headstack, schema {SCHEMA_VERSION}").into());
-    let said = "What --json writes: one object for each run.";
+    let said = "Output of --json: one object per run.";
     schema.insert("description".to_owned(), said.into());
-    let current = serde_json::to_string_pretty(&schema).expect("it is a value") + "\n";
+    let current = serde_json::to_string_pretty(&schema).expect("a schema can be written as JSON") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.schema.json");
     if env::var_os("HEADSTACK_WRITE_DOCS").is_some() {
         fs::write(&path, &current).expect("the documents can be written");

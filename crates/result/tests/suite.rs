@@ -1,4 +1,4 @@
-//! Results: their sampling errors, their schema and their tables.
+//! Tests of results: sampling errors, schema and tables.
 
 mod sampling;
 mod schema;

@@ -1,4 +1,4 @@
-//! Cells of the tables of results, computed by hand.
+//! Tests cells of the result tables against values computed by hand.
 
 use headstack_result::columns::{Column, Kind, kept_cells};
 use headstack_result::tables::{
@@ -13,7 +13,7 @@ use headstack_result::{
 use serde_json::{Value, json};
 
 fn cell<R>(columns: &[Column<R>], row: &R, name: &str) -> Value {
-    json!(columns.iter().find(|column| column.name == name).expect("a column").of(row))
+    json!(columns.iter().find(|column| column.name == name).expect("the table has the column").of(row))
 }
 
 fn assert_cells<R>(columns: &[Column<R>], row: &R, expected: &[(&str, Value)]) {
@@ -22,14 +22,14 @@ fn assert_cells<R>(columns: &[Column<R>], row: &R, expected: &[(&str, Value)]) {
     }
 }
 
-/// `count` response times of 1 ms.
+/// Returns `count` response times of 1 ms.
 fn milliseconds(count: u64) -> LatencyHistogram {
     let mut response = LatencyHistogram::new();
     (0..count).for_each(|_| response.record(1_000_000));
     response
 }
 
-/// A measurement of two seconds.
+/// Returns a measurement of two seconds.
 fn measured(workload: Value) -> RunResult {
     let system = SystemRecord::new("sda", "target", json!({}));
     let mut result = RunResult::new(Mode::Measured, system, workload, 7, "xoshiro256++");

@@ -1,5 +1,5 @@
-//! Tests that results of every version of the schema can be read: `fixtures/schema-N.json` was written by the software
-//! of its time.
+//! Tests that results of every schema version can be read. `fixtures/schema-N.json` was written by a headstack of that
+//! time.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde_json::Value;
 fn fixture(version: u32) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/schema-{version}.json"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("a fixture is JSON")
+    serde_json::from_str(&text).expect("a fixture is valid JSON")
 }
 
-/// Lists values of `old` that are not in `new`. Additional values of `new` are upgrades.
+/// Lists the values of `old` that are missing in `new`. Additional values in `new` come from upgrades.
 fn lost(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -42,8 +42,8 @@ fn every_schema_version_is_read_without_loss() {
         let read = RunResult::from_json(&old.to_string()).unwrap_or_else(|error| panic!("schema {version}: {error}"));
         assert_eq!((read.schema, read.count()), (SCHEMA_VERSION, 100), "schema {version}");
         assert!(read.mean_response_ns() > 0.0 && read.quantile_ns(0.99) > read.quantile_ns(0.5));
-        let written = read.to_json().expect("what was read is written");
-        let new = serde_json::from_str(&written).expect("it is JSON");
+        let written = read.to_json().expect("a result that was read can be written");
+        let new = serde_json::from_str(&written).expect("the output is valid JSON");
         let mut found = Vec::new();
         lost(&old, &new, "", &mut found);
         let expected: &[&str] = match version {
@@ -53,13 +53,13 @@ fn every_schema_version_is_read_without_loss() {
             _ => &["/mean_response_half_width_ns", "/schema"],
         };
         assert_eq!(found, expected, "schema {version}");
-        assert_eq!(RunResult::from_json(&written).expect("it is of the present schema"), read);
+        assert_eq!(RunResult::from_json(&written).expect("the output has the current schema"), read);
     }
 }
 
 #[test]
 fn what_old_versions_did_not_know_is_unknown() {
-    let first = RunResult::from_json(&fixture(1).to_string()).expect("it is read");
+    let first = RunResult::from_json(&fixture(1).to_string()).expect("a result of schema 1 can be read");
     assert!(!first.components.is_empty());
     assert!(first.components.iter().all(|component| (component.servers, component.waited_ns) == (1, 0)));
     assert!(

@@ -3,7 +3,7 @@
 /// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
-    /// Its slot.
+    /// Slot of the request.
     pub slot: u32,
     /// Bytes transferred, or the negative error number.
     pub result: i32,

@@ -1,20 +1,20 @@
-//! [`Flushes`]: flushes of several files, each of which completes separately.
+//! [`Flushes`]: flushes of several files, where each file completes separately.
 
 use super::Completion;
 
-/// Flushes under way: slot, number of files still to be flushed, and the first error so far.
+/// Flushes in flight: slot, number of files still to be flushed, and the first error so far.
 #[derive(Default)]
 pub struct Flushes(Vec<(u32, u32, i32)>);
 
 impl Flushes {
-    /// Starts the flush of a slot over `files` files.
+    /// Starts the flush of `files` files for a slot.
     pub fn begin(&mut self, slot: u32, files: u32) {
         self.0.push((slot, files, 0));
     }
 
-    /// Counts one flushed file of a slot; returns the completion if it was the last one.
+    /// Counts one flushed file of a slot. Returns the completion if this was the last file.
     pub fn ended(&mut self, slot: u32, result: i32) -> Option<Completion> {
-        let at = self.0.iter().position(|flush| flush.0 == slot).expect("its flush is under way");
+        let at = self.0.iter().position(|flush| flush.0 == slot).expect("the slot has a flush in flight");
         let (_, files, first) = &mut self.0[at];
         *files -= 1;
         *first = if *first < 0 { *first } else { result };

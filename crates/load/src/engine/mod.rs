@@ -33,16 +33,16 @@ pub use system_calls::{carry_out, trim};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// io_uring, or system calls where it is forbidden; the null engine for a null target.
+    /// io_uring, or system calls where io_uring is forbidden; the null engine for a null target.
     #[default]
     Auto,
     /// io_uring.
     Ring,
-    /// System calls that return when the request is complete, each in its own thread.
+    /// Blocking system calls, each in its own thread.
     Psync,
-    /// The null engine: requests complete after a fixed time, which shows the cost of measuring itself.
+    /// The null engine: requests complete after a fixed time. Use it to measure the overhead of the measurement itself.
     Null {
-        /// Time from submission to completion.
+        /// Time from submission to completion, in ns.
         service_ns: u64,
     },
 }
@@ -50,14 +50,14 @@ pub enum EngineKind {
 /// Condition that ends a wait of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// At least one completion, or the next check for a stop.
+    /// Wait for at least one completion, or until the next check for a stop.
     One,
-    /// At least one completion, or this time, or the next check for a stop.
+    /// Wait for at least one completion, or until this time, or until the next check for a stop.
     Until(u64),
 }
 
-/// Waits as `wait` says, by calling `pass`, which waits for a completion for at most the given time (or without limit)
-/// and adds completions to `done`. Until shortly before a deadline it sleeps, then it polls.
+/// Waits as `wait` says. `pass` waits for a completion, for at most the given time (or without limit), and adds
+/// completions to `done`. Until shortly before a deadline this sleeps; then it polls.
 #[inline]
 fn await_by(
     wait: Wait,
@@ -68,7 +68,7 @@ fn await_by(
         Wait::One if done.is_empty() => pass(None, done),
         Wait::Until(at_ns) if done.is_empty() => {
             pass(Some(at_ns.saturating_sub(now_ns()).saturating_sub(SPIN_NS)), done)?;
-            // A thread that was woken long before checks first whether to stop.
+            // If the thread was woken long before the deadline, it first checks for a stop.
             while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
                 pass(Some(0), done)?;
             }
@@ -81,26 +81,26 @@ fn await_by(
 /// Settings of an engine for a job.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The files as one address space.
+    /// The files, as one address space.
     pub map: TargetMap,
     /// Queue depth.
     pub slots: u32,
     /// Longest request in bytes.
     pub longest_bytes: u32,
-    /// Whether contents matter, so that no two requests may share a buffer.
+    /// Whether contents matter, so that every request needs its own buffer.
     pub own_buffers: bool,
     /// Name of the target in error messages.
     pub name: String,
 }
 
 /// An engine of any kind.
-#[allow(clippy::large_enum_variant)] // One a worker.
+#[allow(clippy::large_enum_variant)] // One per worker.
 pub enum Engine {
     /// io_uring.
     Ring(Ring),
     /// System calls.
     Psync(Psync),
-    /// NVMe commands by io_uring.
+    /// NVMe commands through io_uring.
     Passthrough(Passthrough),
     /// Requests to NBD servers.
     Nbd(Nbd),
@@ -109,10 +109,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Sets up the engine in the thread that will use it; `waker` ends its waits.
+    /// Sets up the engine in the thread that will use it. `waker` ends its waits.
     ///
     /// # Errors
-    /// When the kernel refuses a resource.
+    /// Returns an error if the kernel refuses a resource.
     pub fn new(kind: EngineKind, setup: Setup, waker: &Waker) -> Result<Engine, LoadError> {
         if !matches!(kind, EngineKind::Null { .. }) && setup.map.pieces().iter().any(|piece| piece.export().is_some()) {
             return Ok(Engine::Nbd(Self::new_nbd(kind, setup, waker)?));
@@ -121,7 +121,7 @@ impl Engine {
             EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, vec![service_ns])?)),
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
             EngineKind::Ring => Engine::by_ring(setup, waker),
-            // No target to submit to.
+            // There is no target to submit to.
             EngineKind::Auto if setup.map.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, vec![0])?)),
             EngineKind::Auto => match Engine::by_ring(setup.clone(), waker) {
                 Ok(engine) => Ok(engine),
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Description for results.
+    /// Returns the description for results.
     pub fn describe(&self) -> String {
         match self {
             Engine::Ring(_) => "requests were submitted by io_uring".to_owned(),
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Accepts a request for a free slot; [`drive`](Self::drive) submits it.
+    /// Accepts a request for a free slot; [`drive`](Self::drive) submits the request.
     #[inline]
     pub fn prepare(&mut self, slot: u32, request: &Request) {
         match self {
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Submits the accepted requests without waiting, for callers that measure when this is done.
+    /// Submits the accepted requests without waiting, for callers that measure the submission time.
     #[inline]
     pub fn hand_over(&mut self) {
         match self {
@@ -192,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// Whether all accepted requests were submitted; false for engines that submit while they wait.
+    /// Returns whether all accepted requests have been submitted; false for engines that submit only while they wait.
     #[inline]
     pub fn has_handed_over(&mut self) -> bool {
         match self {
@@ -203,11 +203,11 @@ impl Engine {
         }
     }
 
-    /// Submits the accepted requests, waits, and adds completions to `done`. The kernel waits in wall-clock time
-    /// for any kind of `clock`.
+    /// Submits the accepted requests, waits, and adds completions to `done`. The kernel waits in wall-clock time,
+    /// even if `clock` is virtual.
     ///
     /// # Errors
-    /// When the kernel accepts no more requests.
+    /// Returns an error if the kernel accepts no more requests.
     #[inline]
     pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         match self {
@@ -219,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// The buffers. Only those of free slots may be touched.
+    /// Returns the buffers. Use only those of free slots.
     #[inline]
     pub fn buffers(&mut self) -> &mut Buffers {
         match self {
@@ -231,7 +231,7 @@ impl Engine {
         }
     }
 
-    /// Flushes data and metadata of all files in `map` while nothing is under way; returns 0 or the first negative
+    /// Flushes data and metadata of all files in `map` while no request is in flight. Returns 0 or the first negative
     /// error number.
     pub fn flush(&mut self, map: &TargetMap) -> i32 {
         match self {
@@ -240,8 +240,8 @@ impl Engine {
         }
     }
 
-    /// Leaks an engine with requests that will never complete: the kernel may still write into its buffers, which
-    /// therefore stay allocated.
+    /// Leaks an engine whose requests will never complete: the kernel may still write into its buffers, so they must
+    /// stay allocated.
     pub fn abandon(self) {
         std::mem::forget(self);
     }

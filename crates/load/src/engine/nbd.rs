@@ -1,8 +1,8 @@
 //! [`Nbd`]: requests to NBD servers. One call sends all waiting requests; io_uring receives the replies, or system
-//! calls where it is missing.
+//! calls if io_uring is not available.
 //!
-//! As long as the socket has room, a send completes at once, so the ring would save no call: sends are made outside of
-//! the ring, in order, and the ring waits for replies, and for room when the socket is full.
+//! A send completes at once while the socket has room, so the ring would save no calls. Sends are therefore made
+//! outside the ring, in order; the ring waits for replies, and for room when the socket is full.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -20,20 +20,20 @@ use crate::nbd::{Connection, Export, Pending, ReceiveBuffer, Replies, command_of
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::waker::Waker;
 
-/// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: polls before the first attempt to receive. Linux 5.19.
+/// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: polls before the first attempt to receive. Linux 5.19 and later.
 const POLL_FIRST: u16 = 1;
 /// `IOV_MAX` of Linux.
 const PIECES_MAX: usize = 1024;
 /// Error number for replies that are not valid NBD.
 const NO_REPLY: i32 = libc::EPROTO;
 
-/// Flag of a completion, combined with the number of the connection.
+/// Flag of a completion that reports room to send, combined with the number of the connection.
 const ROOM: u64 = 1 << 32;
 const WAKE: u64 = 1 << 33;
 
 /// Requests to NBD exports.
 pub struct Nbd {
-    /// `None` if system calls wait.
+    /// The ring; `None` if system calls wait for replies.
     ring: Option<IoUring>,
     /// Whether the kernel's ring supports [`POLL_FIRST`].
     polls_first: bool,
@@ -42,16 +42,16 @@ pub struct Nbd {
     lanes_each: usize,
     next: Vec<usize>,
     map: TargetMap,
-    /// By slot: the request under way, and its lane.
+    /// For each slot, the request in flight and its lane.
     pending: Vec<Pending>,
     lane_of: Vec<u32>,
     buffers: Buffers,
-    /// Requests that ended unsent, or with their connection.
+    /// Requests that ended unsent, or whose connection was lost.
     ended: Vec<Completion>,
     events: Vec<(u64, i32)>,
     waker_fd: RawFd,
     name: String,
-    /// Why system calls wait although io_uring was preferred.
+    /// Reason why system calls are used although io_uring was preferred.
     pub instead_of: Option<String>,
 }
 
@@ -64,12 +64,12 @@ struct Lane {
     outgoing: Outgoing,
     /// Number of outstanding replies.
     awaited: u32,
-    /// Bytes of the receive that the ring waits for, at most; or that it waits for room to send.
+    /// Maximum length of the receive that is in the ring, in bytes; `None` if there is none.
     receiving: Option<usize>,
     awaits_room: bool,
-    /// The last receive had room for more, so nothing is available now.
+    /// Whether the last receive had room for more, so that nothing is available now.
     is_drained: bool,
-    /// Error number that ended the connection; nothing more is sent.
+    /// Error number that ended the connection. No more requests are sent.
     broken: Option<i32>,
 }
 
@@ -77,9 +77,9 @@ struct Lane {
 #[derive(Default)]
 struct Outgoing {
     headers: Vec<u8>,
-    /// Payloads, each with its place among the headers.
+    /// Payloads, each with its position among the headers.
     payloads: Vec<(usize, libc::iovec)>,
-    /// Bytes of headers and payloads, and how many of them are sent.
+    /// Total bytes of headers and payloads; the number already sent follows.
     total: usize,
     sent: usize,
 }
@@ -88,11 +88,11 @@ struct Outgoing {
 unsafe impl Send for Outgoing {}
 
 impl Nbd {
-    /// Creates an engine for the calling thread, whose waits end when `waker` is called. With `by_ring`, io_uring
-    /// waits.
+    /// Creates an engine for the calling thread. `waker` ends its waits. With `by_ring`, io_uring waits for replies.
     ///
     /// # Errors
-    /// Under the action [`ring::SETUP`] when io_uring is not available; when there is no memory, or no connection.
+    /// Returns an error with the action [`ring::SETUP`] if io_uring is not available, and other errors if there is no
+    /// memory or no connection.
     pub fn new(setup: Setup, by_ring: bool, waker: &Waker) -> Result<Nbd, LoadError> {
         let failed = |action| {
             let target = setup.name.clone();
@@ -132,7 +132,7 @@ impl Nbd {
         Ok(nbd)
     }
 
-    /// Whether io_uring waits.
+    /// Returns whether io_uring waits for replies.
     pub fn is_by_ring(&self) -> bool {
         self.ring.is_some()
     }
@@ -144,8 +144,8 @@ impl Nbd {
         self.next[piece] = if within + 1 == self.lanes_each { 0 } else { within + 1 };
         let index = piece * self.lanes_each + within;
         let lane = &mut self.lanes[index];
-        // While replies can still arrive, a request that cannot be sent waits for the last of them: an error ends the
-        // run, and requests completed before it count.
+        // An unsendable request fails only after the last outstanding reply: an error ends the run, and requests that
+        // completed earlier must still count.
         let is_over = lane.broken.is_some() && lane.awaited == 0;
         let Some(connection) = lane.connection.as_mut().filter(|_| !is_over) else {
             self.ended.push(Completion { slot, result: -libc::ENOTCONN });
@@ -158,7 +158,9 @@ impl Nbd {
         let (command, flags) = command_of(request, lane.export.is_durable());
         let cookie = connection.cookie(slot);
         let header = Header { flags, command, cookie, offset_bytes, length_bytes: request.length_bytes.into() };
-        let Memory::One(memory) = self.buffers.memory(slot, 0) else { unreachable!("nothing has room") };
+        let Memory::One(memory) = self.buffers.memory(slot, 0) else {
+            unreachable!("a length of 0 fits into any buffer")
+        };
         let payload = if request.kind == Kind::Write { request.length_bytes } else { 0 };
         if lane.broken.is_none() {
             lane.outgoing.add(&header.to_bytes(connection.framing()), self.buffers.memory(slot, payload), payload);
@@ -169,7 +171,7 @@ impl Nbd {
         self.lane_of[slot as usize] = index as u32;
     }
 
-    /// Sends accepted requests as far as the sockets have room.
+    /// Sends accepted requests as long as the sockets have room.
     #[inline]
     pub fn hand_over(&mut self) {
         for index in 0..self.lanes.len() {
@@ -180,13 +182,13 @@ impl Nbd {
         }
     }
 
-    /// Whether all accepted requests have been sent.
+    /// Returns whether all accepted requests have been sent.
     #[inline]
     pub fn has_handed_over(&self) -> bool {
         self.lanes.iter().all(|lane| lane.outgoing.is_empty())
     }
 
-    /// Sends as much as the socket has room for. After the server has hung up, replies that it sent before are still
+    /// Sends as much as the socket has room for. If the server has hung up, replies that it sent earlier are still
     /// received.
     fn send(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
@@ -195,11 +197,11 @@ impl Nbd {
         }
     }
 
-    /// Ends all requests of a lane on which no more replies can arrive.
+    /// Fails all requests of a lane on which no more replies can arrive.
     #[cold]
     fn cut(&mut self, index: usize, errno: i32) {
         let lane = &mut self.lanes[index];
-        assert!(lane.receiving.is_none(), "the kernel may still write for it");
+        assert!(lane.receiving.is_none(), "no receive of the lane is in flight");
         if let Some(connection) = &lane.connection {
             connection.cut();
         }
@@ -220,7 +222,7 @@ impl Nbd {
         await_by(wait, done, |at_most_ns, done| self.pass(at_most_ns, done))
     }
 
-    /// Waits for at most `at_most_ns`, and processes what has arrived.
+    /// Waits for at most `at_most_ns`, and processes everything that has arrived.
     #[inline]
     fn pass(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         if self.ring.is_some() {
@@ -257,7 +259,7 @@ impl Nbd {
         Ok(())
     }
 
-    /// Adds the wait that a lane needs to the ring.
+    /// Adds the wait that a lane needs (for a reply or for room) to the ring.
     #[inline]
     fn await_lane(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
@@ -287,9 +289,9 @@ impl Nbd {
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
         let Some(ring) = &mut self.ring else { return };
-        // SAFETY: the buffers and the memory of the replies stay until the last receive has ended, see `drop`. There is
-        // room for one entry of each kind per lane.
-        unsafe { ring.submission().push(entry) }.expect("an entry of each kind");
+        // SAFETY: the buffers and the memory of the replies stay allocated until the last receive has ended, see
+        // `drop`. The ring has room for one entry of each kind per lane.
+        unsafe { ring.submission().push(entry) }.expect("the ring has room for every kind of entry");
     }
 
     fn pass_by_calls(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Completion>) -> Result<(), LoadError> {
@@ -298,7 +300,7 @@ impl Nbd {
             receives | if lane.outgoing.is_empty() { 0 } else { libc::POLLOUT }
         };
         let polled = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        // A negative descriptor is ignored; a server that hung up would otherwise end every wait.
+        // `ppoll` ignores negative descriptors. Without this, a server that hung up would end every wait.
         let lanes = self.lanes.iter().map(|lane| match waits_for(lane) {
             0 => polled(-1, 0),
             events => polled(lane.fd, events),
@@ -309,7 +311,7 @@ impl Nbd {
             tv_nsec: (ns % 1_000_000_000) as libc::c_long,
         });
         let most = most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: arrays and a time that live until the call returns.
+        // SAFETY: the array and the time stay valid until the call returns.
         let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, most, std::ptr::null()) };
         if ready < 0 {
             let source = io::Error::last_os_error();
@@ -336,13 +338,13 @@ impl Nbd {
         let lane = &mut self.lanes[index];
         let ReceiveBuffer { memory, room, .. } = lane.replies.landing(&mut self.pending);
         lane.receiving = Some(room);
-        // SAFETY: memory that the buffers or the replies keep.
+        // SAFETY: the buffers or the replies own the memory.
         let bytes = unsafe { libc::recv(lane.fd, memory.cast(), room, libc::MSG_DONTWAIT) };
         let result = if bytes < 0 { -last_error() } else { bytes as i32 };
         self.received(index, result, done);
     }
 
-    /// Processes `result`: bytes received over a lane, or an error.
+    /// Processes the result of a receive on a lane: the number of bytes, or a negative error number.
     #[inline]
     fn received(&mut self, index: usize, result: i32, done: &mut Vec<Completion>) {
         let lane = &mut self.lanes[index];
@@ -363,7 +365,7 @@ impl Nbd {
         }
     }
 
-    /// Makes the servers flush all completed writes to stable storage while nothing is under way; returns 0 or the
+    /// Makes the servers flush all completed writes to stable storage while no request is in flight. Returns 0 or the
     /// first negative error number.
     pub fn flush(&mut self) -> i32 {
         let flush =
@@ -372,7 +374,7 @@ impl Nbd {
             let Some(export) = piece.export() else { continue };
             let lane = self.lanes.iter_mut().find(|lane| Arc::ptr_eq(&lane.export, export));
             let result = lane.map_or(0, |lane| {
-                // The flush takes the idle connection.
+                // The flush uses the idle connection.
                 export.give_back(lane.connection.take());
                 let result = export.carry_out(&flush, &mut []);
                 lane.connection = export.take().ok();
@@ -392,8 +394,8 @@ impl Nbd {
 }
 
 impl Drop for Nbd {
-    /// Returns idle connections to their exports. The others are shut down, so that nothing more is received into
-    /// memory that is freed.
+    /// Returns idle connections to their exports and shuts the others down, so that nothing more is received into freed
+    /// memory.
     fn drop(&mut self) {
         for lane in &mut self.lanes {
             let is_clean = lane.broken.is_none() && lane.awaited == 0 && lane.receiving.is_none();
@@ -407,7 +409,7 @@ impl Drop for Nbd {
         while let Some(ring) = &mut self.ring
             && self.lanes.iter().any(|lane| lane.receiving.is_some())
         {
-            // A receive over a shut-down connection ends at once.
+            // A receive on a shut-down connection ends at once.
             if ring::enter(ring, None, &self.name).is_err() {
                 break;
             }
@@ -441,7 +443,7 @@ impl Lane {
         }
     }
 
-    /// Stops sending; replies can still arrive. Returns the first error number.
+    /// Stops sending, while replies can still arrive. Returns the first error number.
     #[cold]
     fn stop_sending(&mut self, errno: i32) -> i32 {
         self.outgoing = Outgoing::default();
@@ -476,11 +478,11 @@ impl Outgoing {
     fn send(&mut self, fd: RawFd) -> Result<(), i32> {
         while !self.is_empty() {
             let pieces = self.unsent();
-            // SAFETY: an all-zero message is a valid, empty one.
+            // SAFETY: an all-zero message is a valid empty message.
             let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
             message.msg_iov = pieces.as_ptr().cast_mut();
             message.msg_iovlen = pieces.len() as _;
-            // SAFETY: the pieces are within the headers and buffers, which stay until the call returns.
+            // SAFETY: the pieces are within the headers and buffers, which stay allocated until the call returns.
             let sent = unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
             if sent < 0 {
                 match last_error() {
@@ -499,7 +501,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Buffers still to be sent, in order, at most as many as one call accepts.
+    /// Returns the buffers that are still to be sent, in order, at most as many as one call accepts.
     fn unsent(&self) -> Vec<libc::iovec> {
         let mut pieces = Vec::with_capacity(PIECES_MAX.min(2 * self.payloads.len() + 1));
         let mut skip = self.sent;
@@ -507,7 +509,7 @@ impl Outgoing {
             let here = skip.min(piece.iov_len);
             skip -= here;
             if here < piece.iov_len && pieces.len() < PIECES_MAX {
-                // SAFETY: less than its length.
+                // SAFETY: `here` is less than the length of the piece.
                 let iov_base = unsafe { piece.iov_base.cast::<u8>().add(here) }.cast();
                 pieces.push(libc::iovec { iov_base, iov_len: piece.iov_len - here });
             }

@@ -1,4 +1,4 @@
-//! [`Null`]: targets that store nothing and complete each request after a fixed time, any number at once.
+//! [`Null`]: an engine that stores nothing and completes any number of concurrent requests after a fixed time.
 
 use std::collections::VecDeque;
 
@@ -14,23 +14,23 @@ use crate::target_map::TargetMap;
 pub struct Null {
     lanes: Vec<Lane>,
     map: TargetMap,
-    /// Whether all requests complete in no time.
+    /// Whether all requests complete at once.
     at_once: bool,
     taken: Vec<(u32, usize)>,
     buffers: Buffers,
 }
 
-/// The requests to one target.
+/// Requests in flight to one target.
 struct Lane {
     service_ns: u64,
-    /// Submitted requests with their completion times; in order, since all take equally long.
+    /// Requests in flight with their completion times, in order because all take equally long.
     under_way: VecDeque<(u64, u32)>,
 }
 
 impl Null {
-    /// Creates an engine with a service time for all requests, or one for each piece of the map.
+    /// Creates an engine. `services_ns` has one service time for all requests, or one per piece of the map.
     pub fn new(setup: Setup, services_ns: Vec<u64>) -> Result<Null, LoadError> {
-        // Nothing is transferred, so all slots share one buffer.
+        // No data is transferred, so all slots share one buffer.
         let buffers = Buffers::new(1, setup.longest_bytes, false);
         let buffers = buffers.map_err(|source| LoadError::Io { target: setup.name, action: "allocate", source })?;
         let room = setup.slots as usize;
@@ -88,5 +88,5 @@ impl Null {
     }
 }
 
-/// Result that means the whole request, whose length this engine does not know.
+/// Result for a complete transfer of any length, since this engine does not keep the lengths.
 pub const WHOLE: i32 = i32::MAX;

@@ -1,5 +1,5 @@
-//! [`Passthrough`]: NVMe commands by io_uring. Entries of 128 bytes carry the commands, completions of 32 bytes the
-//! drive's status.
+//! [`Passthrough`]: NVMe commands through io_uring. Entries of 128 bytes contain the commands, and completions of 32
+//! bytes contain the drive's status.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use crate::waker::Waker;
 
 /// `NVME_URING_CMD_IO` of `linux/nvme_ioctl.h`: _IOWR('N', 0x80, struct nvme_uring_cmd). Linux 5.19 and later.
 const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
-/// [`NVME_URING_CMD_IO`] with a vector of buffers.
+/// [`NVME_URING_CMD_IO`] with several buffers.
 const NVME_URING_CMD_IO_VEC: u32 = 0xc048_4e81;
 
-/// Flags combined with the slot: flushes, and the end of a wait without a completion.
+/// Flags combined with the slot: a flush, and the end of a wait without a completion.
 const FLUSH: u64 = 1 << 33;
 const WAKE: u64 = 1 << 34;
 
-/// Commands of one thread to NVMe namespaces.
+/// NVMe commands of one thread.
 pub struct Passthrough {
     ring: IoUring<squeue::Entry128, cqueue::Entry32>,
     namespaces: Vec<Arc<Namespace>>,
     map: TargetMap,
     buffers: Buffers,
     buffers_are_registered: bool,
-    /// By slot: bytes of the transfer under way, and the range that a trim's command refers to.
+    /// For each slot, the bytes of the transfer in flight, and the range to which a trim command refers.
     lengths: Vec<u32>,
     ranges: Box<[TrimRange]>,
-    /// Buffer vectors of transfers under way that are longer than a buffer.
+    /// Buffer lists of transfers in flight that are longer than a buffer.
     long: Vec<(u32, Box<[libc::iovec]>)>,
     flushes: Flushes,
     batch: Batch,
@@ -45,11 +45,11 @@ pub struct Passthrough {
 }
 
 impl Passthrough {
-    /// Creates a ring for the calling thread, whose waits end when `waker` is called.
+    /// Creates a ring for the calling thread. `waker` ends its waits.
     ///
     /// # Errors
-    /// Under the action [`ring::SETUP`] when the kernel has no such rings; when namespaces and other targets form one
-    /// address space, or the kernel grants no memory.
+    /// Returns an error with the action [`ring::SETUP`] if the kernel has no such rings, and other errors if the job
+    /// mixes namespaces with other targets or the kernel grants no memory.
     pub fn new(setup: Setup, waker: &Waker) -> Result<Passthrough, LoadError> {
         let failed = |action| {
             let target = setup.name.clone();
@@ -65,7 +65,7 @@ impl Passthrough {
         let fds: Vec<RawFd> = setup.map.pieces().iter().map(Piece::fd).collect();
         ring::register_files(ring.submitter(), &fds).map_err(failed("register files"))?;
         let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers).map_err(failed("allocate"))?;
-        // SAFETY: the memory outlives the ring, which is dropped first (fields drop in order of declaration).
+        // SAFETY: the memory outlives the ring, which is dropped first (fields drop in declaration order).
         let buffers_are_registered = unsafe { ring::register_buffers(&ring.submitter(), &buffers) };
         let mut engine = Passthrough {
             ring,
@@ -134,8 +134,8 @@ impl Passthrough {
         }
     }
 
-    /// Submits without reading completions. An error here occurs again in the next call that reads them, which reports
-    /// it.
+    /// Submits without reading completions. An error here occurs again in the next call that reads completions, and is
+    /// reported there.
     #[inline]
     fn submit_batch(&mut self) {
         self.batch.is_handed_over();
@@ -158,10 +158,9 @@ impl Passthrough {
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry128) {
-        // SAFETY: buffers and ranges stay where they are until the ring is gone, and files stay open as long as the map
-        // exists.
+        // SAFETY: buffers and ranges do not move while the ring exists, and files stay open as long as the map exists.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // Full only because of flushes of many namespaces: submitting empties it.
+            // The queue can only be full of flushes of many namespaces; submitting empties it.
             if self.ring.submit().is_err() {
                 std::thread::yield_now();
             }
@@ -207,7 +206,7 @@ impl Passthrough {
 }
 
 impl Drop for Passthrough {
-    /// As for [`Ring`](super::Ring): frees the files for others at once.
+    /// Releases the files at once, like [`Ring`](super::Ring).
     fn drop(&mut self) {
         let _ = self.ring.submitter().unregister_files();
     }

@@ -1,5 +1,4 @@
-//! [`Psync`]: system calls that return when a request is complete, by the worker itself if it has one slot, else by one
-//! thread per slot.
+//! [`Psync`]: blocking system calls, made by the worker itself if it has one slot, otherwise by one thread per slot.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -15,17 +14,17 @@ use crate::buffers::{Buffers, Memory};
 use crate::clock::{LOOK_NS, SPIN_NS, now_ns, sleep_until};
 use crate::target_map::TargetMap;
 
-/// Many systems refuse more threads than this.
+/// Maximum number of threads; many systems refuse more.
 const THREADS_MAX: u32 = 4096;
 
 /// The engine of system calls.
 pub struct Psync {
     map: TargetMap,
     taken: Vec<(u32, Request)>,
-    /// `None` if the worker makes the calls itself.
+    /// The threads; `None` if the worker itself makes the calls.
     pool: Option<Pool>,
     buffers: Buffers,
-    /// Why this engine is used although another was preferred.
+    /// Reason why this engine is used although another was preferred.
     pub instead_of: Option<String>,
 }
 
@@ -59,13 +58,13 @@ impl Shared {
         self.state.lock().expect("no thread panics while it holds the lock")
     }
 
-    /// Serves requests in a thread of the pool.
+    /// Executes requests in a thread of the pool.
     fn serve(&self, map: &TargetMap) {
         let mut state = self.lock();
         loop {
             if let Some(call) = state.calls.pop_front() {
                 drop(state);
-                // SAFETY: buffers stay until the pool has ended, and this slot's buffer belongs to this call.
+                // SAFETY: buffers stay allocated until the pool has ended, and this slot's buffer belongs to this call.
                 let result = unsafe { carry_out(map, &call.request, &call.memory) };
                 state = self.lock();
                 state.done.push(Completion { slot: call.slot, result });
@@ -80,11 +79,11 @@ impl Shared {
 }
 
 impl Psync {
-    /// Creates an engine, with a thread per slot if there are several.
+    /// Creates an engine, with one thread per slot if there are several slots.
     pub fn new(setup: Setup) -> Result<Psync, LoadError> {
         if setup.slots > THREADS_MAX {
             let message =
-                format!("psync needs a thread for each of {} requests; up to {THREADS_MAX} are allowed", setup.slots);
+                format!("psync needs a thread for each of {} requests; the maximum is {THREADS_MAX}", setup.slots);
             return Err(LoadError::Target { target: setup.name, message });
         }
         let failed = |action| {
@@ -117,7 +116,7 @@ impl Psync {
         let Some(pool) = &self.pool else {
             for (slot, request) in self.taken.drain(..) {
                 let memory = self.buffers.memory(slot, request.length_bytes);
-                // SAFETY: the buffer of the only slot, until the call returns.
+                // SAFETY: the buffer belongs to the only slot, which is in use until the call returns.
                 let result = unsafe { carry_out(&self.map, &request, &memory) };
                 done.push(Completion { slot, result });
             }
@@ -179,12 +178,12 @@ impl Pool {
 }
 
 impl Drop for Pool {
-    /// Ends the threads, which may still be in calls that use the buffers.
+    /// Ends the threads, whose calls may still use the buffers.
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has reported it itself.
+            // A panicking thread has already reported its panic.
             let _ = thread.join();
         }
     }

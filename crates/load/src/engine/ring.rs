@@ -1,4 +1,4 @@
-//! [`Ring`]: io_uring. One call submits a batch and waits for the next completion.
+//! [`Ring`]: io_uring. One system call submits a batch and waits for the next completion.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -19,43 +19,43 @@ use crate::waker::Waker;
 pub const SETUP: &str = "io_uring_setup";
 /// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h`: _IO(0x12, 0). Linux 6.12 and later.
 const DISCARD: u32 = 0x1200;
-/// Largest piece of memory that the kernel registers.
+/// Maximum size of memory that the kernel registers, in bytes.
 const REGISTERED_MAX: usize = 1 << 30;
-/// Entries of the largest ring.
+/// Maximum number of ring entries.
 pub(super) const ENTRIES_MAX: u32 = 32_768;
 
-/// A ring of one thread.
+/// The ring of one thread.
 ///
-/// With deferred task work the kernel completes requests in batches within the call that waits for them, instead of
-/// interrupting the thread for each (`io_uring_setup(2)`, Linux 6.1). Registering files, buffers and ring avoids their
-/// lookup, pinning and counting at each request.
+/// With deferred task work, the kernel completes requests in batches within the call that waits for them, instead of
+/// interrupting the thread for each request (`io_uring_setup(2)`, Linux 6.1). Registered files, buffers and rings need
+/// no lookup, pinning or reference count per request.
 pub struct Ring {
     ring: IoUring,
     map: TargetMap,
     buffers: Buffers,
     buffers_are_registered: bool,
     name: String,
-    /// Descriptor that becomes readable to wake this thread.
+    /// Descriptor that becomes readable when this thread must wake up.
     waker_fd: RawFd,
-    /// Trims under way in the ring, and those left to system calls.
+    /// Trims in flight in the ring, and trims that system calls must execute.
     trims: Vec<(u32, Request)>,
     trims_by_calls: Vec<(u32, Request)>,
-    /// Buffer vectors of transfers under way that are longer than a buffer.
+    /// Buffer lists of transfers in flight that are longer than a buffer.
     long: Vec<(u32, Box<[libc::iovec]>)>,
-    /// Whether the kernel's ring supports trims of devices; otherwise system calls do them.
+    /// Whether the kernel's ring supports trims of devices; if not, system calls are used.
     trims_by_ring: bool,
     flushes: Flushes,
-    /// Completions of trims and flushes that are still to be processed.
+    /// Completions of trims and flushes that have not been processed yet.
     special: Vec<(u64, i32)>,
     batch: Batch,
 }
 
 /// Transfers that are submitted together: two after a wait, then twice as many each time until the next wait. The
-/// completions of a wait may be all that the device had: the first few requests get it to work while the others are
-/// prepared, and large batches save calls and doorbells. At depths 32 and 64 (virtio) this took the least processor
-/// time of 4, 8 and 16 at a time, and of 4 doubled, at the same IOPS.
+/// device may be idle after a wait, so the first few requests keep it busy while the others are prepared; large batches
+/// save calls and doorbells. At depths 32 and 64 (virtio), this took less processor time at equal IOPS than batches of
+/// 4, 8 or 16, and than doubling from 4.
 pub(super) struct Batch {
-    /// Transfers that the kernel has not been notified of.
+    /// Number of transfers prepared but not yet submitted.
     taken: u32,
     size: u32,
 }
@@ -64,14 +64,14 @@ impl Batch {
     /// The first batch after a wait.
     pub(super) const FIRST: Batch = Batch { taken: 0, size: 2 };
 
-    /// Adds a transfer; returns whether the batch is full.
+    /// Adds a transfer. Returns whether the batch is full.
     #[inline]
     pub(super) fn takes(&mut self) -> bool {
         self.taken += 1;
         self.taken >= self.size
     }
 
-    /// Notes that the batch was submitted.
+    /// Records that the batch was submitted.
     #[inline]
     pub(super) fn is_handed_over(&mut self) {
         *self = Batch { taken: 0, size: self.size.saturating_mul(2) };
@@ -81,26 +81,27 @@ impl Batch {
 /// Flags of trims and flushes, combined with the slot.
 const TRIM: u64 = 1 << 32;
 const FLUSH: u64 = 1 << 33;
-/// The end of a wait without a completion.
+/// User data of the end of a wait without a completion.
 const WAKE: u64 = 1 << 34;
 
 impl Ring {
-    /// Creates a ring for the calling thread, whose waits end when `waker` is called.
+    /// Creates a ring for the calling thread. `waker` ends its waits.
     ///
     /// # Errors
-    /// Under the action [`SETUP`] when io_uring is not available; when the kernel grants no memory.
+    /// Returns an error with the action [`SETUP`] if io_uring is not available, and other errors if the kernel grants
+    /// no memory.
     pub fn new(setup: Setup, waker: &Waker) -> Result<Ring, LoadError> {
         let failed = |action| {
             let target = setup.name.clone();
             move |source| LoadError::Io { target, action, source }
         };
-        // A flush takes one entry per file; trims are submitted first, when all entries of the slots are free.
+        // A flush takes one entry per file. Trims are submitted first, when the entries of all slots are free.
         let entries = (setup.slots + 1).max(setup.map.pieces().len() as u32).clamp(1, ENTRIES_MAX);
         let ring = set_up(entries).map_err(failed(SETUP))?;
         let fds: Vec<i32> = setup.map.pieces().iter().map(Piece::fd).collect();
         register_files(ring.submitter(), &fds).map_err(failed("register files"))?;
         let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers).map_err(failed("allocate"))?;
-        // SAFETY: the memory outlives the ring, which is dropped first (fields drop in order of declaration).
+        // SAFETY: the memory outlives the ring, which is dropped first (fields drop in declaration order).
         let registered = unsafe { register_buffers(&ring.submitter(), &buffers) };
         let mut ring = Ring {
             ring,
@@ -141,8 +142,8 @@ impl Ring {
         }
     }
 
-    /// Submits without reading completions. An error here occurs again in the next call that reads them, which reports
-    /// it.
+    /// Submits without reading completions. An error here occurs again in the next call that reads completions, and is
+    /// reported there.
     #[inline]
     fn submit_batch(&mut self) {
         self.batch.is_handed_over();
@@ -228,12 +229,11 @@ impl Ring {
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: buffers stay where they are until the ring is gone, and files stay open as long as the map
-            // exists.
+            // SAFETY: buffers do not move while the ring exists, and files stay open as long as the map exists.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return;
             }
-            // Full only because of flushes of many files: submitting empties it.
+            // The queue can only be full of flushes of many files; submitting empties it.
             if self.ring.submit().is_err() {
                 std::thread::yield_now();
             }
@@ -284,10 +284,10 @@ impl Ring {
                 done.extend(self.flushes.ended(slot, result));
                 continue;
             }
-            let at = self.trims.iter().position(|trim| trim.0 == slot).expect("its trim is under way");
+            let at = self.trims.iter().position(|trim| trim.0 == slot).expect("the slot has a trim in flight");
             let trim = self.trims.swap_remove(at);
             if matches!(-result, libc::EOPNOTSUPP | libc::EINVAL) {
-                // Kernels before 6.12 support no trims of devices by ring. If the request itself is at fault, the
+                // Rings of kernels before 6.12 do not support trims of devices. If the request itself is invalid, the
                 // system call fails again.
                 self.trims_by_ring = false;
                 self.trims_by_calls.push(trim);
@@ -316,15 +316,15 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// The kernel dismantles a ring some time after it is closed; files that it holds until then keep their file system
-    /// from being unmounted.
+    /// Releases the files at once. The kernel dismantles a ring only some time after it is closed, and files that it
+    /// still holds would keep their file system from being unmounted.
     fn drop(&mut self) {
         let _ = self.ring.submitter().unregister_files();
     }
 }
 
-/// Submits queued requests, lets the kernel run deferred work, and waits for a completion for at most `at_most_ns` or
-/// without limit. Makes no call if there is nothing to submit and nothing to wait for.
+/// Submits queued requests, lets the kernel run deferred work, and waits for a completion, for at most `at_most_ns` or
+/// without limit. Makes no system call if there is nothing to submit and nothing to wait for.
 #[inline]
 pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     ring: &mut IoUring<S, C>,
@@ -337,7 +337,7 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     }
     drop(queue);
     loop {
-        // Deferred work runs only on request, even if nothing is waited for.
+        // Deferred work runs only on request, even if the caller does not wait.
         let result = match at_most_ns {
             None => ring.submit_and_wait(1),
             Some(0) => ring.submit_and_wait(0),
@@ -351,7 +351,7 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
             Err(error) => match error.raw_os_error() {
                 Some(libc::ETIME) => return Ok(()),
                 Some(libc::EINTR) => {}
-                // No room for completions or requests until some of them are reaped.
+                // There is no room for completions or requests until some completions are reaped.
                 Some(libc::EBUSY | libc::EAGAIN) => return Ok(()),
                 _ => {
                     return Err(LoadError::Io { target: name.to_owned(), action: "io_uring_enter", source: error });
@@ -361,21 +361,21 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     }
 }
 
-/// Registers the files and the ring, so that the kernel does not look them up at each request.
+/// Registers the files and the ring, so that the kernel need not look them up for each request.
 pub(super) fn register_files(mut submitter: Submitter<'_>, fds: &[i32]) -> io::Result<()> {
     submitter.register_files(fds)?;
-    // An optimization of Linux 5.18: without it each call looks up its ring.
+    // This is an optimization of Linux 5.18; without it, each call looks up its ring.
     let _ = submitter.register_ring_fd();
     Ok(())
 }
 
-/// Registers the buffers, so that the kernel does not pin them at each request; returns whether it did.
+/// Registers the buffers, so that the kernel need not pin them for each request. Returns whether this succeeded.
 ///
 /// # Safety
-/// The buffers outlive the ring.
+/// The buffers must outlive the ring.
 pub(super) unsafe fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
     let whole = buffers.whole();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the buffers outlive the ring.
     whole.iov_len <= REGISTERED_MAX && unsafe { submitter.register_buffers(&[whole]) }.is_ok()
 }
 
@@ -396,9 +396,9 @@ mod tests {
     use super::*;
     use crate::target_map::TargetHandle;
 
-    /// `rw_flags` of `struct io_uring_sqe`.
+    /// Returns `rw_flags` of `struct io_uring_sqe`.
     fn rw_flags(entry: &squeue::Entry) -> i32 {
-        // SAFETY: an entry is exactly the kernel's structure of 64 bytes, and any bytes are valid numbers.
+        // SAFETY: an entry has the layout of the kernel's structure of 64 bytes, and any bytes are valid numbers.
         let words: &[i32; 16] = unsafe { &*(&raw const *entry).cast() };
         words[7]
     }

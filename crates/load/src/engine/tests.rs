@@ -1,4 +1,4 @@
-//! The calls that engines make to the kernel, request by request.
+//! Tests of the system calls that engines make for each request.
 
 use std::fs::File;
 use std::io::pipe;
@@ -11,7 +11,7 @@ use headstack_workload::{Kind, Request};
 use super::*;
 use crate::target_map::TargetHandle;
 
-/// An anonymous file that vanishes when it is closed.
+/// Returns an anonymous file that vanishes when it is closed.
 fn file() -> File {
     let mut options = File::options();
     options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(std::env::temp_dir()).unwrap()
@@ -26,7 +26,7 @@ fn setup(fds: &[RawFd], slots: u32) -> Setup {
     Setup { map, slots, longest_bytes: 4096, own_buffers: false, name: "files".to_owned() }
 }
 
-/// An engine on these files, if this machine supports it.
+/// Returns an engine for these files; `None` if this machine does not support it.
 fn engine(kind: EngineKind, slots: u32, fds: &[RawFd], waker: &Waker) -> Option<Engine> {
     match Engine::new(kind, setup(fds, slots), waker) {
         Err(LoadError::Io { action: ring::SETUP, source, .. }) => {
@@ -47,7 +47,7 @@ fn result_of(engine: &mut Engine, request: &Request) -> i32 {
     done[0].result
 }
 
-/// A pipe cannot be flushed, so its error shows whether a flush was attempted.
+/// Uses a pipe: it cannot be flushed, so its error shows whether a flush was attempted.
 #[test]
 fn a_flush_covers_every_file_and_fails_if_one_fails() {
     let (first, last) = (file(), file());

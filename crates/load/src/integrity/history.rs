@@ -1,4 +1,4 @@
-//! [`Histories`]: which generations of a unit may be read while writes overlap.
+//! [`Histories`]: the generations of a unit that may be read while writes overlap.
 
 use std::sync::atomic::Ordering;
 
@@ -8,33 +8,33 @@ use super::ledger::{BUSY, EPOCH_SHIFT, TRIM_LOST, TRIMMED};
 use super::mapping::{Counters, Entry};
 use super::stamp::Generation;
 
-/// Kind of a request to a unit.
+/// Kind of a request that changes a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Write,
     Trim,
 }
 
-/// How a request ended.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Acknowledged: reads must return it; a crash may lose it until a flush.
+    /// The request was acknowledged: reads must return its data, but a crash before a flush may lose them.
     Acknowledged,
-    /// Acknowledged and on the medium: written with FUA or `O_DSYNC`.
+    /// The request was acknowledged and is on the medium, because it was written with FUA or `O_DSYNC`.
     Durable,
-    /// Failed: until a later write is acknowledged, all, part or none of it may be read.
+    /// The request failed: until a later write is acknowledged, reads may return all, part or none of it.
     Failed,
 }
 
-/// A write or trim that is under way, or that a write under way keeps from being settled.
+/// A write or trim that is in flight, or that cannot be settled yet because of another write in flight.
 #[derive(Clone, Copy, Debug)]
 struct PendingWrite {
     request: u64,
     generation: Generation,
     kind: Kind,
-    /// Whether nothing else was under way when it was issued.
+    /// Whether nothing else was in flight when the request was issued.
     alone: bool,
-    /// The unit's latest generation when it ended.
+    /// Latest generation of the unit when the request ended.
     ended_at: Option<Generation>,
     next: u32,
 }
@@ -42,14 +42,14 @@ struct PendingWrite {
 #[derive(Clone, Copy, Debug)]
 struct History {
     first: u32,
-    /// Whether a trim was issued since it began.
+    /// Whether a trim was issued since the history began.
     trimmed: bool,
 }
 
 const END: u32 = u32::MAX;
 
-/// Units with writes under way, of one share of the target. The history of a unit is a list in a slab that keeps its
-/// capacity, so that a steady state allocates nothing.
+/// Histories of units with writes in flight, for one share of the target. The history of a unit is a list in a slab
+/// that keeps its capacity, so a steady state allocates nothing.
 #[derive(Debug)]
 pub(super) struct Histories {
     units: FxHashMap<u64, History>,
@@ -62,7 +62,7 @@ impl Histories {
         Histories { units: FxHashMap::default(), flights: Vec::new(), free: END }
     }
 
-    /// Notes that a write or trim is about to be submitted; returns its generation.
+    /// Records a write or trim that is about to be submitted, and returns its generation.
     pub(super) fn issue(&mut self, unit: u64, entry: &Entry, request: u64, kind: Kind) -> Generation {
         let generation = Generation(entry.issued.load(Ordering::Acquire)).next();
         let before = self.units.get(&unit).copied();
@@ -77,12 +77,12 @@ impl Histories {
         generation
     }
 
-    /// Whether anything is under way to a unit.
+    /// Returns whether any request to a unit is in flight.
     pub(super) fn is_under_way(&self, unit: u64) -> bool {
         self.units.contains_key(&unit)
     }
 
-    /// Notes that a request's part in this unit has ended. Does nothing if none was under way.
+    /// Records the end of a request's part in this unit. Does nothing if no such request is in flight.
     pub(super) fn end(&mut self, unit: u64, entry: &Entry, request: u64, outcome: Outcome, counters: &Counters) {
         let Some(mut history) = self.units.get(&unit).copied() else { return };
         let Some(index) = self.find(history.first, request) else { return };
@@ -92,11 +92,12 @@ impl Histories {
         if outcome != Outcome::Failed {
             history.first = self.without_superseded(history.first, flight);
             if flight.kind == Kind::Write {
-                // The contents from before this history ended before all of it, so they are superseded too.
+                // The contents from before this history are older than every write in it, so they are superseded too.
                 let floor = self.oldest_write(history.first).unwrap_or(flight.generation);
                 let zeros = self.has_trim(history.first);
                 raise(entry, floor, zeros, counters);
-                // If a durable write was issued while none was under way, everything before it is superseded for good.
+                // If nothing else was in flight when a durable write was issued, it supersedes everything before it for
+                // good.
                 if outcome == Outcome::Durable && flight.alone {
                     entry.durable.store(floor.0, Ordering::Release);
                     if !history.trimmed {
@@ -114,8 +115,8 @@ impl Histories {
         }
     }
 
-    /// Drops requests that ended before `newer` was issued: writes and trims if it is a write; only trims if it is a
-    /// trim, since a trim need not change the contents.
+    /// Removes requests that ended before `newer` was issued: writes and trims if `newer` is a write, but only trims if
+    /// it is a trim, which need not change the contents.
     fn without_superseded(&mut self, first: u32, newer: PendingWrite) -> u32 {
         let (mut kept, mut at) = (END, first);
         while at != END {
@@ -134,7 +135,7 @@ impl Histories {
         kept
     }
 
-    /// Capacity in flights.
+    /// Returns the capacity, in pending writes.
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
         self.flights.len()
@@ -175,7 +176,7 @@ impl Histories {
             return at;
         }
         self.flights.push(flight);
-        // As many requests under way as a u32 counts would need more memory than there is.
+        // A u32 suffices: more requests in flight would not fit into memory.
         (self.flights.len() - 1) as u32
     }
 
@@ -194,9 +195,9 @@ impl Histories {
     }
 }
 
-/// Raises the floor, and rules zeros out if no trim may have left them. After every single store the entry is true,
-/// though it may not be up to date: flushed generations are stored before the epoch changes, and the epoch before the
-/// floor that it dates.
+/// Raises the floor, and excludes zeros if no trim may have left them. The entry is correct after every store, though
+/// it may be out of date: the durable generation is stored before the epoch changes, and the epoch is stored before the
+/// floor that it belongs to.
 fn raise(entry: &Entry, floor: Generation, zeros: bool, counters: &Counters) {
     let old = Generation(entry.floor.load(Ordering::Acquire));
     let state = entry.state.load(Ordering::Acquire);

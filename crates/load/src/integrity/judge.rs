@@ -1,14 +1,14 @@
-//! Classifies a unit by its sectors and by the generations that the ledger allows.
+//! Classifies a unit by its sectors and the generations that the ledger allows.
 
 use super::report::{Class, Finding, IntegrityReport, Severity};
 use super::stamp::{Generation, SectorContents, Stamp, examine};
 
-/// Generations that a unit may hold.
+/// The contents that a unit may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Oldest generation that may be read.
     pub floor: Generation,
-    /// Latest generation.
+    /// Latest generation issued.
     pub issued: Generation,
     /// Oldest generation that may be read after a power loss.
     pub kept: Generation,
@@ -16,13 +16,13 @@ pub(super) struct Bounds {
     pub zeros: bool,
     /// Whether zeros may be read after a power loss.
     pub zeros_kept: bool,
-    /// Whether a write was under way during the read.
+    /// Whether a write was in flight during the read.
     pub in_flight: bool,
     /// Whether the newest entries of the ledger may be missing.
     pub ahead: bool,
 }
 
-/// Contribution of a sector to the verdict on its unit; the greatest of all sectors counts.
+/// Kind of fault of a sector. The greatest fault of all sectors determines the verdict on the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Ahead,
@@ -33,7 +33,7 @@ enum Fault {
     Corrupt,
 }
 
-/// Judges one unit, read at `offset`, and counts it. `see` receives every whole stamp that is in its place.
+/// Classifies one unit read at `offset`, and counts it. `see` receives every valid stamp that is in its right place.
 pub(super) fn unit(
     bounds: &Bounds,
     run: u64,
@@ -45,7 +45,7 @@ pub(super) fn unit(
 ) {
     let bytes = sectors.len() as u64;
     let mut worst: Option<(Fault, u64, SectorContents)> = None;
-    // Contents for detecting torn units: the generation, or 0 if it is no stamp of ours.
+    // Generation of each sector, or 0 without a stamp of this run; used to detect torn units.
     let mut contents: Option<u32> = None;
     let (mut mixed, mut stamped) = (false, false);
     for (sector, at) in sectors.chunks_exact(sector_bytes as usize).zip((offset..).step_by(sector_bytes as usize)) {
@@ -91,7 +91,7 @@ pub(super) fn unit(
     }
 }
 
-/// Returns the fault of a sector, if any.
+/// Returns the fault of a sector; `None` if its contents are allowed.
 fn fault(bounds: &Bounds, contents: &SectorContents) -> Option<Fault> {
     let written = bounds.floor != Generation::NONE;
     match contents {
@@ -108,7 +108,7 @@ fn fault(bounds: &Bounds, contents: &SectorContents) -> Option<Fault> {
     }
 }
 
-/// Severity of a fault: a volatile cache may lose what no flush has covered.
+/// Returns the severity of a fault. A volatile cache may lose data that no flush has covered.
 fn severity(bounds: &Bounds, contents: &SectorContents) -> Severity {
     let generation = match contents {
         SectorContents::Own(stamp) if bounds.issued.is_before(stamp.generation) => return Severity::Damage,

@@ -16,18 +16,18 @@ use crate::error::LoadError;
 use crate::newer_calls;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hsledgr1");
-/// Bytes before the entries: the fixed header, then the counters.
+/// Number of bytes before the entries: the fixed header, then the counters.
 const HEADER_BYTES: u64 = 4096;
 /// Offset of the counters.
 const COUNTERS_AT: usize = 256;
 /// Offset of the kernel's boot id.
 const BOOT_AT: u64 = 128;
-/// The file is allocated in pieces of this size before they are written, so that a full file system causes an error and
-/// not a SIGBUS.
+/// Size of the pieces in which the file is allocated before they are written, so that a full file system causes an
+/// error and not a SIGBUS.
 const PIECE_BYTES: u64 = 64 << 10;
 const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
-/// `Entry::state`: a write or trim is under way.
+/// `Entry::state`: a write or trim is in flight.
 pub(super) const BUSY: u32 = 1;
 /// `Entry::state`: a trim may have left zeros.
 pub(super) const TRIMMED: u32 = 2;
@@ -37,11 +37,11 @@ pub(super) const TRIM_LOST: u32 = 4;
 pub(super) const EPOCH_SHIFT: u32 = 3;
 const LAST_EPOCH: u32 = u32::MAX >> EPOCH_SHIFT;
 
-/// The generations that each unit may hold. Shared by all workers.
+/// The generations that each unit may hold. All workers share it.
 #[derive(Debug)]
 pub struct Ledger {
     mapping: Mapping,
-    /// The file, locked against other processes; `None` in memory.
+    /// The file, locked against other processes; `None` if the ledger is in memory.
     file: Option<File>,
     name: String,
     layout: Layout,
@@ -50,12 +50,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Creates an empty ledger for a new run: in a new file at `path`, or in memory, where it ends with the process.
+    /// Creates an empty ledger for a new run, in a new file at `path` or in memory, where it is lost when the process
+    /// ends.
     ///
-    /// The file is sparse, [16 bytes per written unit](super#the-ledger). It should not be on the target.
+    /// The file is sparse and takes [16 bytes per written unit](super#the-ledger). Do not store it on the target.
     ///
     /// # Errors
-    /// When the file exists or cannot be created or mapped, or there is no random number for the run.
+    /// Returns an error if the file exists or cannot be created or mapped, or if there is no random number for the run.
     pub fn create(layout: Layout, path: Option<&Path>) -> Result<Ledger, LoadError> {
         let name = path.map_or_else(|| "ledger".to_owned(), |path| path.display().to_string());
         let run = random_run().map_err(|source| failed(&name, "getrandom", source))?;
@@ -75,10 +76,11 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens the ledger that a run left at `path`, however the run ended.
+    /// Opens the ledger of an earlier run at `path`, however that run ended.
     ///
     /// # Errors
-    /// When it is no ledger, damaged, cut short, of another version, or in use by another process.
+    /// Returns an error if the file is not a ledger, is damaged, truncated or of another version, or is in use by
+    /// another process.
     pub fn open(path: &Path) -> Result<Ledger, LoadError> {
         let name = path.display().to_string();
         let file = OpenOptions::new().read(true).write(true).open(path);
@@ -109,31 +111,31 @@ impl Ledger {
         Ok(Ledger { mapping, file, name, layout, run, given_room })
     }
 
-    /// The layout of the target.
+    /// Returns the layout of the target.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The random number of the run, which every stamp carries.
+    /// Returns the random number of the run, which every stamp carries.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// Whether the host went down with this ledger open, so that its newest entries may be missing, up to the
+    /// Returns whether the host went down with this ledger open, so that its newest entries may be missing, up to the
     /// [bound](super#the-ledger).
     pub fn is_lagging(&self) -> bool {
         self.counters().lagging.load(Ordering::Acquire) != 0
     }
 
-    /// Makes the current state of the ledger survive a power loss of its host.
+    /// Writes the current state of the ledger to stable storage, so that it survives a power loss of its host.
     ///
     /// # Errors
-    /// When `msync` fails.
+    /// Returns an error if `msync` fails.
     pub fn sync(&self) -> Result<(), LoadError> {
         self.mapping.sync().map_err(|source| failed(&self.name, "msync", source))
     }
 
-    /// The entry of a unit within the layout.
+    /// Returns the entry of a unit within the layout.
     pub(super) fn entry(&self, unit: u64) -> &Entry {
         self.mapping.entry(HEADER_BYTES as usize, unit as usize)
     }
@@ -142,8 +144,8 @@ impl Ledger {
         self.mapping.counters(COUNTERS_AT)
     }
 
-    /// Returns the next stretch of `units` that contains written or trimmed ones, at most `most` units long and
-    /// including gaps of less than `gap` units.
+    /// Returns the next range of `units` that contains written or trimmed units. The range is at most `most` units long
+    /// and includes gaps of less than `gap` units.
     pub(crate) fn written(&self, units: std::ops::Range<u64>, most: u64, gap: u64) -> Option<std::ops::Range<u64>> {
         let is_issued = |unit: u64| Generation(self.entry(unit).issued.load(Ordering::Acquire)) != Generation::NONE;
         let end = units.end.min(self.layout.units());
@@ -159,7 +161,7 @@ impl Ledger {
         Some(first..last + 1)
     }
 
-    /// Starts writing, as a new run or as one that continues after a crash.
+    /// Starts writing, for a new run or for one that continues after a crash.
     pub(crate) fn begin(&self) -> Result<(), LoadError> {
         if let Some(file) = &self.file {
             self.give_room(0..HEADER_BYTES)?;
@@ -167,21 +169,21 @@ impl Ledger {
         }
         let counters = self.counters();
         if counters.lagging.load(Ordering::Acquire) != 0 {
-            // Numbers that may have been assigned after the last page that survived.
+            // Skips request numbers that may have been used after the last page that survived.
             counters.requests.fetch_add(1 << 32, Ordering::AcqRel);
         }
         counters.clean.store(0, Ordering::Release);
         Ok(())
     }
 
-    /// Ends a run with nothing under way: syncs everything, so that a later power loss takes nothing.
+    /// Ends a run with no request in flight. Syncs everything, so that a later power loss loses nothing.
     pub(crate) fn end(&self) -> Result<(), LoadError> {
         self.sync()?;
         self.counters().clean.store(1, Ordering::Release);
         self.sync()
     }
 
-    /// Allocates the entries of these units in the file, since a store without room would cause a SIGBUS.
+    /// Allocates the entries of these units in the file, since a store without free space would cause a SIGBUS.
     pub(super) fn give_room_to(&self, units: &std::ops::Range<u64>) -> Result<(), LoadError> {
         self.give_room(HEADER_BYTES + units.start * ENTRY_BYTES..HEADER_BYTES + units.end * ENTRY_BYTES)
     }
@@ -194,7 +196,7 @@ impl Ledger {
                 continue;
             }
             let length = PIECE_BYTES.min(ledger_bytes(self.layout) - piece * PIECE_BYTES);
-            // SAFETY: a system call on a descriptor that `file` keeps open; it touches no memory of ours.
+            // SAFETY: a system call on a descriptor that `file` keeps open, without access to memory.
             let code = unsafe {
                 libc::posix_fallocate(file.as_raw_fd(), (piece * PIECE_BYTES) as libc::off_t, length as libc::off_t)
             };
@@ -208,13 +210,13 @@ impl Ledger {
 }
 
 impl Counters {
-    /// Starts a flush, which does not cover later acknowledgements; returns the epoch that it covers.
+    /// Starts a flush, which does not cover later acknowledgements. Returns the epoch that the flush covers.
     pub(super) fn next_epoch(&self) -> u32 {
         let next = |epoch: u32| Some(epoch.saturating_add(1).min(LAST_EPOCH));
         self.epoch.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or(LAST_EPOCH)
     }
 
-    /// Notes that a flush of `epoch` is complete. The last epoch has no end, so no flush covers it.
+    /// Records that a flush of `epoch` is complete. The last epoch never ends, so no flush covers it.
     pub(super) fn flushed(&self, epoch: u32) {
         if epoch < LAST_EPOCH {
             self.flushed.fetch_max(epoch, Ordering::AcqRel);
@@ -223,13 +225,13 @@ impl Counters {
 }
 
 impl Entry {
-    /// Whether zeros that a trim left may return after a power loss.
+    /// Returns whether a power loss may bring back zeros that a trim left.
     pub(super) fn may_lose_to_trim(&self, flushed: u32) -> bool {
         let state = self.state.load(Ordering::Acquire);
         state & TRIM_LOST != 0 && state >> EPOCH_SHIFT > flushed
     }
 
-    /// Oldest generation that may be read after a power loss.
+    /// Returns the oldest generation that may be read after a power loss.
     pub(super) fn oldest_durable(&self, flushed: u32) -> Generation {
         let state = self.state.load(Ordering::Acquire);
         let kept = if state >> EPOCH_SHIFT <= flushed { &self.floor } else { &self.durable };
@@ -258,7 +260,7 @@ fn write_header(file: &File, layout: Layout, run: u64, bytes: u64) -> io::Result
         header.extend_from_slice(&word.to_le_bytes());
     }
     header.extend_from_slice(&XxHash3_64::oneshot(&header).to_le_bytes());
-    // Length first: a process that finds the header finds the entries too.
+    // The length is set first, so that a process that finds the header also finds the entries.
     file.set_len(bytes)?;
     file.write_all_at(&boot_id(), BOOT_AT)?;
     file.write_all_at(&header, 0)?;
@@ -281,10 +283,10 @@ fn read_header(header: &[u8]) -> Result<(Layout, u64), String> {
     Ok((layout, word(1)))
 }
 
-/// Draws a random number for a run.
+/// Returns a random number that identifies a run.
 pub(crate) fn random_run() -> io::Result<u64> {
     let mut bytes = [0; 8];
-    // SAFETY: the kernel writes at most the 8 bytes that `bytes` has.
+    // SAFETY: the kernel writes at most the 8 bytes of `bytes`.
     let count = unsafe { newer_calls::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     if count != bytes.len() as isize {
         return Err(io::Error::last_os_error());
@@ -292,7 +294,7 @@ pub(crate) fn random_run() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// The kernel's boot id; zeros if it has none, so that all boots count as the same one.
+/// Returns the kernel's boot id; zeros if it has none, so that all boots count as the same boot.
 fn boot_id() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: Vec<u8> =

@@ -1,50 +1,51 @@
-//! [`IntegrityReport`]: the findings of a check.
+//! [`IntegrityReport`]: the results of a check.
 
 use std::fmt;
 
 use headstack_result::Integrity;
 use serde::{Deserialize, Serialize};
 
-/// Number of findings that a report lists; further ones are only counted.
+/// Maximum number of findings that a report lists; further findings are only counted.
 pub const FINDINGS: usize = 100;
 
 /// Verdict on a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Whole, with allowed contents.
+    /// The unit is whole and has allowed contents.
     Intact,
-    /// Sectors of different writes, each of which is allowed: writes that overlapped, or one that was never
+    /// The unit has sectors of different writes, each of which is allowed, because writes overlapped or were never
     /// acknowledged.
     Mixed,
-    /// Never written and acknowledged in this run, so that any contents are allowed.
+    /// This run never wrote the unit, or the write was never acknowledged, so any contents are allowed.
     Unwritten,
-    /// Zeros after a trim.
+    /// The unit has zeros after a trim.
     Trimmed,
-    /// Undecided: the read overlapped a write in flight.
+    /// No verdict, because the read overlapped a write in flight.
     Unsettled,
-    /// Newer than the ledger's entry: the ledger lost its newest entries when its host went down.
+    /// The contents are newer than the ledger's entry, because the ledger lost its newest entries when its host went
+    /// down.
     Ahead,
-    /// A generation that an acknowledged later one had superseded.
+    /// The contents are of a generation that a later, acknowledged write had superseded.
     Stale,
-    /// Sectors of different generations, some of them superseded.
+    /// The unit has sectors of different generations, some of which are superseded.
     Torn,
-    /// Data that were written to another place.
+    /// The data were written to another place.
     Misplaced,
-    /// A stamp or data with changed bits.
+    /// The stamp or the data have changed bits.
     Corrupt,
-    /// Zeros, although the unit was written and not trimmed since.
+    /// The unit has zeros, although it was written and not trimmed since.
     Zeros,
-    /// Data without a stamp or of another run, although the unit was written.
+    /// The data have no stamp or one of another run, although the unit was written.
     Foreign,
-    /// A read that failed.
+    /// The read failed.
     Unreadable,
-    /// A request of which only a part is there, while another part of its extent holds data of an earlier request.
+    /// Only a part of the request is there, while another part of its extent has data of an earlier request.
     TornRequest,
 }
 
 impl Class {
-    /// Name in words.
+    /// Returns the name of the class.
     pub fn name(self) -> &'static str {
         match self {
             Class::Intact => "intact",
@@ -69,24 +70,24 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// No fault: explained by a write that was never acknowledged, or by writes that overlapped.
+    /// No fault: explained by writes that overlapped or were never acknowledged.
     Permitted,
     /// Undecided without a ledger.
     Unknown,
-    /// Acknowledged and lost before a flush: allowed for a volatile cache after a power loss.
+    /// Acknowledged, but lost before a flush: allowed for a volatile cache after a power loss.
     Acknowledged,
-    /// Lost although flushed, or written with FUA, or not at risk: the system broke its guarantee.
+    /// Lost although flushed, written with FUA, or never at risk: the system broke its guarantee.
     Flushed,
     /// Changed, misplaced or unreadable: always a fault.
     Damage,
 }
 
-/// A count and its bytes.
+/// Number of units and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Number of units; for [`Class::TornRequest`], of requests.
     pub count: u64,
-    /// Bytes of these units.
+    /// Total bytes of these units.
     pub bytes: u64,
 }
 
@@ -104,7 +105,7 @@ impl Tally {
 /// A unit that fails the check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Offset in bytes from the start of the target: of the unit, or of the request for [`Class::TornRequest`].
+    /// Offset of the unit, or of the request for [`Class::TornRequest`], in bytes from the start of the target.
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u64,
@@ -112,21 +113,21 @@ pub struct Finding {
     pub class: Class,
     /// Severity of the finding.
     pub severity: Severity,
-    /// First sector at fault, in bytes from the start of the target.
+    /// Offset of the first faulty sector, in bytes from the start of the target.
     pub sector_offset: u64,
-    /// Oldest allowed generation, with a ledger; 0 means the contents from before the run.
+    /// Oldest allowed generation, if there is a ledger; 0 means the contents from before the run.
     pub expected_from: Option<u32>,
-    /// Newest issued generation, with a ledger.
+    /// Newest issued generation, if there is a ledger.
     pub expected_to: Option<u32>,
-    /// Generation in the sector at fault.
+    /// Generation of the faulty sector.
     pub found: Option<u32>,
-    /// Number of the request that wrote the data.
+    /// Number of the request that wrote the data, as found in the stamp.
     pub found_request: Option<u64>,
-    /// Offset where the data belong, in bytes from the start of the target.
+    /// Offset at which the data belong, in bytes from the start of the target.
     pub found_offset: Option<u64>,
     /// Run that wrote the data, as 16 hexadecimal digits.
     pub found_run: Option<String>,
-    /// First changed byte of the sector.
+    /// Offset of the first changed byte in the sector.
     pub changed_byte: Option<u32>,
     /// Number of changed bits in the sector.
     pub changed_bits: Option<u32>,
@@ -168,7 +169,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Result of the checks of a run, or of a pass over its data: every unit read is in exactly one class.
+/// Results of the checks during a run, or of a pass over its data. Every unit read is in exactly one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegrityReport {
     /// All units read.
@@ -199,7 +200,7 @@ pub struct IntegrityReport {
     pub foreign: Tally,
     /// [`Class::Unreadable`].
     pub unreadable: Tally,
-    /// [`Class::TornRequest`]: requests, in addition to the classes of their units, each of which is judged separately.
+    /// [`Class::TornRequest`], in requests. They count in addition to their units, each of which is judged separately.
     pub torn_requests: Tally,
     /// Units of [`Severity::Unknown`].
     pub unknown: Tally,
@@ -209,20 +210,20 @@ pub struct IntegrityReport {
     pub lost_flushed: Tally,
     /// Units of [`Severity::Damage`].
     pub damaged: Tally,
-    /// The first [`FINDINGS`] units at fault, in the order of their reads.
+    /// The first [`FINDINGS`] findings, in the order of the reads.
     pub findings: Vec<Finding>,
-    /// Cases that this check could not decide, as messages.
+    /// Cases that this check could not decide, as text.
     pub cannot_tell: Vec<String>,
 }
 
 impl IntegrityReport {
-    /// Number of units at fault: damaged or lost, flushed or not.
+    /// Returns the number of faulty units: damaged or lost, flushed or not.
     pub fn faults(&self) -> u64 {
         let counts = [self.damaged.count, self.lost_flushed.count, self.lost_acknowledged.count];
         counts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Returns the report as results print it, for blocks of `block_bytes`.
+    /// Returns the report in the form of results, for blocks of `block_bytes`.
     pub fn to_integrity(&self, block_bytes: u32) -> Integrity {
         Integrity {
             block_bytes,
@@ -250,7 +251,7 @@ impl IntegrityReport {
         }
     }
 
-    /// Adds the findings of another worker after these.
+    /// Appends the findings of another worker.
     pub fn merge(&mut self, other: &IntegrityReport) {
         let mut theirs = other.clone();
         for (tally, other) in self.tallies_mut().into_iter().zip(theirs.tallies_mut()) {
@@ -263,7 +264,7 @@ impl IntegrityReport {
         }
     }
 
-    /// Adds a note on an undecided case, once.
+    /// Adds a note about an undecided case, unless it is already there.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.cannot_tell.iter().any(|known| known == text) {
             self.cannot_tell.push(text.to_owned());
@@ -276,7 +277,7 @@ impl IntegrityReport {
         self.tally_mut(class).add(bytes);
     }
 
-    /// Counts a fault, and lists it if there is room.
+    /// Counts a fault, and adds it to the list unless the list is full.
     pub(super) fn find(&mut self, finding: Finding) {
         match finding.class {
             Class::TornRequest => self.torn_requests.add(finding.bytes),

@@ -10,9 +10,9 @@ use super::report::{Class, Finding, IntegrityReport, Severity};
 use super::stamp::{Generation, SectorContents, Stamp, examine};
 use crate::error::LoadError;
 
-/// Number of stretches of one request each that are kept for requests that began before them.
+/// Maximum number of recent stretches kept, each with the data of one request, to find requests that began before them.
 const STRETCHES: usize = 4096;
-/// Number of requests kept because they reach beyond the data read.
+/// Maximum number of requests kept because they extend beyond the data read so far.
 const REACHING: usize = 256;
 
 const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale data look valid), and whether a unit of \
@@ -20,8 +20,8 @@ const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale
 const LAGGING: &str = "the ledger's host went down: its last writes may be missing from the ledger, and zeros \
                        may be a lost trim";
 
-/// Judges the reads of a pass over a target, in order of offset, while nothing else is under way. Each of several
-/// threads takes a scanner and a part of the target; they [merge](IntegrityReport::merge) their reports.
+/// Judges the reads of a pass over a target, in order of offset, while no request is in flight. If several threads
+/// scan, each has its own scanner for a part of the target; their reports are [merged](IntegrityReport::merge).
 #[derive(Debug)]
 pub struct Scanner<'a> {
     ledger: Option<&'a Ledger>,
@@ -32,7 +32,7 @@ pub struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Judges by the generations that the ledger allows.
+    /// Creates a scanner that judges by the generations that the ledger allows.
     pub fn new(ledger: &'a Ledger) -> Scanner<'a> {
         let mut report = IntegrityReport::default();
         if ledger.is_lagging() {
@@ -42,17 +42,17 @@ impl<'a> Scanner<'a> {
         Scanner { ledger: Some(ledger), layout, run, report, requests: Requests::default() }
     }
 
-    /// Judges by stamps only: those of the given run, or of the run whose stamp is read first.
+    /// Creates a scanner that judges only by stamps: those of the given run, or of the run whose stamp is read first.
     pub fn without_ledger(layout: Layout, run: Option<u64>) -> Scanner<'static> {
         let mut report = IntegrityReport::default();
         report.note(NO_LEDGER);
         Scanner { ledger: None, layout, run, report, requests: Requests::default() }
     }
 
-    /// Judges data read at `offset`.
+    /// Judges the data read at `offset`.
     ///
     /// # Errors
-    /// When the offset or length is not of whole units within the span.
+    /// Returns an error if the offset or length is not a multiple of the unit, or not within the span.
     pub fn read(&mut self, offset: u64, buffer: &[u8]) -> Result<(), LoadError> {
         let units = self.layout.units_of(offset, buffer.len() as u64)?;
         let unit_bytes = self.layout.unit_bytes();
@@ -69,7 +69,7 @@ impl<'a> Scanner<'a> {
     /// Counts a failed read.
     ///
     /// # Errors
-    /// When the offset or length is not of whole units within the span.
+    /// Returns an error if the offset or length is not a multiple of the unit, or not within the span.
     pub fn unreadable(&mut self, offset: u64, length: u64) -> Result<(), LoadError> {
         let bytes = u64::from(self.layout.unit_bytes());
         for unit in self.layout.units_of(offset, length)? {
@@ -79,7 +79,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Adds a note on a case that this pass could not decide, once.
+    /// Adds a note about a case that this pass could not decide, unless it is already there.
     pub(crate) fn note(&mut self, text: &str) {
         self.report.note(text);
     }
@@ -154,8 +154,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Returns the layout and the run of the first whole stamp in data read at `offset`, a multiple of 512, of a target of
-/// `span_bytes`; for scanning the data of an earlier run.
+/// Returns the layout and the run of the first valid stamp in data read at `offset` (a multiple of 512) of a target of
+/// `span_bytes`. Use it to scan the data of an earlier run.
 pub fn recognise(span_bytes: u64, offset: u64, buffer: &[u8]) -> Option<(Layout, u64)> {
     (0..buffer.len()).step_by(512).zip((offset..).step_by(512)).find_map(|(begin, at)| {
         let rest = buffer.get(begin..)?;
@@ -166,12 +166,12 @@ pub fn recognise(span_bytes: u64, offset: u64, buffer: &[u8]) -> Option<(Layout,
     })
 }
 
-/// Finds incomplete requests: a sector within a request's extent that an earlier request wrote.
+/// Finds incomplete requests: within a request's extent there is a sector that an earlier request wrote.
 #[derive(Debug, Default)]
 struct Requests {
-    /// The last reads: stretches of one request each, in order.
+    /// The last stretches read, each with the data of one request, in order.
     stretches: VecDeque<Stretch>,
-    /// Requests that reach beyond the data read so far.
+    /// Requests that extend beyond the data read so far.
     reaching: Vec<OverlappingRequest>,
     /// Requests found torn since the last query, with their offsets.
     torn: Vec<(Stamp, u64)>,
@@ -197,7 +197,7 @@ impl Stamp {
 }
 
 impl Requests {
-    /// Processes a whole sector that is in its place.
+    /// Processes a valid sector that is in its right place.
     fn see(&mut self, stamp: &Stamp) {
         let (at, end) = (stamp.offset, stamp.offset.saturating_add(u64::from(stamp.sector_bytes)));
         if let Some(last) = self.stretches.back_mut()
@@ -208,7 +208,7 @@ impl Requests {
             return;
         }
         if self.stretches.back().is_some_and(|last| last.end > at) {
-            // Not in order of offset: another pass began.
+            // The offset is below the previous one, so another pass has started.
             self.stretches.clear();
             self.reaching.clear();
         }

@@ -1,6 +1,6 @@
-//! [`Stamp`]: the header of each sector, from which its data follow.
+//! [`Stamp`]: the header of each sector, which determines the sector's data.
 //!
-//! A sector is the unit of atomicity, so each carries its own stamp: a torn write shows at the exact sector. All
+//! A sector is the unit of atomicity, so each sector has its own stamp, and a torn write shows at the exact sector. All
 //! numbers are little-endian.
 //!
 //! | bytes | meaning |
@@ -15,11 +15,12 @@
 //! | 56..64 | XXH3-64 of bytes 0..56 |
 //! | 64.. | data: word `i` is a product of (checksum + `i`·constant), folded |
 //!
-//! The data follow from the checksum and with it from every field, so that no two writes of a run have data in common
-//! (nothing to deduplicate) and no run of bytes repeats (nothing to compress). A check generates them again and
-//! compares every bit. This finds at least what a checksum over all bytes would find, and also which bits changed, in
-//! one pass instead of two; only the 56 bytes that cannot be predicted need a checksum. XXH3 needs no special
-//! instructions, and its crate is a dependency already; CRC-32C has 32 bits, too few to derive the data from.
+//! The data are generated from the checksum, and thus depend on every field: no two writes of a run have data in common
+//! (nothing to deduplicate), and no byte sequence repeats (nothing to compress). A check generates the data again and
+//! compares every bit. This finds at least what a checksum over all bytes would find, and also shows which bits
+//! changed, in one pass instead of two; only the 56 bytes that cannot be predicted need a checksum. XXH3 needs no
+//! special instructions, and its crate is already a dependency. CRC-32C has only 32 bits, too few to derive the data
+//! from.
 
 use twox_hash::XxHash3_64;
 
@@ -31,20 +32,20 @@ const HEADER_BYTES: usize = 64;
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const MASK: u64 = 0xe703_7ed1_a0b4_28db;
 
-/// Number of writes and trims of a unit, modulo 2^32; compared by distance, like TCP's sequence numbers. 0 means the
-/// contents from before the run.
+/// Number of writes and trims of a unit, modulo 2^32. Generations are compared by distance, like TCP sequence numbers.
+/// 0 means the contents from before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Generation(pub u32);
 
 impl Generation {
     pub(super) const NONE: Generation = Generation(0);
 
-    /// The next generation; never [`Generation::NONE`] again.
+    /// Returns the next generation, which is never [`Generation::NONE`].
     pub(super) fn next(self) -> Generation {
         Generation(self.0.wrapping_add(1).max(1))
     }
 
-    /// Whether this generation was issued before `other`, if fewer than 2^31 generations are between them.
+    /// Returns whether this generation was issued before `other`, if fewer than 2^31 generations are between them.
     pub(super) fn is_before(self, other: Generation) -> bool {
         match (self.0, other.0) {
             (_, 0) => false,
@@ -67,22 +68,22 @@ pub(crate) struct Stamp {
     pub sector_bytes: u32,
 }
 
-/// Contents of a sector.
+/// The contents of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SectorContents {
-    /// A whole stamp of this run, in its place.
+    /// A valid stamp of this run, in its right place.
     Own(Stamp),
-    /// A whole stamp of this run that belongs elsewhere.
+    /// A valid stamp of this run that belongs elsewhere.
     Misplaced(Stamp),
-    /// A stamp of another run.
+    /// A valid stamp of another run.
     OtherRun(Stamp),
-    /// A stamp whose fields or data have changed.
+    /// A stamp with changed fields or data.
     Corrupt {
-        /// Its generation, if its fields are whole.
+        /// Generation, if the fields are valid.
         generation: Option<Generation>,
-        /// First byte of the sector that differs, if the fields are whole.
+        /// First byte of the sector that differs, if the fields are valid.
         first_byte: Option<u32>,
-        /// Number of bits that differ, if the fields are whole.
+        /// Number of bits that differ, if the fields are valid.
         bits: Option<u32>,
     },
     /// Only zeros.
@@ -91,7 +92,7 @@ pub(crate) enum SectorContents {
     Foreign,
 }
 
-/// Word `index` of the data that follow from `seed`.
+/// Returns word `index` of the data generated from `seed`.
 #[inline(always)]
 fn data_word(seed: u64, index: u64) -> u64 {
     let x = seed.wrapping_add(index.wrapping_mul(STEP));
@@ -143,7 +144,7 @@ impl Stamp {
     }
 }
 
-/// Examines `sector`, read at `offset`, for stamps of the run `run`, or of any run for `None`.
+/// Classifies `sector`, read at `offset`, by the stamps of run `run`, or of any run if `None`.
 pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> SectorContents {
     let Some((header, data)) = sector.split_at_checked(HEADER_BYTES) else { return SectorContents::Foreign };
     let seed = word(header, 7);
@@ -164,8 +165,8 @@ pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> SectorCon
     if stamp.offset == offset { SectorContents::Own(stamp) } else { SectorContents::Misplaced(stamp) }
 }
 
-/// Classifies a sector without a whole stamp: zeros, foreign data, or a stamp with changed fields, which still has its
-/// magic, its run or its place.
+/// Classifies a sector without a valid stamp: zeros, foreign data, or a stamp with changed fields, recognized by its
+/// magic number, its run or its place.
 #[cold]
 fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> SectorContents {
     if sector.iter().all(|&byte| byte == 0) {
@@ -179,7 +180,7 @@ fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> SectorContents
     SectorContents::Foreign
 }
 
-/// Compares the data of a sector with those that follow from its stamp.
+/// Compares the data of a sector with the data that its stamp determines.
 #[cold]
 fn damage(stamp: &Stamp, seed: u64, data: &[u8]) -> SectorContents {
     let mut bits: u32 = 0;

@@ -13,20 +13,20 @@ use super::stamp::{Generation, Stamp};
 use super::{Layout, invalid};
 use crate::error::LoadError;
 
-/// Units per lock.
+/// Number of units per lock group.
 const GROUP: u64 = 64;
 /// Number of locks.
 const SHARDS: usize = 64;
 
-/// Stamps writes, records them in the ledger, checks reads. Shared by all workers of a run.
+/// Stamps writes, records them in the ledger, and checks reads. All workers of a run share it.
 #[derive(Debug)]
 pub struct Stamper {
     ledger: Ledger,
     shards: Vec<Mutex<Histories>>,
 }
 
-/// A write or trim under way, to be returned when it has ended.
-#[must_use = "a request that never ends stays in flight"]
+/// A write or trim in flight. Return it with [`Stamper::ended`] when the request has ended.
+#[must_use = "pass it to `ended`, or the request stays in flight"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     request: u64,
@@ -34,7 +34,7 @@ pub struct Ticket {
     bytes: u64,
 }
 
-/// Contents that a read may return, as of its submission. It keeps its capacity, so each slot of a queue has one.
+/// Contents that a read may return, as of its submission. Keeps its capacity, so use one per queue slot.
 #[derive(Debug, Default)]
 pub struct Expectation {
     offset: u64,
@@ -54,7 +54,7 @@ impl Stamper {
     /// Creates a stamper for a new run, with its ledger in a new file at `ledger`, or in memory.
     ///
     /// # Errors
-    /// As for [`Ledger::create`]; when there is no room for the file's first page.
+    /// Returns the errors of [`Ledger::create`], and an error if there is no room for the file's first page.
     pub fn new(layout: Layout, ledger: Option<&Path>) -> Result<Stamper, LoadError> {
         Stamper::resume(Ledger::create(layout, ledger)?)
     }
@@ -62,27 +62,27 @@ impl Stamper {
     /// Continues a run whose ledger was [opened](Ledger::open) or just created.
     ///
     /// # Errors
-    /// When there is no room for the ledger's first page.
+    /// Returns an error if there is no room for the ledger's first page.
     pub fn resume(ledger: Ledger) -> Result<Stamper, LoadError> {
         ledger.begin()?;
         let shards = (0..SHARDS).map(|_| Mutex::new(Histories::new())).collect();
         Ok(Stamper { ledger, shards })
     }
 
-    /// The ledger, for a scan while nothing is under way.
+    /// Returns the ledger, for a scan while no request is in flight.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Fills the buffer of a write at `offset` that is about to be submitted.
+    /// Stamps the buffer of a write at `offset` that is about to be submitted, and records the write.
     ///
     /// # Errors
-    /// When the offset or length is not of whole units within the span, or the ledger has no room. Then nothing is
-    /// recorded.
+    /// Returns an error if the offset or length is not a multiple of the unit or not within the span, or if the ledger
+    /// has no room. Nothing is recorded then.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<Ticket, LoadError> {
         let layout = self.ledger.layout();
         let request_bytes = u32::try_from(buffer.len())
-            .map_err(|_| invalid(format!("a write of {} bytes; up to 4294967295 can carry one stamp", buffer.len())))?;
+            .map_err(|_| invalid(format!("a write of {} bytes; the maximum is 4294967295", buffer.len())))?;
         let (ticket, units) = self.begin(offset, u64::from(request_bytes))?;
         let mut stamp = Stamp {
             run: self.ledger.run(),
@@ -112,7 +112,7 @@ impl Stamper {
     /// Records a trim that is about to be submitted.
     ///
     /// # Errors
-    /// As for [`Stamper::fill`].
+    /// Returns the errors of [`Stamper::fill`].
     pub fn trim(&self, offset: u64, length: u64) -> Result<Ticket, LoadError> {
         let (ticket, units) = self.begin(offset, length)?;
         self.ledger.counters().trims.fetch_add(1, Ordering::AcqRel);
@@ -122,8 +122,8 @@ impl Stamper {
         Ok(ticket)
     }
 
-    /// Records the end of a write or trim, before any request that depends on it is filled. A request that was cut
-    /// short ends when its rest has been written, or as [`Outcome::Failed`].
+    /// Records the end of a write or trim. Call this before filling any request that depends on it. A request that was
+    /// cut short ends when its remainder has been written, or with [`Outcome::Failed`].
     pub fn ended(&self, ticket: Ticket, outcome: Outcome) {
         let unit = u64::from(self.ledger.layout().unit_bytes());
         for group in groups(ticket.offset / unit..(ticket.offset + ticket.bytes) / unit) {
@@ -134,21 +134,21 @@ impl Stamper {
         }
     }
 
-    /// Notes that a flush is about to be submitted, which covers all requests recorded as ended; returns the epoch to
-    /// pass to [`Stamper::flushed`].
+    /// Records a flush that is about to be submitted and that covers all requests recorded as ended. Returns the epoch
+    /// to pass to [`Stamper::flushed`].
     pub fn flush(&self) -> u32 {
         self.ledger.counters().next_epoch()
     }
 
-    /// Notes that the flush of that epoch has completed without an error. Do not call it for a failed flush.
+    /// Records that the flush of `epoch` has succeeded. Do not call it for a failed flush.
     pub fn flushed(&self, epoch: u32) {
         self.ledger.counters().flushed(epoch);
     }
 
-    /// Stores in `expectation` what a read that is about to be submitted may return.
+    /// Stores in `expectation` the contents that a read about to be submitted may return.
     ///
     /// # Errors
-    /// When the offset or length is not of whole units within the span.
+    /// Returns an error if the offset or length is not a multiple of the unit, or not within the span.
     pub fn expect(&self, offset: u64, length: u64, expectation: &mut Expectation) -> Result<(), LoadError> {
         let units = self.ledger.layout().units_of(offset, length)?;
         expectation.offset = offset;
@@ -162,15 +162,15 @@ impl Stamper {
                 floor: Generation(floor),
                 issued: Generation(issued),
                 trimmed: state & TRIMMED != 0,
-                // A process that was killed leaves its units busy.
+                // A killed process leaves its units marked as busy.
                 busy: state & BUSY != 0 && self.shard(&(unit..unit + 1)).is_under_way(unit),
             }
         }));
         Ok(())
     }
 
-    /// Checks the data of a read, or of its first units if it was cut short, against the expectation at its submission
-    /// and the requests issued since.
+    /// Checks the data of a read (only its first units if it was cut short) against the expectation at its submission
+    /// and the requests issued since then.
     pub fn check(&self, expectation: &Expectation, buffer: &[u8], report: &mut IntegrityReport) {
         let layout = self.ledger.layout();
         let trims = self.ledger.counters().trims.load(Ordering::Acquire);
@@ -182,7 +182,7 @@ impl Stamper {
             let bounds = Bounds {
                 floor: before.floor,
                 issued,
-                // Reads under load lose nothing to a cache: acknowledged data must be read.
+                // Reads under load must return acknowledged data: without a power loss, a cache loses nothing.
                 kept: before.floor,
                 zeros: trimmed || trims != expectation.trims || self.ledger.is_lagging(),
                 zeros_kept: false,
@@ -194,19 +194,19 @@ impl Stamper {
         }
     }
 
-    /// Makes the current state of the ledger survive a power loss of its host. It costs a write of the pages that have
-    /// changed.
+    /// Writes the current state of the ledger to stable storage, so that it survives a power loss of its host. Only
+    /// changed pages are written.
     ///
     /// # Errors
-    /// As for [`Ledger::sync`].
+    /// Returns the errors of [`Ledger::sync`].
     pub fn sync(&self) -> Result<(), LoadError> {
         self.ledger.sync()
     }
 
-    /// Ends a run with nothing under way.
+    /// Ends a run with no request in flight, and returns its ledger.
     ///
     /// # Errors
-    /// As for [`Ledger::sync`].
+    /// Returns the errors of [`Ledger::sync`].
     pub fn finish(self) -> Result<Ledger, LoadError> {
         self.ledger.end()?;
         Ok(self.ledger)
@@ -215,7 +215,7 @@ impl Stamper {
     fn begin(&self, offset: u64, bytes: u64) -> Result<(Ticket, Range<u64>), LoadError> {
         let units = self.ledger.layout().units_of(offset, bytes)?;
         self.ledger.give_room_to(&units)?;
-        // Counts from 1: 0 is not a request.
+        // Numbers start at 1: 0 means no request.
         let request = self.ledger.counters().requests.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         Ok((Ticket { request, offset, bytes }, units))
     }
@@ -229,12 +229,13 @@ impl Stamper {
 
     fn shard(&self, group: &Range<u64>) -> MutexGuard<'_, Histories> {
         let shard = &self.shards[(group.start / GROUP) as usize % SHARDS];
-        // No thread panics while holding it; and the state that one would leave is milder, not wrong.
+        // No thread panics while it holds the lock, and the state that a panic would leave is more lenient, but not
+        // wrong.
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Splits units into groups that share a lock.
+/// Splits units into groups; each group has one lock.
 fn groups(units: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let mut start = units.start;
     std::iter::from_fn(move || {

@@ -1,22 +1,22 @@
-//! Limits whose violation ends a job: its latency, and its rate over a cycle ([`Watch`]).
+//! Limits whose violation ends a job: latency, and minimum rate per cycle ([`Watch`]).
 
 use headstack_jobfiles::Bounds;
 use headstack_workload::Request;
 
-/// Time after the start at which a rate is first checked, as in fio.
+/// Time after the start at which a rate is first checked, in ns, as in fio.
 const SETTLE_NS: u64 = 2_000_000_000;
 const NS_PER_S: u128 = 1_000_000_000;
 
 /// A violated limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundViolation {
-    /// Name of the limit, and the actual value.
+    /// Message with the name of the limit and the actual value.
     pub message: String,
-    /// Error number with which fio ends.
+    /// Error number that fio would return.
     pub errno: i32,
 }
 
-/// Requests of one kind, and their count when the rate was last checked.
+/// Number of requests and bytes of one kind, now and at the last check of the rate.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     count: u64,
@@ -24,7 +24,7 @@ struct Counted {
     last: Option<(u64, u64, u64)>,
 }
 
-/// Compares completed requests with the limits of their job.
+/// Checks completed requests against the limits of their job.
 pub struct Watch {
     bounds: Bounds,
     began_ns: u64,
@@ -32,12 +32,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Creates a watch from `began_ns` on; `None` if there are no limits.
+    /// Creates a watch that starts at `began_ns`; `None` if there are no limits.
     pub fn new(bounds: Bounds, began_ns: u64) -> Option<Watch> {
         (!bounds.is_none()).then_some(Watch { bounds, began_ns, kinds: [Counted::default(); 3] })
     }
 
-    /// Processes a request that completed after `latency_ns`, at `now_ns`; returns the limit that is violated, if any.
+    /// Checks a request that completed at `now_ns` after `latency_ns`. Returns the violated limit, if any.
     pub fn take(&mut self, request: &Request, latency_ns: u64, now_ns: u64) -> Option<BoundViolation> {
         let kind = request.kind as usize;
         let counted = self.kinds.get_mut(kind)?;
@@ -46,7 +46,7 @@ impl Watch {
         let most_ns = self.bounds.latency_max_ns[kind];
         if most_ns > 0 && latency_ns > most_ns {
             let name = request.kind.name();
-            let message = format!("a {name} took {latency_ns} ns, and max_latency allows {most_ns} ns");
+            let message = format!("a {name} took {latency_ns} ns; max_latency is {most_ns} ns");
             return Some(BoundViolation { message, errno: libc::ETIMEDOUT });
         }
         if now_ns < self.began_ns + SETTLE_NS {
@@ -55,7 +55,8 @@ impl Watch {
         (0..self.kinds.len()).find_map(|kind| self.rate(kind, now_ns))
     }
 
-    /// Checks once per cycle whether the rate of a kind since the last check is too low.
+    /// Checks once per cycle whether the rate of a kind since the last check is too low. Returns the violated limit, if
+    /// any.
     fn rate(&mut self, kind: usize, now_ns: u64) -> Option<BoundViolation> {
         let Bounds { iops_min, bytes_per_s_min, cycle_ns, .. } = self.bounds;
         let Counted { count, bytes, last } = self.kinds[kind];
@@ -94,7 +95,7 @@ mod tests {
         Request { kind, offset_bytes: 0, length_bytes: 4096, force_unit_access: false, ordered: false }
     }
 
-    /// One request every `every_ms` until a limit is violated, or five seconds have passed.
+    /// Completes one request every `every_ms` until a limit is violated or five seconds have passed.
     fn broken_at_ms(bounds: Bounds, every_ms: u64) -> Option<(u64, BoundViolation)> {
         let mut watch = Watch::new(bounds, 0).unwrap();
         (1..=5000 / every_ms).find_map(|turn| {
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(watch.take(&request(Kind::Flush), 50 * MS, 70 * MS), None);
         let broken = watch.take(&request(Kind::Write), 5 * MS + 1, 80 * MS).unwrap();
         assert_eq!(broken.errno, libc::ETIMEDOUT);
-        assert_eq!(broken.message, "a write took 5000001 ns, and max_latency allows 5000000 ns");
+        assert_eq!(broken.message, "a write took 5000001 ns; max_latency is 5000000 ns");
         assert!(Watch::new(Bounds::default(), 0).is_none());
     }
 }

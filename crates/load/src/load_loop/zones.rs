@@ -1,4 +1,4 @@
-//! The part of a load loop that directs requests to zones.
+//! Directs requests of a load loop to zones.
 
 use headstack_result::Counter;
 use headstack_workload::Request;
@@ -7,16 +7,16 @@ use super::{Contents, LoadLoop, PendingRequest};
 use crate::engine::{Completion, Wait};
 use crate::zones::{Advance, Tending};
 
-/// Time after which a request looks again at a zone that another thread writes: a fraction of a write.
+/// Time between two checks of a zone that another thread is writing, in ns: a fraction of the time of a write.
 const ZONE_LOOK_NS: u64 = 20_000;
 
 impl LoadLoop<'_> {
-    /// Directs requests to the zones of the targets.
+    /// Sets how requests are directed to the zones of the targets.
     pub fn tend_zones(&mut self, tending: Option<Tending>) {
         self.tending = tending.map(Box::new);
     }
 
-    /// Submits a request if its zone is available; zone operations that it needs take their time.
+    /// Submits a request if its zone is available. First executes the zone operations that the request needs.
     #[inline(never)]
     pub(super) fn advance(&mut self, slot: u32) {
         let Some(mut tending) = self.tending.take() else { return };
@@ -43,7 +43,7 @@ impl LoadLoop<'_> {
         self.tending = Some(tending);
     }
 
-    /// Starts a request as changed for its zone.
+    /// Submits a request as adapted to its zone.
     fn begin_flight(&mut self, slot: u32, request: &Request) {
         let flight = &mut self.flights[slot as usize];
         self.bytes_under_way =
@@ -51,7 +51,7 @@ impl LoadLoop<'_> {
         (flight.request, flight.started_ns, flight.taken_ns) = (*request, self.now_ns, self.now_ns);
     }
 
-    /// Removes a request for which there is nothing to do.
+    /// Removes a request that has nothing to do.
     #[cold]
     fn take_back(&mut self, slot: u32) {
         let PendingRequest { request, intended_ns, .. } = self.flights[slot as usize];
@@ -64,19 +64,19 @@ impl LoadLoop<'_> {
         self.has_run_dry = true;
     }
 
-    /// Retries requests whose zones may have become free, in order.
+    /// Retries, in order, the requests whose zones may have become free.
     #[inline(never)]
     pub(super) fn advance_held(&mut self) {
         let held = self.tending.as_mut().map(|tending| std::mem::take(&mut tending.held));
         held.into_iter().flatten().for_each(|slot| self.advance(slot));
     }
 
-    /// Counts of zone operations for results.
+    /// Returns the counters of zone operations for results.
     pub fn zone_counters(&self) -> Vec<Counter> {
         self.tending.as_ref().map_or_else(Vec::new, |tending| tending.counters())
     }
 
-    /// Shortens `wait` to the time at which other threads may have freed a zone that is waited for.
+    /// Shortens `wait` to the time at which other threads may have freed a zone that a request waits for.
     #[inline]
     pub(super) fn look_for_zones(&self, wait: Wait) -> Wait {
         match (&self.tending, wait) {

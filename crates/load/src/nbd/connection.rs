@@ -10,12 +10,12 @@ use headstack_nbd::{Address, Framing, Header, Place, command};
 
 use super::handshake::{self, Agreed};
 
-/// Time-out for an answer of the server.
+/// Time-out for a response of the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection that has chosen an export.
+/// A connection with a negotiated export.
 pub struct Connection {
-    /// Any kind of socket; the kind does not matter once it is connected.
+    /// A socket of any kind; a Unix socket type works for all kinds once it is connected.
     stream: UnixStream,
     framing: Framing,
     /// Number of requests sent, which identifies replies.
@@ -23,10 +23,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects, and negotiates the export with the server.
+    /// Connects to the server and negotiates the export.
     ///
     /// # Errors
-    /// The reason in words.
+    /// Returns the reason as text.
     pub fn open(address: &Address) -> Result<(Connection, Agreed), String> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => format!("there is no socket at {}", address.place),
@@ -43,17 +43,18 @@ impl Connection {
         Ok((Connection { stream, framing: agreed.framing, requests: 0 }, agreed))
     }
 
-    /// Format of requests and replies.
+    /// Returns the format of requests and replies.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// The socket's descriptor.
+    /// Returns the socket's descriptor.
     pub fn fd(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
 
-    /// Returns the cookie of the slot's next request; any 2^32 successive requests of a connection have different ones.
+    /// Returns the cookie for the slot's next request. Any 2^32 successive requests of a connection have different
+    /// cookies.
     #[inline]
     pub fn cookie(&mut self, slot: u32) -> u64 {
         self.requests = self.requests.wrapping_add(1);
@@ -63,7 +64,7 @@ impl Connection {
     /// Sends all bytes, however long the server takes to read them.
     ///
     /// # Errors
-    /// The stream's error.
+    /// Returns the stream's error.
     pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.stream).write_all(bytes)
     }
@@ -71,26 +72,26 @@ impl Connection {
     /// Waits for bytes from the server.
     ///
     /// # Errors
-    /// The stream's error, or a time-out.
+    /// Returns the stream's error, or a time-out.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         (&self.stream).read(into)
     }
 
-    /// Closes the sending direction: the server sees the end of the requests and can still send replies.
+    /// Closes the sending direction: the server sees the end of the requests, but can still send replies.
     pub fn end_requests(&self) {
-        // Fails if the server has already hung up.
+        // Fails if the server has already hung up, which is fine.
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
     }
 
     /// Closes both directions, which ends all waits for the server.
     pub fn cut(&self) {
-        // Fails if the server has already done so.
+        // Fails if the server has already hung up, which is fine.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 }
 
 impl Drop for Connection {
-    /// Disconnects as the protocol requires; a server that no longer listens needs no notice.
+    /// Disconnects as the protocol requires. A server that no longer listens needs no notice.
     fn drop(&mut self) {
         let leave = Header { flags: 0, command: command::DISC, cookie: 0, offset_bytes: 0, length_bytes: 0 };
         let _ = self.stream.set_nonblocking(true);
@@ -106,7 +107,7 @@ fn connect(place: &Place) -> io::Result<UnixStream> {
             for address in (host.as_str(), *port).to_socket_addrs()? {
                 match TcpStream::connect_timeout(&address, PATIENCE) {
                     Ok(stream) => {
-                        // Otherwise a request would wait for the reply to the previous one.
+                        // Without this, a request would wait for the reply to the previous one.
                         stream.set_nodelay(true)?;
                         return Ok(UnixStream::from(OwnedFd::from(stream)));
                     }

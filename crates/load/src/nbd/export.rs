@@ -1,4 +1,4 @@
-//! [`Export`]: an NBD export that is measured, and the connections to it.
+//! [`Export`]: an NBD export under test, and the connections to it.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use super::replies::{Pending, Replies};
 use super::{Connection, Terms, command_of};
 use crate::LoadError;
 
-/// Abilities of an export, with their names in results.
+/// Transmission flags of an export, with their names in results.
 const ABILITIES: [(u16, &str); 9] = [
     (transmission::READ_ONLY, "read-only"),
     (transmission::SEND_FLUSH, "flush"),
@@ -24,17 +24,17 @@ const ABILITIES: [(u16, &str); 9] = [
     (transmission::SEND_CACHE, "cache"),
 ];
 
-/// An export of a server, and its idle connections, which are kept since a server may exit with the last of them.
+/// An export and its idle connections. Idle connections stay open, since a server may exit when the last one closes.
 pub struct Export {
     address: Address,
-    /// The address as given.
+    /// Address as the user wrote it.
     name: String,
     terms: Terms,
     framing: Framing,
-    /// Connections per thread.
+    /// Number of connections per thread.
     connections: u32,
     is_written: bool,
-    /// Whether every write is on stable storage when it completes.
+    /// Whether every write must be on stable storage when it completes.
     is_durable: bool,
     idle: Mutex<IdleConnections>,
 }
@@ -51,11 +51,12 @@ impl fmt::Debug for Export {
 }
 
 impl Export {
-    /// Connects to the export `name`, for writing if `is_written`; each thread that measures it has `connections`.
+    /// Connects to the export `name`, for writing if `is_written`. Each thread that measures the export uses
+    /// `connections` connections.
     ///
     /// # Errors
-    /// When the name is no address, the server does not answer or does not have the export, or the export does not
-    /// allow the use.
+    /// Returns an error if the name is not an address, if the server does not answer or does not have the export, or if
+    /// the export does not allow this use.
     pub fn open(name: &str, is_written: bool, is_durable: bool, connections: u32) -> Result<Export, LoadError> {
         let refused = |message: String| LoadError::Target { target: name.to_owned(), message };
         let address = Address::parse(name).map_err(refused)?;
@@ -84,30 +85,30 @@ impl Export {
         Ok(export)
     }
 
-    /// The server's terms for the export.
+    /// Returns the server's terms for the export.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Whether it has the ability `flag` ([`transmission`]).
+    /// Returns whether the export has the transmission flag `flag` ([`transmission`]).
     pub fn can(&self, flag: u16) -> bool {
         self.terms.flags & flag != 0
     }
 
-    /// Connections per thread.
+    /// Returns the number of connections per thread.
     pub fn connections(&self) -> u32 {
         self.connections
     }
 
-    /// Whether every write is on stable storage when it completes.
+    /// Returns whether every write must be on stable storage when it completes.
     pub fn is_durable(&self) -> bool {
         self.is_durable
     }
 
-    /// Error number of a request that must not be sent, because the protocol or the user's permission does not allow
-    /// it.
+    /// Returns the error number of a request that must not be sent, because the protocol or the user's permission
+    /// forbids it; `None` if it may be sent.
     pub fn refuses(&self, request: &Request) -> Option<i32> {
-        // For a file, the kernel would enforce this.
+        // The kernel would enforce this for a file.
         if !self.is_written && matches!(request.kind, Kind::Write | Kind::Trim) {
             return Some(libc::EBADF);
         }
@@ -124,7 +125,8 @@ impl Export {
         (carries && request.length_bytes > self.terms.maximum_bytes).then_some(libc::EMSGSIZE)
     }
 
-    /// Whether `name_given` names the export as one that may be overwritten: by its address as given, or by its own name.
+    /// Returns whether `name_given` permits overwriting this export: it must be the address as given, or the export's
+    /// own name.
     pub fn is_named(&self, name_given: &str) -> bool {
         let name_given = name_given.trim();
         name_given == self.name
@@ -132,10 +134,10 @@ impl Export {
             || Address::parse(name_given).is_ok_and(|address| address == self.address)
     }
 
-    /// Returns a connection for one thread: an idle one, or a new one.
+    /// Returns a connection for one thread: an idle connection or a new one.
     ///
     /// # Errors
-    /// When no new connection is possible, or it is to another export by now.
+    /// Returns an error if no new connection is possible, or if the address now leads to another export.
     pub fn take(&self) -> Result<Connection, LoadError> {
         let mut idle = self.idle.lock().expect("the lock is not poisoned");
         let connection = match idle.connections.pop() {
@@ -157,15 +159,15 @@ impl Export {
         Ok(connection)
     }
 
-    /// Returns a connection with nothing under way; `None` if it is unusable.
+    /// Takes back a connection with no request in flight; `None` if the connection is unusable.
     pub fn give_back(&self, connection: Option<Connection>) {
         let mut idle = self.idle.lock().expect("the lock is not poisoned");
         idle.in_use -= 1;
         idle.connections.extend(connection);
     }
 
-    /// Executes a request that is not a write, outside of the measurement; returns the bytes read, or the negative
-    /// error number.
+    /// Executes a request other than a write, outside of the measurement. Returns the bytes read, or the negative error
+    /// number.
     pub fn carry_out(&self, request: &Request, into: &mut [u8]) -> i32 {
         if let Some(errno) = self.refuses(request) {
             return -errno;
@@ -176,13 +178,13 @@ impl Export {
         outcome.unwrap_or_else(|errno| -errno)
     }
 
-    /// Discards a range; returns 0 or the negative error number.
+    /// Discards a range. Returns 0 or the negative error number.
     pub fn trim(&self, offset_bytes: u64, length_bytes: u32) -> i32 {
         let trim = Request { kind: Kind::Trim, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
         self.carry_out(&trim, &mut [])
     }
 
-    /// Description for results.
+    /// Returns the description for results.
     pub fn describe(&self) -> Value {
         let can = ABILITIES.iter().filter(|(flag, _)| self.can(*flag)).map(|(_, name)| *name).collect::<Vec<_>>();
         json!({
@@ -212,8 +214,8 @@ impl Export {
     }
 }
 
-/// Sends a request and receives its reply, over a connection with nothing else under way. An error number of the
-/// connection means that it is unusable.
+/// Sends a request on a connection with no other request in flight, and receives its reply. Returns an error number if
+/// the connection has become unusable.
 fn exchange(connection: &mut Connection, request: &Request, into: &mut [u8]) -> Result<i32, i32> {
     debug_assert!(
         request.kind != Kind::Write && (request.kind != Kind::Read || into.len() >= request.length_bytes as usize)
@@ -230,7 +232,7 @@ fn exchange(connection: &mut Connection, request: &Request, into: &mut [u8]) -> 
     let mut done = Vec::new();
     while done.is_empty() {
         let landing = replies.landing(&mut pending);
-        // SAFETY: a part of the replies' own memory or of `into`, both borrowed here alone.
+        // SAFETY: the address is within the replies' own memory or within `into`, and nothing else uses either.
         let room = unsafe { std::slice::from_raw_parts_mut(landing.memory, landing.room) };
         match connection.receive(room).map_err(number)? {
             0 => return Err(libc::ECONNRESET),

@@ -1,4 +1,5 @@
-//! The fixed newstyle handshake (doc/proto.md): client and server negotiate an export before the first request.
+//! The fixed newstyle handshake (doc/proto.md), in which client and server negotiate an export before the first
+//! request.
 
 use std::io::{self, Read, Write};
 
@@ -6,7 +7,7 @@ use headstack_nbd::{self as wire, Framing, info, option, reply, transmission};
 
 use super::Terms;
 
-/// Longest reply to an option; longer ones are only text.
+/// Maximum length of an option reply, in bytes; longer replies contain only text.
 const REPLY_BYTES_MAX: usize = 1 << 16;
 
 /// Result of the handshake.
@@ -18,10 +19,10 @@ pub struct Agreed {
     pub framing: Framing,
 }
 
-/// Chooses an export over a new connection.
+/// Negotiates an export on a new connection.
 ///
 /// # Errors
-/// The reason in words.
+/// Returns the reason as text.
 pub fn hold(stream: &mut (impl Read + Write), export: &str) -> Result<Agreed, String> {
     let mut talk = Negotiation { stream };
     talk.greet()?;
@@ -49,11 +50,11 @@ impl OptionReply {
         self.kind == reply::ACK || self.kind & reply::IS_ERROR != 0
     }
 
-    /// The server's message for an error.
+    /// Returns the server's message for an error.
     fn text(&self) -> String {
         match String::from_utf8_lossy(&self.data) {
             text if text.is_empty() => String::new(),
-            text => format!(" (it says: {})", text.trim()),
+            text => format!(" (server message: {})", text.trim()),
         }
     }
 }
@@ -120,7 +121,7 @@ impl<S: Read + Write> Negotiation<'_, S> {
         }
     }
 
-    /// Whether the server supports an optional feature.
+    /// Negotiates an optional feature. Returns whether the server supports it.
     fn agrees(&mut self, option: u32) -> Result<bool, String> {
         self.send_option(option, &[])?;
         loop {
@@ -154,7 +155,7 @@ impl<S: Read + Write> Negotiation<'_, S> {
         }
     }
 
-    /// The message that there is no such export; lists the existing ones if the server does.
+    /// Returns the message that there is no such export, with the list of existing exports if the server provides it.
     fn unknown(&mut self, export: &str) -> String {
         let mut names = Vec::new();
         if self.send_option(option::LIST, &[]).is_ok() {
@@ -189,7 +190,7 @@ fn parse_info(terms: &mut Terms, info: &[u8]) -> Result<(), String> {
             let is_power = |bytes: u32| bytes.is_power_of_two();
             if !is_power(terms.minimum_bytes) || terms.minimum_bytes > 1 << 16 || !is_power(terms.preferred_bytes) {
                 return Err(format!(
-                    "its server requires multiples of {} bytes and prefers {}; powers of 2 are allowed, the \
+                    "its server requires multiples of {} bytes and prefers {}; both must be powers of 2, the \
                      first up to 65536",
                     terms.minimum_bytes, terms.preferred_bytes
                 ));

@@ -15,7 +15,8 @@ pub use terms::Terms;
 use headstack_nbd::command;
 use headstack_workload::{Kind, Request};
 
-/// Returns the command of a request and its flags. With `durable`, every write is on stable storage when it completes.
+/// Returns the NBD command of a request, and its flags. With `durable`, every write must be on stable storage when it
+/// completes.
 pub fn command_of(request: &Request, durable: bool) -> (u16, u16) {
     let is_durable = request.kind == Kind::Write && (durable || request.force_unit_access);
     let flags = if is_durable { command::FLAG_FUA } else { 0 };

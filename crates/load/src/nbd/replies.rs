@@ -1,30 +1,31 @@
 //! [`Replies`]: parses replies as their bytes arrive, in pieces of any size.
 //!
-//! Short replies are received together, as many as the socket has, into a staging buffer; their data are copied if the
-//! contents matter. Data of a long reply are received directly into the request's memory.
+//! Short replies are received together, as many as the socket has, into a staging buffer, and their data are copied if
+//! the contents matter. The data of a long reply are received directly into the request's memory.
 
 use headstack_nbd::{self as wire, Framing, chunk};
 use headstack_workload::{Kind, Request};
 
 use crate::engine::Completion;
 
-/// Size of the staging buffer, in which replies are received together.
+/// Size of the staging buffer, in bytes.
 const STAGING_BYTES: usize = 128 << 10;
-/// Data of at least this length are received directly into place: a separate call costs less than the copy.
+/// Minimum length of data that are received directly into the request's memory, in bytes: above it, a separate call
+/// costs less than the copy.
 const DIRECT_BYTES: usize = 16 << 10;
-/// Bytes of a simple reply's header.
+/// Length of a simple reply's header, in bytes.
 const SIMPLE_BYTES: usize = 16;
-/// Longest description of an error.
+/// Maximum length of an error description, in bytes.
 const ERROR_BYTES_MAX: usize = 8 << 10;
 
-/// A request under way.
+/// A request in flight.
 pub struct Pending {
-    /// Cookie of its reply; 0 if none is awaited.
+    /// Cookie of the expected reply; 0 if no reply is expected.
     pub cookie: u64,
-    /// The request, with offsets within the export.
+    /// The request, with its offset within the export.
     pub request: Request,
-    /// Memory of its data. Reads whose contents do not matter may be longer than `room`, and are then received
-    /// repeatedly into its start.
+    /// Memory for the request's data. Reads whose contents do not matter may be longer than `room`; they are then
+    /// received repeatedly into the start of the memory.
     pub memory: *mut u8,
     /// Size of the memory in bytes.
     pub room: usize,
@@ -32,12 +33,12 @@ pub struct Pending {
     error: i32,
 }
 
-// SAFETY: the engine's buffers or a borrow of the caller's keep the memory, and the owner of the value has exclusive
-// access.
+// SAFETY: the engine's buffers or a borrow of the caller own the memory, and the owner of this value has exclusive
+// access to it.
 unsafe impl Send for Pending {}
 
 impl Pending {
-    /// No request.
+    /// No request in flight.
     pub const NONE: Pending = Pending {
         cookie: 0,
         request: Request {
@@ -53,8 +54,8 @@ impl Pending {
         error: 0,
     };
 
-    /// A request that awaits its reply. Until then no one else uses the `room` bytes at `memory`, unless their contents
-    /// do not matter.
+    /// Creates a request that expects a reply. Until the reply has arrived, no one else may use the `room` bytes at
+    /// `memory`, unless their contents do not matter.
     pub fn new(cookie: u64, request: Request, memory: *mut u8, room: usize) -> Pending {
         Pending { cookie, request, memory, room, received: 0, error: 0 }
     }
@@ -72,28 +73,28 @@ impl Pending {
     }
 }
 
-/// Memory for the next bytes.
+/// Memory for the next bytes from the server.
 pub struct ReceiveBuffer {
     /// Start of the memory.
     pub memory: *mut u8,
     /// Size of the memory in bytes.
     pub room: usize,
-    /// Whether to wait for all of them, since fewer are of no use.
+    /// Whether to wait until the memory is full, since fewer bytes are of no use.
     pub is_whole: bool,
 }
 
-/// The server broke the protocol, so nothing that it sends can be interpreted any more.
+/// The server violated the protocol, so no further bytes from it can be interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Garbled;
 
-/// Data of a read that are still to come.
+/// Data of a read that are still to arrive.
 #[derive(Clone, Copy)]
 struct Data {
     slot: u32,
-    /// Offset of the data from the start of the request.
+    /// Offset of the data from the start of the request, in bytes.
     at: u32,
     left: u32,
-    /// Whether the reply ends with them.
+    /// Whether the reply ends with these data.
     is_last: bool,
 }
 
@@ -106,8 +107,8 @@ pub struct Replies {
     data: Option<Data>,
     /// Whether the contents of reads matter.
     keeps: bool,
-    /// Bytes to receive in addition to the awaited ones: none when data are long, so that they are not received
-    /// together with the header before them.
+    /// Number of bytes to receive in addition to the expected ones. It is 0 while data are long, so that data are not
+    /// received together with the header before them.
     ahead: usize,
 }
 
@@ -148,13 +149,13 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Replies {
-    /// The initial state. With `keeps`, the data of reads are stored in their memory.
+    /// Creates the initial state. With `keeps`, the data of reads are stored in their memory.
     pub fn new(framing: Framing, keeps: bool) -> Replies {
         let staging = vec![0; STAGING_BYTES].into_boxed_slice();
         Replies { framing, staging, start: 0, end: 0, data: None, keeps, ahead: STAGING_BYTES }
     }
 
-    /// Whether only whole replies have been received.
+    /// Returns whether all replies received so far are complete.
     pub fn is_at_rest(&self) -> bool {
         self.start == self.end && self.data.is_none()
     }
@@ -182,7 +183,7 @@ impl Replies {
         ReceiveBuffer { memory: self.staging[self.end..].as_mut_ptr(), room, is_whole: false }
     }
 
-    /// Bytes of the header before data; for a chunk, including the offset of the data.
+    /// Returns the length of the header before the data, in bytes; for a chunk, this includes the offset of the data.
     fn header_bytes(&self) -> usize {
         match self.framing {
             Framing::Simple => SIMPLE_BYTES,
@@ -190,11 +191,11 @@ impl Replies {
         }
     }
 
-    /// Processes `bytes` that were received at the address that [`landing`](Self::landing) returned; adds completed
-    /// requests to `done`.
+    /// Processes `bytes` bytes that were received at the address that [`landing`](Self::landing) returned, and adds
+    /// completed requests to `done`.
     ///
     /// # Errors
-    /// When the server breaks the protocol.
+    /// Returns an error if the server violates the protocol.
     pub fn took(&mut self, bytes: usize, pending: &mut [Pending], done: &mut Vec<Completion>) -> Result<(), Garbled> {
         match &mut self.data {
             Some(data) if data.left as usize >= DIRECT_BYTES => {
@@ -219,7 +220,7 @@ impl Replies {
         }
     }
 
-    /// Copies received data into place; returns whether these were all.
+    /// Copies received data into place. Returns whether all of the data have arrived.
     fn copy_received(&mut self, mut data: Data, pending: &mut [Pending]) -> bool {
         let here = (self.end - self.start).min(data.left as usize);
         let one = &mut pending[data.slot as usize];
@@ -239,7 +240,7 @@ impl Replies {
         is_whole
     }
 
-    /// Takes the header of a reply and anything except data; returns whether it was complete.
+    /// Processes the header of a reply and everything else except data. Returns whether the header was complete.
     fn take_header(&mut self, pending: &mut [Pending], done: &mut Vec<Completion>) -> Result<bool, Garbled> {
         let here = &self.staging[self.start..self.end];
         if here.len() < 4 {
@@ -275,7 +276,7 @@ impl Replies {
         Ok(true)
     }
 
-    /// Expects data. If they are long, later ones are likely to be long too.
+    /// Expects data. If these data are long, later ones are likely to be long too.
     fn await_data(&mut self, data: Data) {
         self.ahead = if data.left as usize >= 2 * DIRECT_BYTES { 0 } else { STAGING_BYTES };
         self.data = Some(data);
@@ -290,7 +291,7 @@ impl Replies {
         let slot = find(chunk.cookie, pending)?;
         let one = &mut pending[slot as usize];
         let here = &self.staging[self.start + chunk.header_bytes..self.end];
-        // Data begin after their offset.
+        // The data begin after their offset.
         let awaited = if chunk.kind == chunk::OFFSET_DATA { 8 } else { chunk.length as usize };
         if chunk.kind != chunk::OFFSET_DATA && chunk.length > ERROR_BYTES_MAX as u64 {
             return Err(Garbled);
@@ -311,7 +312,7 @@ impl Replies {
                 let (at, length) = within(&one.request, long(here, 0), word(here, 8).into())?;
                 if self.keeps {
                     debug_assert!(at as usize + length as usize <= one.room);
-                    // SAFETY: as in `put`.
+                    // SAFETY: as in `copy_received`.
                     unsafe { one.memory.add(at as usize).write_bytes(0, length as usize) };
                 }
                 one.received += length;
@@ -330,7 +331,7 @@ impl Replies {
     }
 }
 
-/// Returns the slot of the request that a reply is for.
+/// Returns the slot of the request that a reply belongs to.
 #[inline]
 fn find(cookie: u64, pending: &[Pending]) -> Result<u32, Garbled> {
     let slot = cookie as u32;
@@ -340,7 +341,7 @@ fn find(cookie: u64, pending: &[Pending]) -> Result<u32, Garbled> {
     }
 }
 
-/// Returns the position of a part of a read, relative to the start of the request.
+/// Returns offset and length of a part of a read, relative to the start of the request.
 fn within(request: &Request, offset_bytes: u64, length: u64) -> Result<(u32, u32), Garbled> {
     let at = offset_bytes.checked_sub(request.offset_bytes).ok_or(Garbled)?;
     let end = at.checked_add(length).ok_or(Garbled)?;
@@ -348,7 +349,7 @@ fn within(request: &Request, offset_bytes: u64, length: u64) -> Result<(u32, u32
     if fits { Ok((at as u32, length as u32)) } else { Err(Garbled) }
 }
 
-/// Returns the Linux error number of a protocol error; those of the protocol are the same.
+/// Returns the Linux error number for an error number of the protocol, which has the same values.
 fn number(error: u32) -> i32 {
     match i32::try_from(error) {
         Ok(error) if (1..4096).contains(&error) => error,
@@ -373,7 +374,7 @@ mod tests {
         Pending::new(1 << 32 | slot as u64, request, memory.as_mut_ptr(), memory.len())
     }
 
-    /// The server's reply to a read of the slot, in one chunk or two.
+    /// Returns the server's reply to a read of the slot, in one chunk or two.
     fn reply(framing: Framing, slot: usize, data: &[u8], cut: usize) -> Vec<u8> {
         let (cookie, offset_bytes) = (1 << 32 | slot as u64, (slot as u64) << 32);
         let mut bytes_sent = Vec::new();
@@ -394,7 +395,7 @@ mod tests {
         bytes_sent
     }
 
-    /// Feeds the replies with `bytes_sent`, repeatedly, at most so many bytes at a time.
+    /// Feeds the bytes `bytes_sent` to the replies in pieces of a limited size.
     fn take(
         replies: &mut Replies,
         bytes_sent: &[u8],
@@ -408,7 +409,7 @@ mod tests {
             }
             let landing = replies.landing(pending);
             let bytes = landing.room.min(*most).min(bytes_sent.len() - at);
-            // SAFETY: as many bytes as there is room for.
+            // SAFETY: copies at most as many bytes as there is room for.
             unsafe { std::ptr::copy_nonoverlapping(bytes_sent[at..].as_ptr(), landing.memory, bytes) };
             at += bytes;
             replies.took(bytes, pending, &mut done)?;
@@ -448,7 +449,7 @@ mod tests {
             kind in any::<u16>(),
             pieces in prop::collection::vec(1usize..64, 1..4),
         ) {
-            // A chunk of the request, so that more than its first word is checked.
+            // A chunk for the request in flight, so that more than its first word is checked.
             let mut head = Vec::new();
             chunk_header(&mut head, To { framing, cookie: 1 << 32, offset_bytes: 0 }, 0, kind, bytes_sent.len() as u32);
             bytes_sent.splice(0..0, head);
@@ -466,7 +467,7 @@ mod tests {
             let whole = reply(framing, 0, &[1; 4096], 0);
             let again = [&whole[..], &whole].concat();
             let twice = take(&mut Replies::new(framing, true), &again, &[1000], &mut pending);
-            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second matches no request");
+            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second reply matches no request");
             let mut pending = vec![read(0, 4096, &mut memory)];
             if framing != Framing::Simple {
                 let longer = reply(framing, 0, &[1; 4097], 0);

@@ -1,4 +1,4 @@
-//! [`Command`]: commands of the NVM command set, in the form in which Linux accepts them from programs.
+//! [`Command`]: commands of the NVM command set, in the format in which Linux accepts them from programs.
 
 use headstack_workload::{Kind, Request};
 
@@ -12,9 +12,9 @@ const DATASET_MANAGEMENT: u8 = 0x09;
 /// Opcode of the NVM Express Base Specification 2.0, figure 138.
 const IDENTIFY: u8 = 0x06;
 
-/// Command dword 12 of writes: the command completes when its data are on the medium.
+/// Bit in command dword 12 of a write: the command completes only when its data are on the medium.
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
-/// Command dword 11 of dataset management: the ranges are deallocated.
+/// Bit in command dword 11 of dataset management: the ranges are deallocated.
 const DEALLOCATE: u32 = 1 << 2;
 
 /// `struct nvme_uring_cmd` and `struct nvme_passthru_cmd` of `linux/nvme_ioctl.h`, which differ only in the meaning of
@@ -44,7 +44,7 @@ pub struct Command {
 
 const _: () = assert!(size_of::<Command>() == 72);
 
-/// The range of a trim, which the drive reads from memory. Aligned to its size, so that none crosses a page.
+/// The range of a trim, which the drive reads from memory. Aligned to its size, so that it never crosses a page.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimRange {
@@ -54,7 +54,7 @@ pub struct TrimRange {
 }
 
 impl TrimRange {
-    /// The range of a trim of whole blocks.
+    /// Returns the range of a trim of whole blocks.
     pub fn new(offset_bytes: u64, length_bytes: u64, geometry: &Geometry) -> TrimRange {
         let blocks = u32::try_from(length_bytes >> geometry.block_shift).unwrap_or(u32::MAX);
         TrimRange { attributes: 0, blocks, first_block: offset_bytes >> geometry.block_shift }
@@ -62,8 +62,8 @@ impl TrimRange {
 }
 
 impl Command {
-    /// Returns the read or write of `request` at `offset_bytes` of the namespace, with its data at `memory`. A write
-    /// completes on the medium if the request requires that or `is_durable` is set.
+    /// Returns the command for the read or write `request` at `offset_bytes` of the namespace, with its data at
+    /// `memory`. A write completes only when it is on the medium if the request requires this or `is_durable` is set.
     #[inline]
     pub fn transfer(
         request: &Request,
@@ -85,13 +85,13 @@ impl Command {
             data_bytes: request.length_bytes,
             dword10: first_block as u32,
             dword11: (first_block >> 32) as u32,
-            // The drive counts from 0.
+            // The drive counts blocks from 0.
             dword12: blocks.saturating_sub(1) | if is_forced { FORCE_UNIT_ACCESS } else { 0 },
             ..Command::default()
         }
     }
 
-    /// Returns the same transfer over `count` buffers, whose list is at `pieces`: `NVME_URING_CMD_IO_VEC`.
+    /// Returns the same transfer with `count` buffers, listed at `pieces`, for `NVME_URING_CMD_IO_VEC`.
     pub fn scattered(self, pieces: *const libc::iovec, count: usize) -> Command {
         Command { address: pieces as u64, data_bytes: count as u32, ..self }
     }
@@ -115,7 +115,8 @@ impl Command {
         }
     }
 
-    /// Requests one of the structures of 4096 bytes that describe a drive: `structure` is its CNS.
+    /// Returns a command that reads one of the drive's 4096-byte description structures, identified by its CNS,
+    /// `structure`.
     pub fn identify(namespace: u32, structure: u32, page: &mut [u8; 4096]) -> Command {
         Command {
             opcode: IDENTIFY,
@@ -127,11 +128,11 @@ impl Command {
         }
     }
 
-    /// Returns the command as the 80 bytes that an entry of the ring has room for.
+    /// Returns the command as the 80 bytes for which a ring entry has room.
     #[inline]
     pub fn to_bytes(self) -> [u8; 80] {
         let mut bytes = [0; 80];
-        // SAFETY: 72 bytes without padding, all of them numbers.
+        // SAFETY: the structure has 72 bytes without padding, all of them numbers.
         bytes[..72].copy_from_slice(unsafe { &*(&raw const self).cast::<[u8; 72]>() });
         bytes
     }

@@ -1,38 +1,40 @@
-//! [`Geometry`]: how an NVMe namespace is addressed, as reported by its drive.
+//! [`Geometry`]: block size, capacity and limits of an NVMe namespace, as reported by its drive.
 
-/// Page size in which drives state the longest transfer; controllers that only have larger pages are not supported.
+/// Page size in which drives state the maximum transfer, in bytes. Controllers that only support larger pages are not
+/// supported.
 const PAGE_BYTES: u64 = 4096;
-/// A command counts blocks in 16 bits, from 0.
+/// Maximum number of blocks in a command, which counts them in 16 bits from 0.
 const BLOCKS_MAX: u64 = 1 << 16;
 
-/// How a namespace is addressed.
+/// Block size, capacity and limits of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Namespace number.
     pub namespace: u32,
     /// Base-2 logarithm of the block size in bytes.
     pub block_shift: u32,
-    /// Capacity in bytes.
+    /// Capacity, in bytes.
     pub capacity_bytes: u64,
-    /// Longest transfer in bytes.
+    /// Maximum transfer, in bytes.
     pub longest_bytes: u32,
 }
 
 impl Geometry {
-    /// Parses the Identify data: of the namespace, figure 97 of the NVM Command Set Specification 1.0; of the
-    /// controller, the largest transfer as a power of two of pages, 0 for any.
+    /// Parses the namespace's Identify data (`page`; figure 97 of the NVM Command Set Specification 1.0) and the
+    /// controller's maximum transfer (`largest`, log2 of the number of pages; 0 for no limit).
     ///
     /// # Errors
-    /// When the blocks cannot be measured this way; the text follows the namespace's name.
+    /// Returns an error if such blocks cannot be measured. The text continues a sentence that begins with the
+    /// namespace's name.
     pub fn new(namespace: u32, page: &[u8; 4096], largest: u8) -> Result<Geometry, String> {
         let blocks = u64::from_le_bytes(page[..8].try_into().expect("eight bytes"));
-        // Four bits of the format's number, and two more above them if there are many formats.
+        // The format number has four bits, and two more above them if there are many formats.
         let format = page[26];
         let number = usize::from(format & 0x0f | (format >> 5 & 3) << 4);
         let entry = &page[128 + 4 * number..][..4];
         let (metadata_bytes, shift) = (u16::from_le_bytes([entry[0], entry[1]]), u32::from(entry[2]));
         if !(9..=24).contains(&shift) {
-            return Err(format!("reports blocks of 2^{shift} bytes; 512 bytes or more are supported"));
+            return Err(format!("reports blocks of 2^{shift} bytes; the minimum is 512 bytes"));
         }
         if metadata_bytes > 0 {
             return Err(format!(
@@ -52,7 +54,7 @@ impl Geometry {
 mod tests {
     use super::*;
 
-    /// A namespace of `blocks` blocks in its third format, with a controller that accepts 2^5 pages at once.
+    /// Returns the Identify data of a namespace with `blocks` blocks, whose format is the third one.
     fn page(blocks: u64, format: u8, entry: [u8; 4]) -> Box<[u8; 4096]> {
         let mut page = Box::new([0; 4096]);
         page[..8].copy_from_slice(&blocks.to_le_bytes());
@@ -67,7 +69,8 @@ mod tests {
         let of_4k = Geometry::new(3, &page(1000, 2, [0, 0, 12, 0]), 5).unwrap();
         let expected = Geometry { namespace: 3, block_shift: 12, capacity_bytes: 4_096_000, longest_bytes: 131_072 };
         assert_eq!(of_4k, expected);
-        // Format 17, whose number has a bit above the four; any length, so that the number of blocks is the limit.
+        // Format 17, whose number needs a bit above the four; without a transfer limit, so that the number of blocks is
+        // the limit.
         let of_512 = Geometry::new(1, &page(1 << 21, 0x21, [0, 0, 9, 2]), 0).unwrap();
         assert_eq!((of_512.block_shift, of_512.capacity_bytes, of_512.longest_bytes), (9, 1 << 30, 32 << 20));
         let with_metadata = Geometry::new(1, &page(8, 1, [8, 0, 9, 0]), 0).unwrap_err();

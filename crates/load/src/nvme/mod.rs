@@ -1,6 +1,6 @@
 //! NVMe namespaces through their character devices (`/dev/ng0n1`): commands go directly to the drive, bypassing the
-//! block layer, its schedulers and its page cache. Linux 5.19 and later take them by io_uring, older versions by system
-//! calls.
+//! block layer, its schedulers and the page cache. Linux 5.19 and later accept them through io_uring, older versions
+//! through system calls.
 
 mod command;
 mod geometry;

@@ -1,4 +1,4 @@
-//! [`Namespace`]: an open NVMe namespace, and single commands to it.
+//! [`Namespace`]: an open NVMe namespace, and individual commands to it.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ const NVME_IOCTL_ID: libc::Ioctl = 0x4e40;
 const NVME_IOCTL_ADMIN_CMD: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 const NVME_IOCTL_IO_CMD: libc::Ioctl = 0xc048_4e43_u32 as libc::Ioctl;
 
-/// Structures that Identify returns: of a namespace and of its controller.
+/// CNS of the structures that Identify returns: of a namespace, and of its controller.
 const OF_NAMESPACE: u32 = 0;
 const OF_CONTROLLER: u32 = 1;
 
@@ -26,12 +26,14 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Opens the namespace behind a character device. With `is_durable`, its writes complete on the medium.
+    /// Opens the namespace behind a character device. With `is_durable`, a write completes only when it is on the
+    /// medium.
     ///
     /// # Errors
-    /// When the kernel or the drive does not describe it; the text follows its name.
+    /// Returns an error if the kernel or the drive does not describe the namespace. The text continues a sentence that
+    /// begins with the namespace's name.
     pub fn new(file: File, is_durable: bool) -> Result<Namespace, String> {
-        // SAFETY: takes no argument.
+        // SAFETY: the call takes no argument.
         let id = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID) };
         let id = u32::try_from(id)
             .map_err(|_| format!("is a character device but not an NVMe namespace ({})", io::Error::last_os_error()))?;
@@ -55,27 +57,27 @@ impl Namespace {
         self
     }
 
-    /// The descriptor of the open file.
+    /// Returns the descriptor of the open file.
     pub fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    /// How the namespace is addressed.
+    /// Returns block size, capacity and limits of the namespace.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Whether a write completes on the medium.
+    /// Returns whether a write completes only when it is on the medium.
     pub fn is_durable(&self) -> bool {
         self.is_durable
     }
 
-    /// Executes a request at `offset_bytes` with its data at `memory`, and waits for its completion; returns the bytes
-    /// transferred, or a negative number of [`result_of`]. A request longer than a command is split into several, one
-    /// after another.
+    /// Executes a request at `offset_bytes` with its data at `memory`, and waits for its completion. Returns the bytes
+    /// transferred, or a negative number as defined by [`result_of`]. A request longer than a command is split into
+    /// several consecutive ones.
     ///
     /// # Safety
-    /// `memory` is valid for the length of the request until this returns, and no one else uses its contents.
+    /// `memory` must be valid for the length of the request until this returns, and no one else may use its contents.
     pub unsafe fn carry_out(&self, request: &Request, offset_bytes: u64, memory: *mut u8) -> i32 {
         match request.kind {
             Kind::Read | Kind::Write => {
@@ -84,7 +86,7 @@ impl Namespace {
                     let length_bytes = self.geometry.longest_bytes.min(request.length_bytes - done_bytes);
                     let part = Request { length_bytes, ..*request };
                     let at_bytes = offset_bytes + u64::from(done_bytes);
-                    // SAFETY: within the caller's memory.
+                    // SAFETY: the address is within the caller's memory.
                     let to = unsafe { memory.add(done_bytes as usize) };
                     let mut command = Command::transfer(&part, at_bytes, &self.geometry, to as u64, self.is_durable);
                     match call(&self.file, NVME_IOCTL_IO_CMD, &mut command) {
@@ -99,22 +101,22 @@ impl Namespace {
         }
     }
 
-    /// Trims a range; returns 0, or a negative number as above.
+    /// Trims a range. Returns 0, or a negative number as defined by [`result_of`].
     pub fn trim(&self, offset_bytes: u64, length_bytes: u64) -> i32 {
         let range = TrimRange::new(offset_bytes, length_bytes, &self.geometry);
         let mut command = Command::trim(&raw const range, &self.geometry);
         result_of(call(&self.file, NVME_IOCTL_IO_CMD, &mut command), 0)
     }
 
-    /// Flushes the drive's write cache; returns 0, or a negative number as above.
+    /// Flushes the drive's write cache. Returns 0, or a negative number as defined by [`result_of`].
     pub fn flush(&self) -> i32 {
         result_of(call(&self.file, NVME_IOCTL_IO_CMD, &mut Command::flush(&self.geometry)), 0)
     }
 }
 
-/// Submits a command and waits; returns 0, a positive drive status, or a negative error number of the kernel.
+/// Submits a command and waits. Returns 0, a positive drive status, or a negative kernel error number.
 fn call(file: &File, how: libc::Ioctl, command: &mut Command) -> i32 {
-    // SAFETY: the kernel reads and writes a command, and memory that its creator keeps until this returns.
+    // SAFETY: the kernel reads and writes a command, and memory that the command's creator keeps until this returns.
     match unsafe { libc::ioctl(file.as_raw_fd(), how, &raw mut *command) } {
         -1 => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
         status => status,

@@ -1,26 +1,27 @@
 //! The status of failed NVMe commands.
 //!
-//! A status has a type and a code: figures 95 to 98 of the NVM Express Base Specification 2.0, and 15 to 17 of the NVM
-//! and 12 of the Zoned Namespace Command Set Specifications. The result of a failed request is a negative number: an
-//! error number of the kernel, or the status plus an offset above the largest of these.
+//! A status consists of a type and a code: see figures 95 to 98 of the NVM Express Base Specification 2.0, figures 15
+//! to 17 of the NVM Command Set Specification, and figure 12 of the Zoned Namespace Command Set Specification. The
+//! result of a failed request is a negative number: a kernel error number, or the status plus an offset above the
+//! largest error number.
 
 use std::io;
 
-/// `MAX_ERRNO` of Linux is 4095.
+/// Offset of drive statuses: `MAX_ERRNO` of Linux is 4095.
 const FIRST: i32 = 4096;
-/// Mask of type and code; the bits above are whether and when to retry.
+/// Mask of type and code; higher bits state whether and when to retry.
 const TYPE_AND_CODE: i32 = 0x7ff;
 
-/// Whether other commands would fail in the same way.
+/// Whether a failure affects other commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusScope {
-    /// Only this place or this moment is affected.
+    /// Only this command fails, because of its place or time.
     ThisCommand,
     /// All similar commands fail.
     AllAlike,
 }
 
-/// Converts the kernel's answer to a command into the result of a request of `bytes`.
+/// Converts the kernel's result of a command into the result of a request of `bytes`.
 #[inline]
 pub fn result_of(kernel_result: i32, bytes: u32) -> i32 {
     match kernel_result {
@@ -30,7 +31,7 @@ pub fn result_of(kernel_result: i32, bytes: u32) -> i32 {
     }
 }
 
-/// Returns the drive's message for a failure, and its scope; `None` if `errno` is the kernel's.
+/// Returns the drive's message for a failure, and its scope; `None` if `errno` is a kernel error.
 ///
 /// ```ignore
 /// assert_eq!(status_of(4096 + 0x80).unwrap().0, "LBA out of range (status 0/80h)");
@@ -47,7 +48,7 @@ pub fn status_of(errno: i32) -> Option<(String, StatusScope)> {
     };
     let words = words.unwrap_or(if kind == 7 { "vendor-specific status" } else { "unknown status" });
     let scope = match (kind, code) {
-        // Transfers and aborts, a busy drive, ranges reserved by others.
+        // Transfer errors, aborts, a busy drive, or ranges reserved by others.
         (0, 0x04 | 0x06..=0x0a | 0x1d | 0x20..=0x22 | 0x82..=0x84) => StatusScope::ThisCommand,
         (1, 0xb8..=0xbf) => StatusScope::ThisCommand,
         (2 | 3 | 7, _) => StatusScope::ThisCommand,
@@ -56,7 +57,7 @@ pub fn status_of(errno: i32) -> Option<(String, StatusScope)> {
     Some((format!("{words} (status {kind}/{code:02x}h)"), scope))
 }
 
-/// Returns the message of a failed request's error number: the drive's, or the kernel's.
+/// Returns the message for the error number of a failed request, from the drive or from the kernel.
 pub fn words_of(errno: i32) -> String {
     status_of(errno).map_or_else(|| io::Error::from_raw_os_error(errno).to_string(), |(words, _)| words)
 }
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(result_of(-libc::EINVAL, 4096), -libc::EINVAL);
         assert_eq!(status_of(libc::EINVAL), None);
         assert_eq!(status_of(4095), None);
-        // With "do not retry", as drives report it.
+        // Includes the bit "do not retry", as drives report it.
         let out_of_range = result_of(0x4080, 4096);
         let decoded = status_of(-out_of_range).unwrap();
         assert_eq!(decoded, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));

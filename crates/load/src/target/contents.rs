@@ -1,54 +1,54 @@
-//! Samples the contents of a device before it is written ([`Sample`]): without a known signature it may still hold an
-//! encrypted volume, a database or a backup.
+//! Samples the contents of a device before it is written ([`Sample`]). A device without a known signature may still
+//! hold an encrypted volume, a database or a backup.
 
 use std::io;
 
 use super::superblocks::Part;
 use crate::integrity;
 
-/// Block that is classified as a whole: the block size of most file systems.
+/// Size of the blocks that are classified, in bytes: the block size of most file systems.
 pub(super) const BLOCK_BYTES: u64 = 4096;
-/// Length at the start that is read completely, and at the end: file systems and databases keep their metadata near the
-/// start, RAIDs near the end.
+/// Number of bytes at the start and at the end that are read completely: file systems and databases keep their metadata
+/// near the start, RAIDs near the end.
 const START_BYTES: u64 = 8 << 20;
 const END_BYTES: u64 = 1 << 20;
-/// Blocks sampled in between, one in each of as many equal stretches. Data on 2 % of a device are missed with a
-/// probability of 0.98^256 = 0.6 %; on an HDD, 256 reads in ascending order take about two seconds.
+/// Number of blocks sampled in between, one in each of as many equal stretches. The probability of missing data on 2 %
+/// of a device is 0.98^256 = 0.6 %; on an HDD, 256 reads in ascending order take about two seconds.
 const SPREAD: u64 = 256;
-/// Bytes at each end of a device that a partition table takes: 34 blocks of 512 bytes, or 6 of 4,096.
+/// Number of bytes at each end of a device that a partition table takes: 34 blocks of 512 bytes, or 6 of 4,096.
 const TABLE_BYTES: u64 = 24 << 10;
-/// Chi-square of the 256 byte values in a block above which it is not random: random bytes have a mean of 255, and one
-/// block in 10^12 exceeds 450. Text, tables and metadata reach 10^4 and more.
+/// Chi-square of the 256 byte values in a block above which the block does not count as random. Random bytes have a
+/// mean of 255, and one block in 10^12 exceeds 450; text, tables and metadata reach 10^4 and more.
 const RANDOM_MAX: f64 = 450.0;
-/// Prefix of a confirmation that states the share of blocks that are not empty.
+/// Prefix of a confirmation that states the share of nonempty blocks.
 const CONFIRMED: &str = "data:";
-/// Tolerance of a confirmation in percentage points: the sample is the same each time, and people round.
+/// Tolerance of a confirmation, in percentage points: the sample is the same each time, but people round.
 const TOLERANCE_PERCENT: f64 = 0.5;
 
-/// Contents of a sample of blocks.
+/// Counts of sampled blocks by their contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
     /// Number of sampled blocks.
     pub blocks: u64,
-    /// Random blocks, and those stamped by an earlier run of headstack.
+    /// Number of blocks with random data, or stamped by an earlier run of headstack.
     pub random: u64,
-    /// Blocks with structure, such as text or metadata.
+    /// Number of blocks with structure, such as text or metadata.
     pub structured: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
-    /// One byte value throughout: erased, or filled with a pattern.
+    /// The block has a single byte value: it was erased, or filled with a pattern.
     Empty,
     Random,
     Structured,
 }
 
 impl Sample {
-    /// Samples a part of a device, except the ends that a partition table takes if it `has_table`.
+    /// Samples a part of a device. With `has_table`, the ends that a partition table takes are ignored.
     ///
     /// # Errors
-    /// When the device cannot be read.
+    /// Returns an error if the device cannot be read.
     pub(super) fn take(part: &Part, length_bytes: u64, has_table: bool) -> io::Result<Sample> {
         let mut sample = Sample::default();
         let mut block = vec![0; BLOCK_BYTES as usize];
@@ -68,12 +68,12 @@ impl Sample {
         Ok(sample)
     }
 
-    /// The share of blocks that are not empty, in percent.
+    /// Returns the share of nonempty blocks, in percent.
     fn filled_percent(&self) -> f64 {
         100.0 * (self.random + self.structured) as f64 / self.blocks.max(1) as f64
     }
 
-    /// Whether one of the confirmations, such as `data:12.5%`, states the share of blocks that are not empty.
+    /// Returns whether one of the confirmations, such as `data:12.5%`, states the share of nonempty blocks.
     fn is_confirmed(&self, confirmations: &[String]) -> bool {
         let named = |confirmation: &String| {
             let percent = confirmation.trim().strip_prefix(CONFIRMED)?.strip_suffix('%')?;
@@ -82,7 +82,7 @@ impl Sample {
         confirmations.iter().filter_map(named).any(|named| (named - self.filled_percent()).abs() <= TOLERANCE_PERCENT)
     }
 
-    /// The reason not to write the device, if it holds structured data whose loss is not confirmed.
+    /// Returns the reason not to write the device, if it holds structured data whose loss is not confirmed.
     pub(super) fn refusal(&self, confirmations: &[String]) -> Option<String> {
         if self.structured == 0 || self.is_confirmed(confirmations) {
             return None;
@@ -94,7 +94,7 @@ impl Sample {
         ))
     }
 
-    /// The note on a device that is written although some blocks are random.
+    /// Returns the note on a device that is written although some blocks have random data.
     pub(super) fn note(&self) -> Option<String> {
         let Sample { blocks, random, .. } = *self;
         (random > 0).then(|| {
@@ -103,14 +103,14 @@ impl Sample {
     }
 }
 
-/// Offsets of the sampled blocks, in ascending order.
+/// Returns the offsets of the sampled blocks, in ascending order.
 pub(super) fn places(length_bytes: u64) -> impl Iterator<Item = u64> {
     let blocks = length_bytes / BLOCK_BYTES;
     let start = blocks.min(START_BYTES / BLOCK_BYTES);
     let end = blocks.saturating_sub(END_BYTES / BLOCK_BYTES).max(start);
     let between = end - start;
     let count = SPREAD.min(between);
-    // At a different offset within each stretch, so that nothing periodic is missed.
+    // The offset differs within each stretch, so that no periodic pattern is missed.
     let place = move |index: u64| {
         let stretch = |index: u64| (u128::from(between) * u128::from(index) / u128::from(count)) as u64;
         let (from, until) = (stretch(index), stretch(index + 1));

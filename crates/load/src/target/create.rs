@@ -1,5 +1,5 @@
-//! Creates files to be measured. Their data are written, since allocated but unwritten space reads as zeros without
-//! reaching the device.
+//! Creates files to be measured. Their data are written, because reads of allocated but unwritten space return zeros
+//! without reaching the device.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,18 +16,18 @@ use crate::LoadError;
 
 /// Length of one write in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Alignment of memory for direct writes in bytes: a page, which suits every device.
+/// Alignment of memory for direct writes, in bytes: one page, which every device accepts.
 const ALIGN_BYTES: usize = 4096;
 
-/// Creates a file of `bytes` of incompressible data. It gets its name only when it is whole and on stable storage;
-/// until then it is a hidden file in the same folder, which is removed if something fails or `progress`, which receives
-/// the completed share, returns false.
+/// Creates a file of `bytes` of incompressible data. Until the file is complete and on stable storage, it is a hidden
+/// file in the same directory. The hidden file is removed if something fails, or if `progress`, which receives the
+/// completed share, returns false.
 pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
     let failure = |error| open_failure(path, error, true);
     let place = Path::new(path);
     let Some(name) = place.file_name() else { return Err(refused(path, "is not a file name")) };
     if bytes == 0 {
-        return Err(refused(path, "cannot be created with 0 bytes; 1 or more is allowed"));
+        return Err(refused(path, "cannot be created with 0 bytes; use 1 or more"));
     }
     let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = fs::canonicalize(directory).map_err(failure)?;
@@ -51,7 +51,7 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
     File::open(&directory).and_then(|directory| directory.sync_all()).map_err(failure)
 }
 
-/// Grows the file that `metadata` describes to `bytes`; restores its old size if that fails.
+/// Grows the file that `metadata` describes to `bytes`, and restores its old size if that fails.
 pub(super) fn grow(
     path: &str,
     metadata: &fs::Metadata,
@@ -65,7 +65,7 @@ pub(super) fn grow(
     let file = fs::OpenOptions::new().write(true).open(&place).map_err(failure)?;
     check_same(path, &file, metadata)?;
     fill(path, &file, &place, from_bytes, bytes, progress).inspect_err(|_| {
-        // The first failure is reported; a failure here would be its consequence.
+        // The first error is reported; an error here would only be its consequence.
         let _ = file.set_len(from_bytes);
     })
 }
@@ -79,7 +79,7 @@ fn check_space(path: &str, place: &Path, bytes: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Writes the bytes `from_bytes..bytes` of `file`, whose path is `place`.
+/// Writes the bytes `from_bytes..bytes` of `file`, which is at the path `place`.
 fn fill(
     path: &str,
     file: &File,
@@ -90,11 +90,11 @@ fn fill(
 ) -> Result<(), LoadError> {
     let failure = |error| open_failure(path, error, true);
     match kernel::allocate(file, from_bytes, bytes - from_bytes) {
-        // A file system that cannot reserve space runs full while writing.
+        // If the file system cannot reserve space, it runs full while writing.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
         result => result.map_err(failure)?,
     }
-    // Direct, so that other data stay in the page cache and progress is that of the device.
+    // Direct I/O, so that other data stay in the page cache and the progress is that of the device.
     let direct = fs::OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(place).ok();
     let mut random = Random::new(seed_of(path), Purpose::Contents);
     let mut memory = vec![0; CHUNK_BYTES + ALIGN_BYTES];
@@ -113,7 +113,7 @@ fn fill(
         let data = &chunk[..length];
         let whole = direct.as_ref().filter(|_| length == CHUNK_BYTES);
         match whole.map_or_else(|| file.write_all_at(data, at), |direct| direct.write_all_at(data, at)) {
-            // A file system that opens files for direct I/O but does not write them so.
+            // Some file systems open files for direct I/O but reject direct writes.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) && whole.is_some() => {
                 file.write_all_at(data, at).map_err(failure)?;
             }
@@ -126,13 +126,14 @@ fn fill(
     Ok(())
 }
 
-/// Files with different names have different contents, so that a deduplicating drive finds no duplicates.
+/// Returns the seed for the contents of a file. Files with different names have different contents, so that a
+/// deduplicating drive finds no duplicates.
 fn seed_of(path: &str) -> u64 {
     path.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// A file that is removed unless it is kept, complete, under another name.
+/// A file that is removed on drop unless it was renamed after completion.
 struct UnfinishedFile(PathBuf);
 
 impl UnfinishedFile {
@@ -144,7 +145,7 @@ impl UnfinishedFile {
 impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
-            // Nothing can be done about it here, and the original failure is reported.
+            // Nothing can be done about an error here, and the original error is reported.
             let _ = fs::remove_file(&self.0);
         }
     }

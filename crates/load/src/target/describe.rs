@@ -1,4 +1,4 @@
-//! Describes a target for readers of its results.
+//! Describes a target in results.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::machine::{Block, Machine};
 use super::stacked::mount_of;
 use super::{Access, Opened, TargetKind, kernel};
 
-/// Attributes of a disk: their names in results, and in sysfs. Attributes that a disk lacks are omitted.
+/// Attributes of a disk, with their names in results and in sysfs. Attributes that a disk lacks are omitted.
 const DISK_TEXT: [(&str, &str); 9] = [
     ("model", "device/model"),
     ("vendor", "device/vendor"),
@@ -104,7 +104,7 @@ fn describe_block(machine: &Machine, block: &Block) -> Value {
     Value::Object(description)
 }
 
-/// Returns the scheduler in brackets, such as mq-deadline in `none [mq-deadline] kyber`.
+/// Returns the active scheduler, which is in brackets, such as mq-deadline in `none [mq-deadline] kyber`.
 fn chosen(schedulers: &str) -> &str {
     schedulers.split_once('[').and_then(|(_, rest)| Some(rest.split_once(']')?.0)).unwrap_or(schedulers)
 }

@@ -15,16 +15,16 @@ use super::superblocks::Part;
 use super::{Access, Opened, Permission, kernel, openers, partitions};
 use crate::LoadError;
 
-/// Message for machines without libblkid.
+/// Note for machines without libblkid.
 pub(super) const NO_SECOND_OPINION: &str =
     "libblkid.so.1 not found: only headstack's own table checked the device for file systems";
 
-/// Opens the block device `number` under the path `path`.
+/// Opens the block device `number` at the path `path`.
 pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Permission) -> Result<Opened, LoadError> {
     let machine = Machine::this();
     let failure = |error| open_failure(path, error, permission.write);
     if !permission.write {
-        // Not exclusive: mounted disks are read too.
+        // Not exclusive, so that mounted disks can be read too.
         let file = access.options(false).open(path).map_err(failure)?;
         return finish(path, file, None, number, &machine);
     }
@@ -38,8 +38,8 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     if let Some(used) = used_by_others(&uses, &machine, &block) {
         return Err(in_use(used));
     }
-    // Held until the target is closed: mounting it, or adding it to an array, meanwhile fails with EBUSY. Opened for
-    // reading, so that nothing can be written before all checks.
+    // The device is held exclusively until the target is closed, so that attempts to mount it or to add it to an array
+    // fail with EBUSY. It is opened read-only, so that nothing can be written before all checks are done.
     let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path).map_err(|error| match error
         .raw_os_error()
     {
@@ -69,7 +69,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     Ok(opened)
 }
 
-/// Returns how others use a device, if they do.
+/// Returns how others use a device; `None` if they do not.
 pub(super) fn used_by_others(uses: &Uses, machine: &Machine, block: &Block) -> Option<String> {
     uses.of_device(block).or_else(|| openers::of_devices(machine, &uses.objects_of(block)))
 }
@@ -80,7 +80,7 @@ fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: 
     let capacity_bytes = kernel::capacity_bytes(&file).map_err(failure)?;
     let (block_bytes, physical_block_bytes) = kernel::block_bytes(&file).map_err(failure)?;
     let block = machine.block(number).ok();
-    // Otherwise the block size, which kernels require that do not report an alignment.
+    // Fallback for kernels that do not report an alignment: the block size, which they require.
     let stated = block.as_ref().and_then(|block| block.disk().attribute_u64("queue/dma_alignment"));
     let memory_align_bytes = kernel::direct_alignment(&file).map(|alignment| alignment.memory_bytes).filter(|&n| n > 0);
     let memory_align_bytes = memory_align_bytes
@@ -100,7 +100,7 @@ fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: 
     })
 }
 
-/// Fails if the path names another device by now.
+/// Returns an error if the path now leads to another device.
 fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> {
     let metadata = file.metadata().map_err(|error| open_failure(path, error, false))?;
     if Object::of(&metadata) == Object::Device(number) {
@@ -109,13 +109,13 @@ fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> 
     Err(refused(path, "was replaced by another device while it was opened"))
 }
 
-/// Fails unless the device is named as one to overwrite: by its kernel name, a path that leads to it, or its serial
-/// number.
+/// Returns an error unless the user named the device as one to overwrite, by its kernel name, a path that leads to it,
+/// or its serial number.
 fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String]) -> Result<(), LoadError> {
     let serials = block.serials(machine);
     let names = |device_name: &String| {
         let device_name = device_name.trim();
-        // A path counts by what it leads to; anything else is a name, even if a file of that name exists.
+        // A path counts by its destination; anything else is a name, even if a file of that name exists.
         let leads_here = || {
             device_name.contains('/')
                 && fs::metadata(device_name).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
@@ -138,10 +138,10 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
     ))
 }
 
-/// Fails if one of a device's parts, each with its name, start and length, carries a signature that `allowed` does not
-/// name, by our own table or by libblkid's; or if the first of them, the whole device, holds structured data without
-/// any signature that `allowed` names. Partitions that the kernel has not read are parts as well. Returns further
-/// notes.
+/// Checks the parts of a device (name, start and length) for data that must not be overwritten. Returns an error if a
+/// part has a signature that is not in `allowed`, according to headstack's table or libblkid, or if the whole device
+/// (the first part) has structured data but no signature in `allowed`. Partitions that the kernel has not read are also
+/// checked. Returns further notes.
 pub(super) fn check_signatures<'n>(
     path: &str,
     device: &File,
@@ -171,8 +171,8 @@ pub(super) fn check_signatures<'n>(
         let part = Part::new(device, *from_bytes, *length_bytes);
         sample = Sample::take(&part, *length_bytes, has_table).map_err(|error| unread(name, error))?;
     }
-    // Pages cached here would hide the device's contents from buffered reads of the measurement. SAFETY: takes numbers
-    // only; a failure only affects the speed of such reads.
+    // Pages cached here would hide the device's contents from buffered reads of the measurement. SAFETY: takes only
+    // numbers; a failure only affects the speed of such reads.
     unsafe { libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(device), 0, 0, libc::POSIX_FADV_DONTNEED) };
     found.retain(|(name, ..)| !is_allowed(name));
     if found.is_empty() {
@@ -192,7 +192,7 @@ pub(super) fn check_signatures<'n>(
     Err(refused(path, format!("carries {}; to overwrite it, add {}", listed.join(", "), names.join(" "))))
 }
 
-/// Returns the parts, and the partitions within them that are not listed.
+/// Returns the parts, and the unlisted partitions within them.
 fn with_unread_partitions<'n>(
     device: &File,
     parts: impl Iterator<Item = (&'n str, (u64, u64))>,
@@ -208,11 +208,11 @@ fn with_unread_partitions<'n>(
     Ok(all)
 }
 
-/// Returns the signatures in a part by our own table and by libblkid's: name and offset of each.
+/// Returns the signatures in a part, with name and offset, as found by headstack's table and by libblkid.
 fn carried(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<(String, u64)>> {
     let ours = probe(device, from_bytes, length_bytes)?;
     let theirs = Libblkid::here().map(|library| library.probe(device, from_bytes, length_bytes)).transpose()?;
-    // libblkid may take it for a partition table; if one protects a GPT, it is a part of that.
+    // libblkid may report a boot sector as a partition table. A boot sector that protects a GPT is part of the GPT.
     let is_boot = ours.iter().any(Signature::is_boot_sector);
     let theirs = theirs.unwrap_or_default().into_iter().filter(|one| !(is_boot && one.name == "dos"));
     let all = ours.into_iter().map(|one| (one.name.to_owned(), one.at_bytes));

@@ -1,6 +1,6 @@
 //! Opens exports of NBD servers.
 //!
-//! Only the server knows who else uses the data of an export; this machine cannot find out. The signatures in the
+//! Only the server knows who else uses the data of an export; this machine cannot find out. Only the signatures in the
 //! export are checked.
 
 use std::fs::File;
@@ -25,10 +25,10 @@ const MIB: u64 = 1 << 20;
 /// the sampled blocks are read separately.
 const LOOKED_AT: [(u64, u64); 6] =
     [(0, 9 * MIB), (32 * MIB, MIB), (64 * MIB, MIB), (128 * MIB, MIB), (32 << 30, MIB), (256 << 30, MIB)];
-/// Length of the end that is searched too.
+/// Number of bytes at the end that are searched too.
 const END_BYTES: u64 = 4 * MIB;
 
-/// Opens the export `name`; returns it with notes that qualify its figures.
+/// Opens the export `name`. Returns it with notes that qualify its results.
 pub(super) fn open(
     name: &str,
     is_durable: bool,
@@ -65,9 +65,9 @@ pub(super) fn open(
     Ok((export, notes))
 }
 
-/// Copies the ranges with signatures into a sparse file of the same size.
+/// Copies the ranges that may have signatures into a sparse file of the same size.
 fn image(export: &Export) -> io::Result<File> {
-    // SAFETY: the name is a C string; the file takes ownership of the descriptor.
+    // SAFETY: the name is a C string, and the file takes ownership of the descriptor.
     let fd = unsafe { newer_calls::memfd_create(c"an export".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
@@ -85,7 +85,7 @@ fn image(export: &Export) -> io::Result<File> {
     let sampled = contents::places(capacity_bytes).map(|at| (at, contents::BLOCK_BYTES));
     let is_known = |at: u64| at < LOOKED_AT[0].1 || at >= end.0;
     let others = copies.chain(sampled).filter(|&(at, _)| !is_known(at));
-    // Requests begin and end at multiples of the server's unit.
+    // Requests must begin and end at multiples of the server's block size.
     let others = others.map(|(at, length)| (at / unit * unit, length.next_multiple_of(unit) + unit));
     for (from, length) in LOOKED_AT.into_iter().chain(others).chain([end]) {
         let until = (from + length).min(capacity_bytes);
@@ -105,7 +105,7 @@ fn image(export: &Export) -> io::Result<File> {
     Ok(file)
 }
 
-/// Facts that affect its figures.
+/// Returns the properties of the export that affect its results.
 pub(super) fn describe(name: &str, export: &Export, sync: Sync, write: bool, notes: &[String]) -> Value {
     let terms = export.terms();
     let mut description = json!({

@@ -9,17 +9,18 @@ use super::{Target, TargetKind, kernel};
 use crate::buffers::ALIGN_BYTES;
 use crate::nvme::{StatusScope, status_of};
 
-/// Whether a run continues after a failed request, with the failure in one line.
+/// Whether a run continues after a failed request, with a one-line description of the failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureScope {
-    /// Only this request failed: a bad sector, a command that timed out. It is counted, and the run continues.
+    /// Only this request failed, for example because of a bad sector or a time-out. It is counted, and the run
+    /// continues.
     CountOn(String),
-    /// All later requests would fail too: the run ends, and its results so far are kept.
+    /// All later requests would fail too. The run ends, and its results so far are kept.
     End(String),
 }
 
 impl Target {
-    /// Classifies a `request` of which only `bytes` were transferred: the target has shrunk or vanished.
+    /// Classifies a `request` of which only `bytes` were transferred, because the target has shrunk or vanished.
     pub fn classify_short(&self, request: &Request, bytes: u32) -> FailureScope {
         let (kind, length, offset) = (request.kind.name(), request.length_bytes, request.offset_bytes);
         let what =
@@ -67,7 +68,7 @@ impl Target {
             }
             libc::EINVAL => self.invalid(request),
             libc::EPROTO if self.export().is_some() => "its server sent an invalid NBD reply".to_owned(),
-            // The block layer reports most errors of a drive so, and also a vanished drive.
+            // The block layer reports most drive errors as EIO, including that of a vanished drive.
             _ if self.has_vanished() => "the device has vanished".to_owned(),
             libc::ENODATA | libc::EILSEQ => {
                 return FailureScope::CountOn(format!("{what}: medium error ({error})"));
@@ -80,16 +81,15 @@ impl Target {
     fn full(&self) -> String {
         match self.kind {
             TargetKind::File => "the file system is full, and the file has unallocated blocks".to_owned(),
-            // Thin volumes, and drives with less than their stated capacity.
+            // Thin volumes, and drives with less than their stated capacity, run out of space too.
             TargetKind::BlockDevice | TargetKind::Namespace | TargetKind::Export | TargetKind::Null => {
                 "the device has run out of backing space".to_owned()
             }
         }
     }
 
-    /// The reason why the kernel may call a request invalid. Memory is page-aligned here: a target that needs more
-    /// alignment is a case of its own, and an aligned request was refused for a reason that only its driver or server
-    /// knows.
+    /// Returns the reason why the kernel rejected a request as invalid. Memory is page-aligned here, so a target that
+    /// needs more alignment is a separate case. If the request is aligned, only the driver or server knows the reason.
     fn invalid(&self, request: &Request) -> String {
         let block_bytes = u64::from(self.block_bytes());
         let aligned = |bytes: u64| bytes.is_multiple_of(block_bytes);
@@ -98,7 +98,7 @@ impl Target {
         }
         if self.memory_align_bytes() as usize > ALIGN_BYTES {
             return format!(
-                "it requires buffers aligned to {} bytes; up to {ALIGN_BYTES} is supported",
+                "it requires buffers aligned to {} bytes; the supported maximum is {ALIGN_BYTES}",
                 self.memory_align_bytes()
             );
         }
@@ -121,7 +121,7 @@ impl Target {
         let Some(opened) = self.opened() else { return false };
         match self.kind {
             TargetKind::BlockDevice | TargetKind::Namespace => {
-                // A vanished device has no size; its number in sysfs is gone, or belongs to another device.
+                // A vanished device has size 0, and its number in sysfs is gone or belongs to another device.
                 kernel::capacity_bytes(&opened.file).map_or(true, |bytes| bytes == 0)
                     || opened.block.as_ref().is_some_and(|block| !block.is_present())
             }

@@ -14,7 +14,7 @@ use super::stacked::{self, FileBacking};
 use super::{Access, Opened, Permission, create, kernel, openers};
 use crate::LoadError;
 
-/// `statfs` types of tmpfs and ramfs, which are in memory.
+/// `statfs` types of tmpfs and ramfs, which store files in memory.
 const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Opens an existing file.
@@ -60,7 +60,7 @@ pub(super) fn create(
     finish(path, file, access)
 }
 
-/// Linux 6.6 and later open files in memory with `O_DIRECT` and still copy.
+/// Returns an error for direct I/O to a file in memory: Linux 6.6 and later accept `O_DIRECT` there, but still copy.
 fn check_direct(path: &str, place: &Path, access: &Access) -> Result<(), LoadError> {
     let (kind, _) = kernel::file_system(place).map_err(|error| open_failure(path, error, false))?;
     if access.direct && MEMORY_FILE_SYSTEMS.contains(&kind) {
@@ -84,8 +84,8 @@ fn check_overwrite(path: &str, permission: &Permission, length_bytes: u64) -> Re
     Ok(())
 }
 
-/// Fails if others use the file that `metadata` describes, or one behind it; if that cannot be found out, `allowed`
-/// must name the kind of file system.
+/// Returns an error if others use the file that `metadata` describes, or a file behind it. If this cannot be
+/// determined, `allowed` must name the kind of file system.
 fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Result<(), LoadError> {
     let machine = Machine::this();
     let unknown = |error| refused(path, format!("not written, since its users cannot be determined: {error}"));
@@ -119,7 +119,7 @@ fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Resu
     }
 }
 
-/// Returns how others have begun to use a file that is open for writing, if they have.
+/// Returns how others have begun to use a file that is open for writing; `None` if they have not.
 pub(super) fn used_by_others(uses: &Uses, machine: &Machine, file: &File) -> Option<String> {
     let what = Object::of(&file.metadata().ok()?);
     let used = uses.of_file(what).map(|used| format!("it {used}"));
@@ -150,7 +150,7 @@ fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> 
     let memory_align_bytes = alignment.map_or(block_bytes, |alignment| alignment.memory_bytes);
     let physical_block_bytes = attribute("queue/physical_block_size").unwrap_or(block_bytes).max(block_bytes);
     let capacity_bytes = metadata.len();
-    // File systems without an extent map report at least their holes.
+    // File systems without an extent map at least report holes.
     let stored = kernel::stored_bytes(&file, capacity_bytes).or_else(|_| kernel::data_bytes(&file, capacity_bytes));
     let stored_bytes = stored.map_err(failure)?;
     let mut notes = Vec::new();
@@ -171,7 +171,7 @@ fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> 
     })
 }
 
-/// The device of a file's file system; for btrfs and overlays it is only known by the mount's source.
+/// Returns the device of a file's file system. For btrfs and overlays, only the source of the mount identifies it.
 fn device_below(machine: &Machine, path: &str, device: u64) -> Option<Block> {
     let number = Number::from_raw(device);
     if number.major != 0 {

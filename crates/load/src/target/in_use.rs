@@ -1,7 +1,8 @@
-//! [`Uses`]: whether a device or file is in use, that is mounted, swapped on, part of or backing something.
+//! [`Uses`]: whether a device or file is in use, that is mounted, used as swap, exported, part of another device, or
+//! backing one.
 //!
-//! Devices and inodes are compared by number, never by name: this finds a mounted file system through links, from
-//! another mount namespace, and below mappings, arrays and loop devices.
+//! Devices and inodes are compared by number, never by name. This finds mounts through links, in other mount
+//! namespaces, and below mappings, arrays and loop devices.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,12 +15,12 @@ use super::object::{Number, Object};
 
 /// A mounted file system.
 struct Mount {
-    /// The devices below it, as far as known.
+    /// The devices below the file system, as far as known.
     devices: Vec<Number>,
     at: String,
 }
 
-/// A loop device and its backing.
+/// A loop device and the object behind it.
 struct LoopDevice {
     block: Block,
     backing: Object,
@@ -31,9 +32,9 @@ pub(super) struct Uses<'a> {
     mounts: Vec<Mount>,
     swaps: Vec<Object>,
     loops: Vec<LoopDevice>,
-    /// Members of mounted btrfs file systems, of which the mount table names only one.
+    /// Members of mounted btrfs file systems; the mount table names only one member.
     btrfs: Vec<Number>,
-    /// Devices and files that the kernel's NVMe target exports, without holding them exclusively.
+    /// Devices and files that the kernel's NVMe target exports; it does not hold them exclusively.
     exported: Vec<Object>,
 }
 
@@ -41,7 +42,7 @@ impl Uses<'_> {
     /// Collects the uses of a machine's devices.
     ///
     /// # Errors
-    /// When its mounts, swaps or devices cannot be read: then nothing is known to be free.
+    /// Returns an error if mounts, swaps or devices cannot be read, since then no device is known to be free.
     pub(super) fn of(machine: &Machine) -> io::Result<Uses<'_>> {
         let loops = machine.blocks()?.into_iter().filter_map(|block| {
             let backing = machine.backing(&block)?;
@@ -53,13 +54,13 @@ impl Uses<'_> {
         Ok(Uses { machine, mounts, swaps, loops, btrfs, exported })
     }
 
-    /// Returns how a block device is in use, if it is: the device, its partitions, devices built on it, the whole disk
-    /// that it is a partition of, and the devices that it consists of.
+    /// Returns how a block device is in use; `None` if it is not. This includes its partitions, devices built on it,
+    /// the disk that contains it, and the devices that it consists of.
     pub(super) fn of_device(&self, block: &Block) -> Option<String> {
         self.around(block, &mut BTreeSet::new())
     }
 
-    /// Returns a device and everything on it or behind it: writing any of these changes the data of the device.
+    /// Returns a device and everything on it or behind it. Writing any of these changes the data of the device.
     pub(super) fn objects_of(&self, block: &Block) -> Vec<Object> {
         let mut backing_objects = Vec::new();
         self.collect(block, &mut backing_objects);
@@ -88,7 +89,7 @@ impl Uses<'_> {
         }
     }
 
-    /// Returns how a file is in use, if it is: as swap, exported, or behind a loop device.
+    /// Returns how a file is in use: as swap, exported, or behind a loop device; `None` if it is not.
     pub(super) fn of_file(&self, file: Object) -> Option<String> {
         if self.swaps.contains(&file) {
             return Some("is used as swap".into());
@@ -107,13 +108,13 @@ impl Uses<'_> {
         self.above(block, seen).or_else(whole).or_else(|| self.below(block, seen))
     }
 
-    /// Uses of a device, its partitions and everything built on them.
+    /// Returns the use of a device, its partitions, or anything built on them.
     fn above(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
         self.uses_without_partitions(block, seen)
             .or_else(|| block.partitions().iter().find_map(|partition| self.uses_without_partitions(partition, seen)))
     }
 
-    /// Uses of a device without its partitions.
+    /// Returns the use of a device without its partitions.
     fn uses_without_partitions(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
         if !seen.insert(block.number) {
             return None;
@@ -130,7 +131,7 @@ impl Uses<'_> {
         Some(format!("{name} is held by {}{}", holder.name, and(further)))
     }
 
-    /// Uses of the devices that a device consists of, except by the device itself.
+    /// Returns the use of the devices that a device consists of, except by the device itself.
     fn below(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
         for slave in block.slaves() {
             if let Some(used) = self.directly(slave.number) {
@@ -175,9 +176,9 @@ fn and(further: Option<String>) -> String {
     further.map(|used| format!("; {used}")).unwrap_or_default()
 }
 
-/// The mounts of every namespace that can be read.
+/// Returns the mounts of all namespaces that can be read.
 fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
-    // If the root directory is no mount point, as under chroot, this is the only way to find its device.
+    // If the root directory is not a mount point, as under chroot, its device can only be found this way.
     let root = Number::from_raw(fs::metadata(machine.proc.join("self/root"))?.dev());
     let tables = mount_tables(machine)?;
     let mut mounts: Vec<Mount> =
@@ -186,14 +187,14 @@ fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// The mount table of every readable namespace, each with a process in it; this process's own is first.
+/// Returns the mount table of each readable namespace, with a process in it. This process's own namespace is first.
 pub(super) fn mount_tables(machine: &Machine) -> io::Result<Vec<(PathBuf, String)>> {
     let own = machine.proc.join("self");
     let text = fs::read_to_string(own.join("mountinfo"))?;
     let mut namespaces: BTreeSet<PathBuf> = fs::read_link(own.join("ns/mnt")).into_iter().collect();
     let mut tables = vec![(own, text)];
     for process in machine.processes() {
-        // A process that cannot be read, or has ended, is skipped.
+        // Skips a process that has ended or cannot be read.
         let known = fs::read_link(process.join("ns/mnt")).is_ok_and(|namespace| !namespaces.insert(namespace));
         if !known && let Ok(text) = fs::read_to_string(process.join("mountinfo")) {
             tables.push((process, text));
@@ -202,7 +203,7 @@ pub(super) fn mount_tables(machine: &Machine) -> io::Result<Vec<(PathBuf, String
     Ok(tables)
 }
 
-/// Lines of proc(5)'s mountinfo: `36 35 98:0 /root /at options optional - type source superblock-options`.
+/// Parses the lines of proc(5)'s mountinfo: `36 35 98:0 /root /at options optional - type source superblock-options`.
 fn parse_mounts(machine: &Machine, process: &Path, text: &str) -> Vec<Mount> {
     let parse = |line: &str| {
         let (mount, system) = line.split_once(" - ")?;
@@ -211,8 +212,8 @@ fn parse_mounts(machine: &Machine, process: &Path, text: &str) -> Vec<Mount> {
         let at = unescape(fields.nth(1)?);
         let source = unescape(system.split(' ').nth(1)?);
         let mut devices = vec![number];
-        // Device numbers of major 0 are artificial: btrfs, bcachefs and others have no single device. Visible layers of
-        // an overlay are on mounts that are visible here too.
+        // Device numbers with major 0 are artificial: btrfs, bcachefs and others have no single device. The visible
+        // layers of an overlay are on mounts that are visible here too.
         if number.major == 0 {
             let sources = source.split(':').filter(|source| source.starts_with('/'));
             devices.extend(sources.filter_map(|source| machine.number_of(source, process)));
@@ -224,7 +225,7 @@ fn parse_mounts(machine: &Machine, process: &Path, text: &str) -> Vec<Mount> {
 
 fn swaps(machine: &Machine) -> io::Result<Vec<Object>> {
     let text = match fs::read_to_string(machine.proc.join("swaps")) {
-        // A kernel without swap.
+        // The kernel has no swap support.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };

@@ -1,4 +1,4 @@
-//! System calls that the standard library lacks.
+//! System calls that the standard library does not wrap.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::object::{Number, Object};
 use crate::newer_calls;
 
-/// `linux/fs.h`; libc defines none of these four.
+/// Numbers from `linux/fs.h`; libc defines none of these four.
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKROGET: libc::c_ulong = 0x125e;
@@ -18,7 +18,7 @@ const F_SETSIG: libc::c_int = 10;
 /// `linux/loop.h`.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 
-/// `struct loop_info64`; only the identity of the backing file is used.
+/// `struct loop_info64`, of which only the identity of the backing file is used.
 #[repr(C)]
 struct LoopInfo {
     device: u64,
@@ -54,7 +54,7 @@ struct MappedExtent {
 
 const SYNC: u32 = 1;
 const LAST: u32 = 0x1;
-/// Flags of extents without data on the device: not placed yet, or allocated and never written.
+/// Flags of extents without data on the device: not allocated yet, or allocated and never written.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x800;
 
 /// Alignment of requests with `O_DIRECT`.
@@ -77,18 +77,19 @@ pub(super) fn forget_file(file: &File) -> io::Result<()> {
     }
 }
 
-/// Writes the cached data of a block device, and drops its pages.
+/// Writes the cached data of a block device, then drops its pages.
 pub(super) fn forget_device(device: &File) -> io::Result<()> {
     // SAFETY: the request takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) })
 }
 
-/// Whether the kernel grants a lease on a file, which is returned at once: `F_RDLCK` on a file open for reading, if no
-/// one has it open for writing; `F_WRLCK` on a file open for writing, if no one else has it open at all. `None` if
-/// there are no leases: on network file systems, and for users other than the owner and root.
+/// Takes a lease on a file and returns it at once; returns whether the kernel granted it. `F_RDLCK`, on a file open for
+/// reading, is granted if no one has the file open for writing; `F_WRLCK`, on a file open for writing, if no one else
+/// has it open at all. Returns `None` if there are no leases: on network file systems, and for users other than the
+/// owner and root.
 pub(super) fn lease(file: &File, kind: libc::c_int) -> Option<bool> {
     let fd = file.as_raw_fd();
-    // SAFETY: takes numbers only. A process that opens the file at this moment waits until the lease is returned, and
+    // SAFETY: takes only numbers. A process that opens the file at this moment waits until the lease is returned, and
     // the kernel sends this process a signal, which must be one that does not end it.
     unsafe {
         if libc::fcntl(fd, F_SETSIG, libc::SIGURG) == -1 {
@@ -106,14 +107,14 @@ pub(super) fn lease(file: &File, kind: libc::c_int) -> Option<bool> {
     }
 }
 
-/// Returns the object that a path leads to, as far as the kernel has it cached: an unreachable network server is not
+/// Returns the object that a path leads to, using only what the kernel has cached: an unreachable network server is not
 /// queried.
 pub(super) fn object(path: &Path) -> io::Result<Object> {
     let path = c_path(path)?;
-    // SAFETY: all zeros are a valid `struct statx`.
+    // SAFETY: an all-zero `struct statx` is valid.
     let mut status: libc::statx = unsafe { std::mem::zeroed() };
     let wanted = libc::STATX_TYPE | libc::STATX_INO;
-    // SAFETY: a C string, and the kernel writes a `struct statx`.
+    // SAFETY: passes a C string, and the kernel writes a `struct statx`.
     check(unsafe {
         newer_calls::statx(libc::AT_FDCWD, path.as_ptr(), libc::AT_STATX_DONT_SYNC, wanted, &raw mut status)
     })?;
@@ -125,7 +126,7 @@ pub(super) fn object(path: &Path) -> io::Result<Object> {
     })
 }
 
-/// The capacity of a block device.
+/// Returns the capacity of a block device, in bytes.
 pub(super) fn capacity_bytes(device: &File) -> io::Result<u64> {
     let mut bytes = 0u64;
     // SAFETY: the kernel writes a u64.
@@ -133,7 +134,7 @@ pub(super) fn capacity_bytes(device: &File) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// The logical and the physical block of a block device, in bytes.
+/// Returns the logical and the physical block size of a block device, in bytes.
 pub(super) fn block_bytes(device: &File) -> io::Result<(u32, u32)> {
     let (mut logical, mut physical) = (0, 0u32);
     // SAFETY: the kernel writes an int and an unsigned int.
@@ -142,11 +143,11 @@ pub(super) fn block_bytes(device: &File) -> io::Result<(u32, u32)> {
         check(libc::ioctl(device.as_raw_fd(), libc::BLKPBSZGET as _, &raw mut physical))?;
     }
     let logical: libc::c_int = logical;
-    let logical = u32::try_from(logical).map_err(|_| io::Error::other("a logical block of negative size"))?;
+    let logical = u32::try_from(logical).map_err(|_| io::Error::other("the logical block size is negative"))?;
     Ok((logical, physical.max(logical)))
 }
 
-/// Whether a block device is read-only.
+/// Returns whether a block device is read-only.
 pub(super) fn is_read_only(device: &File) -> io::Result<bool> {
     let mut flag: libc::c_int = 0;
     // SAFETY: the kernel writes an int.
@@ -154,7 +155,8 @@ pub(super) fn is_read_only(device: &File) -> io::Result<bool> {
     Ok(flag != 0)
 }
 
-/// Device and inode of the backing of a loop device, and the number of the device if it is one (else 0).
+/// Returns device and inode of the file behind a loop device, and the device number if a device is behind it (otherwise
+/// 0).
 pub(super) fn loop_backing(device: &File) -> io::Result<(u64, u64, u64)> {
     let mut info = LoopInfo { device: 0, inode: 0, raw_device: 0, rest: [0; 26] };
     // SAFETY: the kernel writes a `struct loop_info64`, whose size is that of `LoopInfo`.
@@ -162,9 +164,10 @@ pub(super) fn loop_backing(device: &File) -> io::Result<(u64, u64, u64)> {
     Ok((info.device, info.inode, info.raw_device))
 }
 
-/// Alignment of direct requests: `None` if the kernel does not report it, zeros if it allows none.
+/// Returns the alignment of direct requests: `None` if the kernel does not report it, zeros if it does not allow direct
+/// I/O.
 pub(super) fn direct_alignment(file: &File) -> Option<DirectAlignment> {
-    // SAFETY: all zeros are a valid `struct statx`.
+    // SAFETY: an all-zero `struct statx` is valid.
     let mut status: libc::statx = unsafe { std::mem::zeroed() };
     // SAFETY: the path is an empty C string, which stands for the descriptor, and the kernel writes a `struct statx`.
     let result = unsafe {
@@ -176,11 +179,11 @@ pub(super) fn direct_alignment(file: &File) -> Option<DirectAlignment> {
     })
 }
 
-/// Returns how many of the first `length_bytes` of a file are on the device according to its extents, after flushing
-/// cached data.
+/// Returns the number of the first `length_bytes` of a file that are on the device according to its extents. Cached
+/// data are flushed first.
 ///
 /// # Errors
-/// When the file system has no extent map (`EOPNOTSUPP`, `ENOTTY`).
+/// Returns an error if the file system has no extent map (`EOPNOTSUPP`, `ENOTTY`).
 pub(super) fn stored_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     let none = MappedExtent { logical: 0, physical: 0, length: 0, reserved: [0; 2], flags: 0, reserved_too: [0; 3] };
     let mut map = Box::new(ExtentMap {
@@ -195,7 +198,7 @@ pub(super) fn stored_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     let mut stored = 0u64;
     while map.start < length_bytes {
         map.length = length_bytes - map.start;
-        // SAFETY: the kernel writes at most `room` extents behind the header.
+        // SAFETY: the kernel writes at most `room` extents after the header.
         check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *map) })?;
         let extents = &map.extents[..(map.mapped as usize).min(EXTENTS)];
         let Some(last) = extents.last().copied() else { break };
@@ -212,9 +215,9 @@ pub(super) fn stored_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     Ok(stored)
 }
 
-/// Like [`stored_bytes`] by `SEEK_DATA` and `SEEK_HOLE`, which every file system has.
+/// Does the same as [`stored_bytes`] with `SEEK_DATA` and `SEEK_HOLE`, which every file system supports.
 pub(super) fn data_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
-    // SAFETY: moves the offset of a descriptor that is only used with explicit offsets.
+    // SAFETY: moves the file offset of a descriptor that is only used with explicit offsets.
     let seek = |from: u64, whence| match unsafe { libc::lseek(file.as_raw_fd(), from as i64, whence) } {
         -1 => Err(io::Error::last_os_error()),
         offset => Ok(offset as u64),
@@ -232,18 +235,18 @@ pub(super) fn data_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     Ok(data)
 }
 
-/// Reserves `length_bytes` of a file from `offset_bytes` on, and grows it to their end.
+/// Reserves `length_bytes` of a file from `offset_bytes` on, and grows the file to include them.
 pub(super) fn allocate(file: &File, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
-    // SAFETY: takes numbers only.
+    // SAFETY: takes only numbers.
     check(unsafe { libc::fallocate(file.as_raw_fd(), 0, offset_bytes as i64, length_bytes as i64) })
 }
 
-/// Returns the type of a file system, and the bytes free for this user.
+/// Returns the type of a file system, and the number of bytes free for this user.
 pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
     let path = c_path(path)?;
-    // SAFETY: all zeros are valid for both structures.
+    // SAFETY: both structures are valid if all zeros.
     let (mut kind, mut space): (libc::statfs, libc::statvfs) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    // SAFETY: a C string, and structures of the right type.
+    // SAFETY: passes a C string and structures of the right types.
     unsafe {
         check(libc::statfs(path.as_ptr(), &raw mut kind))?;
         check(libc::statvfs(path.as_ptr(), &raw mut space))?;
@@ -251,16 +254,16 @@ pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
     Ok((kind.f_type, (space.f_bavail).saturating_mul(space.f_frsize)))
 }
 
-/// Renames a file, unless the new name exists.
+/// Renames a file, unless the new name already exists.
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (c_path(from)?, c_path(to)?);
     let here = libc::AT_FDCWD;
-    // SAFETY: two C strings.
+    // SAFETY: passes two C strings.
     let result = unsafe { newer_calls::renameat2(here, from.as_ptr(), here, to.as_ptr(), libc::RENAME_NOREPLACE) };
     check(result)
 }
 
-/// `5.10.0-28-amd64`, as `uname -r` prints.
+/// Returns the kernel release, such as `5.10.0-28-amd64`, as `uname -r` prints it.
 pub(super) fn release() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| "unknown".into(), |text| text.trim().into())
 }

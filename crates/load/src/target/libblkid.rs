@@ -1,7 +1,7 @@
-//! [`Libblkid`]: signatures on a device as libblkid finds them, in addition to this program's own table.
+//! [`Libblkid`]: signatures on a device as found by libblkid, in addition to headstack's own table.
 //!
 //! The library is loaded when a device is to be written, if the machine has it. It reads through the open descriptor,
-//! so that no other program is needed, and no further privileges.
+//! so no other program and no further privileges are needed.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
@@ -10,18 +10,18 @@ use std::os::fd::AsRawFd;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-/// The library's name, which has never changed.
+/// Name of the library, which has never changed.
 const NAME: &CStr = c"libblkid.so.1";
-/// Limit of the number of signatures, above what it can find: it knows some eighty formats.
+/// Limit of the number of signatures. libblkid knows about eighty formats, so it cannot find as many.
 const MOST: usize = 256;
-/// `blkid/blkid.h`: names and offsets of superblocks, including those with wrong checksums; offsets of partition
-/// tables, including a GPT without its boot sector.
+/// Flags of `blkid/blkid.h`: report names and offsets of superblocks, including those with wrong checksums, and offsets
+/// of partition tables, including a GPT without its boot sector.
 const SUPERBLOCKS: c_int = 1 << 5 | 1 << 9 | 1 << 10;
 const PARTITIONS: c_int = 1 << 1 | 1 << 3;
 
 type Probe = *mut c_void;
 
-/// The functions that are used.
+/// The library's functions that are used.
 pub(super) struct Libblkid {
     new_probe: unsafe extern "C" fn() -> Probe,
     free_probe: unsafe extern "C" fn(Probe),
@@ -31,16 +31,16 @@ pub(super) struct Libblkid {
     lookup_value: unsafe extern "C" fn(Probe, *const c_char, *mut *const c_char, *mut usize) -> c_int,
 }
 
-/// A signature, by libblkid's name.
+/// A signature, with libblkid's name for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LibblkidSignature {
     pub name: String,
-    /// Offset from the start of the searched range.
+    /// Offset from the start of the searched range, in bytes.
     pub at_bytes: u64,
 }
 
 impl Libblkid {
-    /// The machine's library; `None` if it has none.
+    /// Returns the machine's library; `None` if it has none.
     pub(super) fn here() -> Option<&'static Libblkid> {
         static HERE: OnceLock<Option<Libblkid>> = OnceLock::new();
         HERE.get_or_init(|| Libblkid::load(NAME)).as_ref()
@@ -48,17 +48,17 @@ impl Libblkid {
 
     /// Loads the library for the lifetime of the process.
     fn load(name: &CStr) -> Option<Libblkid> {
-        // SAFETY: a C string; libblkid has no constructors that could do harm.
+        // SAFETY: passes a C string; libblkid has no constructors that could do harm.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             return None;
         }
         /// # Safety
-        /// `F` is the function's type.
+        /// `F` must be the type of the function.
         unsafe fn function<F>(library: *mut c_void, name: &CStr) -> Option<F> {
-            // SAFETY: a library that is loaded, and a C string.
+            // SAFETY: passes a loaded library and a C string.
             let address = unsafe { libc::dlsym(library, name.as_ptr()) };
-            // SAFETY: a non-null address is that of a function of type F, by the caller's promise.
+            // SAFETY: a non-null address is that of a function of type F, as the caller guarantees.
             (!address.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
         }
         // SAFETY: the types are those of `blkid/blkid.h`, which are the same in all versions of libblkid.so.1.
@@ -82,7 +82,7 @@ impl Libblkid {
     /// Returns all signatures in `length_bytes` of a device from `from_bytes` on.
     ///
     /// # Errors
-    /// When the device cannot be read.
+    /// Returns an error if the device cannot be read.
     pub(super) fn probe(
         &self,
         device: &File,
@@ -93,23 +93,23 @@ impl Libblkid {
         let (Ok(from), Ok(length)) = (i64::try_from(from_bytes), i64::try_from(length_bytes)) else {
             return Err(failed());
         };
-        // A length of 0 would mean all of the device.
+        // libblkid takes a length of 0 to mean the whole device.
         if length == 0 {
             return Ok(Vec::new());
         }
-        // SAFETY: no argument.
+        // SAFETY: takes no argument.
         let probe = Owned { library: self, probe: unsafe { (self.new_probe)() } };
-        // SAFETY: a live probe, the descriptor of a file that outlives it, and numbers.
+        // SAFETY: passes a live probe, the descriptor of a file that outlives it, and numbers.
         let is_ready = !probe.probe.is_null()
             && unsafe { (self.set_device)(probe.probe, device.as_raw_fd(), from, length) } == 0
-            // SAFETY: as before.
+            // SAFETY: as above.
             && self.settings.iter().all(|(set, value)| unsafe { set(probe.probe, *value) } == 0);
         if !is_ready {
             return Err(failed());
         }
         let mut signatures = Vec::new();
         for _ in 0..MOST {
-            // SAFETY: a live probe with a device.
+            // SAFETY: passes a live probe that has a device.
             match unsafe { (self.do_probe)(probe.probe) } {
                 0 => {}
                 1 => break,
@@ -133,15 +133,15 @@ struct Owned<'a> {
 }
 
 impl Owned<'_> {
-    /// A value of the last signature.
+    /// Returns a value of the last signature found.
     fn value(&self, name: &CStr) -> Option<String> {
         let mut data = null();
-        // SAFETY: a live probe, a C string, and room for an address; no length is requested.
+        // SAFETY: passes a live probe, a C string, and room for an address; no length is requested.
         let result = unsafe { (self.library.lookup_value)(self.probe, name.as_ptr(), &raw mut data, null_mut()) };
         if result != 0 || data.is_null() {
             return None;
         }
-        // SAFETY: values of these names are C strings, and live until the next probe.
+        // SAFETY: values of these names are C strings, and stay valid until the next probe.
         Some(unsafe { CStr::from_ptr(data) }.to_string_lossy().into_owned())
     }
 }
@@ -149,7 +149,7 @@ impl Owned<'_> {
 impl Drop for Owned<'_> {
     fn drop(&mut self) {
         if !self.probe.is_null() {
-            // SAFETY: made by the same library, and freed once.
+            // SAFETY: the probe was made by the same library and is freed once.
             unsafe { (self.library.free_probe)(self.probe) };
         }
     }
@@ -165,11 +165,11 @@ mod tests {
     #[test]
     fn a_machine_without_the_library_has_no_second_opinion() {
         assert!(Libblkid::load(c"libblkid.so.none").is_none());
-        // Another library is rejected.
+        // A library without libblkid's functions is rejected.
         assert!(Libblkid::load(c"libc.so.6").is_none());
     }
 
-    /// Both detect these by their magic numbers only, and agree on names and offsets.
+    /// Checks formats that both detect only by magic number, so names and offsets must agree.
     #[test]
     fn the_second_opinion_has_the_same_names_for_the_same_places() {
         let Some(library) = Libblkid::here() else {
@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(theirs, [LibblkidSignature { name: name.into(), at_bytes }]);
             let ours = signatures::probe(&file, 0, length_bytes).unwrap();
             assert_eq!(ours.iter().map(|one| (one.name, one.at_bytes)).collect::<Vec<_>>(), [(name, at_bytes)]);
-            // Only within the searched range.
+            // Signatures outside the searched range are not found.
             assert_eq!(library.probe(&file, 1 << 20, 1 << 20).unwrap(), []);
         }
     }

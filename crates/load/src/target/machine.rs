@@ -1,4 +1,4 @@
-//! [`Machine`]: the kernel's information on block devices: numbers, partitions, and which devices are built on which.
+//! [`Machine`]: what the kernel reports about block devices: numbers, partitions, and which devices are built on which.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::kernel;
 use super::object::{Number, Object};
 
-/// Directories of the kernel's information: `/proc`, `/sys`, and the device nodes.
+/// Directories with the kernel's information: `/proc`, `/sys`, and the device nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     pub proc: PathBuf,
@@ -17,29 +17,29 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The machine that this program runs on.
+    /// Returns the machine that this program runs on.
     pub(super) fn this() -> Machine {
         Machine { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into(), run: "/run".into() }
     }
 
-    /// The block device with that number.
+    /// Returns the block device with this number.
     ///
     /// # Errors
-    /// When sysfs does not know it, or is not mounted.
+    /// Returns an error if sysfs does not list the device, or is not mounted.
     pub(super) fn block(&self, number: Number) -> io::Result<Block> {
         let directory = fs::canonicalize(self.sys.join("dev/block").join(number.to_string()))?;
         let name = name_of(&directory);
         Ok(Block { number, name, directory })
     }
 
-    /// The block device with that kernel name.
+    /// Returns the block device with this kernel name.
     pub(super) fn block_named(&self, name: &str) -> Option<Block> {
         let directory = fs::canonicalize(self.sys.join("class/block").join(name)).ok()?;
         Block::at(directory)
     }
 
-    /// Returns the name of the NVMe namespace whose character device has that number, such as `ng0n1`, and the block
-    /// device with the same contents, if there is one: both are in the folder of their controller, or of their
+    /// Returns the name of the NVMe namespace whose character device has this number, such as `ng0n1`, and the block
+    /// device with the same contents, if there is one. Both are in the sysfs directory of their controller, or of their
     /// subsystem if several controllers lead to it.
     pub(super) fn namespace(&self, number: Number) -> Option<(String, Option<Block>)> {
         let directory = fs::canonicalize(self.sys.join("dev/char").join(number.to_string())).ok()?;
@@ -49,18 +49,18 @@ impl Machine {
         Some((name, block))
     }
 
-    /// All block devices.
+    /// Returns all block devices.
     pub(super) fn blocks(&self) -> io::Result<Vec<Block>> {
         let numbers = fs::read_dir(self.sys.join("dev/block"))?;
-        // A device may vanish between the listing and this access.
+        // Ignores a device that vanishes between the listing and this access.
         Ok(numbers
             .filter_map(|entry| Number::parse(&entry.ok()?.file_name().to_string_lossy()))
             .filter_map(|number| self.block(number).ok())
             .collect())
     }
 
-    /// The number of the device that a path in another process's view names; if the node is not visible from here, its
-    /// kernel name is used.
+    /// Returns the number of the device at a path, as seen by another process. If the node is not visible from here,
+    /// the kernel name is used.
     pub(super) fn number_of(&self, source: &str, process: &Path) -> Option<Number> {
         let seen = process.join("root").join(source.trim_start_matches('/'));
         for path in [seen, PathBuf::from(source)] {
@@ -73,7 +73,8 @@ impl Machine {
         self.block_named(&name_of(Path::new(source))).map(|block| block.number)
     }
 
-    /// The backing of a loop device: by the kernel's numbers if this user may query them, else by the path in sysfs.
+    /// Returns the object behind a loop device: by the kernel's numbers if this user may query them, otherwise by the
+    /// path in sysfs.
     pub(super) fn backing(&self, block: &Block) -> Option<Object> {
         let path = block.attribute("loop/backing_file")?;
         let backing = File::open(self.dev.join(&block.name)).and_then(|device| kernel::loop_backing(&device));
@@ -84,14 +85,14 @@ impl Machine {
         }
     }
 
-    /// The folders of all processes.
+    /// Returns the `/proc` directories of all processes.
     pub(super) fn processes(&self) -> Vec<PathBuf> {
         let is_process =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
         list(&self.proc).into_iter().filter(is_process).collect()
     }
 
-    /// A property that udev stores for a device, such as `ID_SERIAL`.
+    /// Returns a property that udev stores for a device, such as `ID_SERIAL`.
     pub(super) fn udev_property(&self, number: Number, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.run.join(format!("udev/data/b{number}"))).ok()?;
         let value = text.lines().find_map(|line| line.strip_prefix("E:")?.strip_prefix(key)?.strip_prefix('='))?;
@@ -99,7 +100,7 @@ impl Machine {
     }
 }
 
-/// Entries of a directory; empty if it does not exist.
+/// Returns the entries of a directory; none if it does not exist.
 pub(super) fn list(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
@@ -123,7 +124,8 @@ impl Block {
         Some(Block { number, name: name_of(&directory), directory })
     }
 
-    /// An attribute without surrounding white space, such as `queue/scheduler`; `None` if it is missing or empty.
+    /// Returns an attribute, such as `queue/scheduler`, without surrounding white space; `None` if it is missing or
+    /// empty.
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
         let text = fs::read_to_string(self.directory.join(name)).ok()?;
         let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
@@ -134,45 +136,46 @@ impl Block {
         self.attribute(name)?.parse().ok()
     }
 
-    /// Its partitions.
+    /// Returns the partitions of the device.
     pub(super) fn partitions(&self) -> Vec<Block> {
         let Ok(entries) = fs::read_dir(&self.directory) else { return Vec::new() };
         let directories = entries.filter_map(|entry| Some(entry.ok()?.path()));
         directories.filter(|path| path.join("partition").exists()).filter_map(Block::at).collect()
     }
 
-    /// The character device of an NVMe namespace, whose commands bypass the block device.
+    /// Returns the character device of an NVMe namespace, whose commands bypass the block device.
     pub(super) fn generic(&self) -> Option<Number> {
         let name = format!("ng{}", self.name.strip_prefix("nvme")?);
         Number::parse(&fs::read_to_string(self.directory.parent()?.join(name).join("dev")).ok()?)
     }
 
-    /// Start and length of a partition on its disk in bytes; sysfs counts in units of 512 for any block size.
+    /// Returns start and length of a partition on its disk, in bytes. sysfs counts in units of 512 bytes for any block
+    /// size.
     pub(super) fn extent_bytes(&self) -> Option<(u64, u64)> {
         Some((self.attribute_u64("start")?.checked_mul(512)?, self.attribute_u64("size")?.checked_mul(512)?))
     }
 
-    /// The disk of a partition.
+    /// Returns the disk that contains a partition.
     pub(super) fn parent(&self) -> Option<Block> {
         self.directory.join("partition").exists().then(|| Block::at(self.directory.parent()?.to_owned())).flatten()
     }
 
-    /// The disk whose queue serves the device.
+    /// Returns the disk whose queue serves the device.
     pub(super) fn disk(&self) -> Block {
         self.parent().unwrap_or_else(|| self.clone())
     }
 
-    /// Whether sysfs still has it under the same number.
+    /// Returns whether sysfs still lists the device under the same number.
     pub(super) fn is_present(&self) -> bool {
         Block::at(self.directory.clone()).is_some_and(|block| block.number == self.number)
     }
 
-    /// Devices built on it: mappings, arrays, caches.
+    /// Returns the devices built on this device: mappings, arrays, caches.
     pub(super) fn holders(&self) -> Vec<Block> {
         self.linked("holders")
     }
 
-    /// Devices that it consists of.
+    /// Returns the devices that this device consists of.
     pub(super) fn slaves(&self) -> Vec<Block> {
         self.linked("slaves")
     }
@@ -185,9 +188,9 @@ impl Block {
         blocks
     }
 
-    /// Serial numbers and world wide names that name exactly this device, the simplest first.
+    /// Returns the serial numbers and world wide names that identify exactly this device, the simplest first.
     pub(super) fn serials(&self, machine: &Machine) -> Vec<String> {
-        // For a partition, udev and sysfs report the disk's, which names all of it.
+        // For a partition, udev and sysfs report the serial number of the disk, which identifies the whole disk.
         if self.parent().is_some() {
             return Vec::new();
         }

@@ -1,4 +1,4 @@
-//! Builds a [`TargetMap`] of open targets: concatenated, or striped.
+//! Builds the [`TargetMap`] of open targets, concatenated or striped.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::{Target, TargetKind};
 use crate::target_map::TargetMap;
 
 impl TargetMap {
-    /// Concatenates the whole blocks of `block_bytes` of targets; an empty map if one of them stores nothing.
+    /// Concatenates the whole blocks (of `block_bytes`) of targets. The map is empty if a target stores nothing.
     pub fn of(targets: &[Arc<Target>], block_bytes: u32) -> TargetMap {
         TargetMap::of_each(targets, |target| target.whole_bytes(block_bytes))
     }
 
-    /// Concatenates targets, each with the length that `bytes_of` returns; an empty map if one of them stores nothing.
+    /// Concatenates targets, each with the length that `bytes_of` returns. The map is empty if a target stores nothing.
     pub fn of_each(targets: &[Arc<Target>], bytes_of: impl Fn(&Target) -> u64) -> TargetMap {
         match targets.iter().any(|target| target.kind() == TargetKind::Null) {
             false => TargetMap::new(targets.iter().map(|target| (target.at(), bytes_of(target)))),
@@ -19,8 +19,8 @@ impl TargetMap {
         }
     }
 
-    /// Stripes over targets: `stripe_bytes` of one and then of the next, up to the size of the smallest and at most
-    /// `length_bytes` of each. Targets that store nothing have their place and no file.
+    /// Stripes over targets in chunks of `stripe_bytes`, up to the size of the smallest target and at most
+    /// `length_bytes` of each. Targets that store nothing have a place in the map, but no file.
     pub fn striped(targets: &[Arc<Target>], stripe_bytes: u32, length_bytes: u64) -> TargetMap {
         let smallest_bytes = targets.iter().map(|target| target.capacity_bytes()).min().unwrap_or(0);
         let stripe = u64::from(stripe_bytes.max(1));

@@ -1,9 +1,9 @@
-//! [`Target`]: a file, block device, NVMe namespace or NBD export that is measured, opened so that no one's data are
-//! lost.
+//! [`Target`]: a file, block device, NVMe namespace or NBD export under test, opened in a way that protects existing
+//! data.
 //!
-//! Reading needs no permission. Writing a block device requires that its name or serial number is given, and that no
-//! known user needs its contents; writing an export requires its address or name; writing an existing file requires
-//! permission to overwrite it.
+//! Reading needs no permission. To write a block device, its name or serial number must be given, and no known user may
+//! need its contents. To write an export, its address or name must be given. To write an existing file, permission to
+//! overwrite it is required.
 
 mod contents;
 mod create;
@@ -56,30 +56,30 @@ use refusals::{missing, open_failure, refused};
 
 pub use failure_scope::FailureScope;
 
-/// Block size of a null target.
+/// Block size of a null target, in bytes.
 const BLOCK_BYTES: u32 = 512;
 
-/// Start of the message on why a target is not written any more.
+/// Start of the message that explains why writing to a target has stopped.
 pub const WRITING_STOPPED: &str = "is now in use; writing stops";
 
 /// Time between two checks whether others have begun to use a written target.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Bytes discarded between two checks for a stop.
+/// Number of bytes discarded between two checks for a stop.
 const DISCARD_BYTES: u64 = 1 << 30;
 
-/// Permissions on a target.
+/// Permissions for a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
-    /// Whether it may be written, as far as the other fields allow.
+    /// Whether the target may be written, as far as the other fields allow.
     pub write: bool,
-    /// Block devices whose contents may be lost: kernel names, paths (such as `/dev/disk/by-id/...`), serial numbers or
-    /// world wide names; exports by their address or name.
+    /// Block devices whose contents may be lost, by kernel name, path (such as `/dev/disk/by-id/...`), serial number or
+    /// world wide name; exports by address or name.
     pub destroy: Vec<String>,
-    /// Signatures on a device that may be overwritten, by the names of `blkid`: `ext4`, `gpt`.
+    /// Signatures on a device that may be overwritten, by the names that `blkid` uses: `ext4`, `gpt`.
     pub signatures: Vec<String>,
-    /// Size of a file: it is created if it does not exist, and with `overwrite` grown if it is smaller. A larger one
-    /// keeps its size.
+    /// Size of a file, in bytes. The file is created if it does not exist, and grown if it is smaller and `overwrite`
+    /// is set. A larger file keeps its size.
     pub create_bytes: Option<u64>,
     /// Whether an existing file may be written and grown.
     pub overwrite: bool,
@@ -96,12 +96,12 @@ pub enum TargetKind {
     Namespace,
     /// An export of an NBD server.
     Export,
-    /// A null target: every request completes at once.
+    /// A null target, where every request completes at once.
     Null,
 }
 
 impl TargetKind {
-    /// The kind's name in results.
+    /// Returns the kind's name in results.
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::File => "file",
@@ -134,35 +134,35 @@ impl Access {
     }
 }
 
-/// Result of opening a target.
+/// An open target of this machine.
 struct Opened {
-    /// Block device with the contents of this namespace, if it has one.
+    /// The open file or device.
     file: File,
     namespace: Option<namespace::OpenNamespace>,
-    /// Keeps others from mounting a device that is written.
+    /// Exclusive claim that keeps others from mounting a device while it is written.
     _claim: Option<File>,
     capacity_bytes: u64,
     block_bytes: u32,
     physical_block_bytes: u32,
     memory_align_bytes: u32,
-    /// The device, or the one that a file is on.
+    /// The block device: the target, or the device that a file is on.
     block: Option<Block>,
     notes: Vec<String>,
 }
 
-/// Backing of a target.
+/// Data source behind a target.
 enum Backing {
     /// A file or device of this machine.
     Kernel(Opened),
-    /// An export, and notes that qualify its figures.
+    /// An export, and notes that qualify its results.
     Server(Arc<Export>, Vec<String>),
-    /// Nothing (a null target).
+    /// Nothing: a null target.
     Nothing,
 }
 
-/// An open file, block device or export. It is closed, and free for others, when this is dropped.
+/// An open file, block device or export. It is closed and free for others when this value is dropped.
 ///
-/// A device that is written is held exclusively: jobs of one run share one `Target`.
+/// A device that is written is held exclusively, so the jobs of a run share one `Target`.
 pub struct Target {
     name: String,
     kind: TargetKind,
@@ -172,26 +172,26 @@ pub struct Target {
     is_writable: bool,
     writes_are_durable: bool,
     description: Value,
-    /// Its zones, once a job has requested them.
+    /// Zones of the target, once a job has requested them.
     zones: Mutex<Option<Arc<Zones>>>,
-    /// Whether the user gave up the requests under way.
+    /// Whether the user gave up the requests in flight.
     given_up: AtomicBool,
-    /// Path of the file without links, if it was created here.
+    /// Path of the file without links, if this run created it.
     created: Option<PathBuf>,
 }
 
 impl Target {
-    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, by default for reading: bypassing the
-    /// page cache (`direct`), and with writes that complete on stable storage (`sync`).
+    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, by default for reading. `direct`
+    /// bypasses the page cache; with `sync`, a write completes only when it is on stable storage.
     ///
-    /// A file that is created or grown is written completely first; `progress` receives the completed share, between 0
-    /// and 1, and returns whether to continue.
+    /// A file that is created or grown is first written completely. `progress` receives the completed share, 0 to 1,
+    /// and returns whether to continue.
     ///
     /// # Errors
-    /// When it does not exist, is not a file or block device, has no size, or this user may not open it; when it is to
-    /// be written and `permission` does not allow that, it is in use, or it carries a signature that `permission` does
-    /// not name; when there is no room for it. `LoadError::Stopped` when `progress` returned false. Nothing is written
-    /// and no file is left behind then.
+    /// Returns an error if the target does not exist, is not a file or block device, has no size, or may not be opened
+    /// by this user; if it is to be written, but `permission` does not allow that, it is in use, or it has a signature
+    /// that `permission` does not name; or if there is no room for it. Returns `LoadError::Stopped` if `progress`
+    /// returned false. After an error, nothing has been written and no file is left behind.
     pub fn open(
         path: &str,
         direct: bool,
@@ -241,12 +241,13 @@ impl Target {
         })
     }
 
-    /// Opens an export of an NBD server by its address (`nbd://host:port/export`, `nbd+unix:///export?socket=PATH`), to
-    /// which each thread that measures it has `connections`.
+    /// Opens an export of an NBD server by its address (`nbd://host:port/export`, `nbd+unix:///export?socket=PATH`).
+    /// Each thread that measures it uses `connections` connections.
     ///
     /// # Errors
-    /// When its server does not answer or does not have it, or it has no size; when it is to be written and
-    /// `permission` does not allow that, it is read-only, or it carries a signature that `permission` does not name.
+    /// Returns an error if the server does not answer or does not have the export, or if the export has size 0; and if
+    /// it is to be written, but `permission` does not allow that, it is read-only, or it has a signature that
+    /// `permission` does not name.
     pub fn open_export(name: &str, sync: Sync, permission: &Permission, connections: u32) -> Result<Target, LoadError> {
         let (export, notes) = export::open(name, sync != Sync::No, permission, connections)?;
         Ok(Target {
@@ -264,12 +265,12 @@ impl Target {
         })
     }
 
-    /// Whether the name is the address of an export.
+    /// Returns whether the name is the address of an export.
     pub fn is_export(name: &str) -> bool {
         Address::is_meant(name)
     }
 
-    /// Returns a null target of that size.
+    /// Returns a null target of this size.
     pub fn null(capacity_bytes: u64) -> Target {
         let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
         Target {
@@ -287,13 +288,14 @@ impl Target {
         }
     }
 
-    /// Like [`null`](Self::null) in its own time, which all targets of a run share: results can then be compared with
-    /// their expected values on any machine.
+    /// Returns a null target with its own kind of time, which all targets of a run share, so that results can be
+    /// compared with expected values on any machine.
     pub fn null_in(time: Time, capacity_bytes: u64) -> Target {
         Target { time, ..Target::null(capacity_bytes) }
     }
 
-    /// Removes the file if it was created by opening it and is still the same, for measurements that are refused.
+    /// Removes the file if opening the target created it and it is still the same. Used for measurements that are
+    /// refused.
     pub fn remove_created(&self) {
         let (Some(path), Some(opened)) = (&self.created, self.opened()) else { return };
         let object = |metadata: fs::Metadata| Object::of(&metadata);
@@ -302,23 +304,23 @@ impl Target {
             .metadata()
             .is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|at| object(at) == object(own)));
         if is_ours {
-            // The original failure is reported; a file that cannot be removed does no harm.
+            // The original error is reported; a file that cannot be removed does no harm.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Shortens the wait for outstanding requests to a moment in which a working device answers. For runs that are to
-    /// stop, on a device that may never answer; it does not suit a run that continues.
+    /// Shortens the wait for outstanding requests to a time in which a working device answers. Use this for runs that
+    /// must stop on a device that may never answer, but not for runs that continue.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the user gave up the requests under way.
+    /// Returns whether the user gave up the requests in flight.
     pub(crate) fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Destination of requests to it.
+    /// Returns the destination of requests to the target.
     pub(crate) fn at(&self) -> TargetHandle {
         match &self.behind {
             Backing::Kernel(Opened { namespace: Some(open), .. }) => {
@@ -340,7 +342,7 @@ impl Target {
         }
     }
 
-    /// The export, if it is one.
+    /// Returns the export, if the target is one.
     pub(crate) fn export(&self) -> Option<&Arc<Export>> {
         match &self.behind {
             Backing::Server(export, _) => Some(export),
@@ -348,7 +350,7 @@ impl Target {
         }
     }
 
-    /// Longest request that it accepts, if known.
+    /// Returns the maximum length of a request, in bytes, if known.
     pub(crate) fn longest_bytes(&self) -> Option<u32> {
         match &self.behind {
             Backing::Kernel(opened) => Some(opened.namespace.as_ref()?.namespace.geometry().longest_bytes),
@@ -357,62 +359,63 @@ impl Target {
         }
     }
 
-    /// The path or address by which it was opened; `null` for a null target.
+    /// Returns the path or address with which the target was opened; `null` for a null target.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Kind of the target.
+    /// Returns the kind of the target.
     pub fn kind(&self) -> TargetKind {
         self.kind
     }
 
-    /// The descriptor; `None` for an export or a null target.
+    /// Returns the descriptor; `None` for an export or a null target.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.opened().map(|opened| opened.file.as_fd())
     }
 
-    /// Size in bytes when it was opened.
+    /// Returns the size at the time of opening, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// Its capacity in whole blocks of `block_bytes`.
+    /// Returns the capacity in whole blocks of `block_bytes`, in bytes.
     pub fn whole_bytes(&self, block_bytes: u32) -> u64 {
         self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
     }
 
-    /// Block size of requests to all of the targets: at least sectors of 512 bytes, as on a simulated drive.
+    /// Returns the block size of requests to all targets, in bytes: at least 512, as on a simulated drive.
     pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
     }
 
-    /// Whether requests may begin and end at any byte, as for a file through the page cache.
+    /// Returns whether requests may begin and end at any byte, as for a file through the page cache.
     pub fn takes_any_bytes(&self) -> bool {
         self.kind == TargetKind::File && self.description["direct"] == false
     }
 
-    /// The kind of time that all targets share.
+    /// Returns the kind of time that all targets share.
     ///
     /// # Errors
-    /// When they do not share one.
+    /// Returns an error if the targets use different clocks.
     pub fn common_time<'t>(targets: impl IntoIterator<Item = &'t Arc<Target>>) -> Result<Time, LoadError> {
         let mut targets = targets.into_iter();
         let time = targets.next().map_or(Time::Wall, |target| target.time);
         match targets.find(|target| target.time != time) {
             Some(other) => Err(LoadError::Target {
                 target: other.name.clone(),
-                message: "uses another clock than the earlier targets; all in real time, or all in one virtual time, is allowed".into(),
+                message: "uses another clock than the other targets; use real time, or the same virtual time, for all of them".into(),
             }),
             None => Ok(time),
         }
     }
 
-    /// Its zones, shared by all jobs: those of a zoned device, or a division of anything else.
+    /// Returns the zones of the target, which all jobs share: those of a zoned device, or a division of any other
+    /// target.
     ///
     /// # Errors
-    /// When zones do not fit the request, or another job's division; for a zoned device that is written through the
-    /// page cache; for an export.
+    /// Returns an error if the zones do not match the request or another job's division, if the target is a zoned
+    /// device to be written through the page cache, or if it is an export.
     pub(crate) fn zones(&self, zoning: &Zoning) -> Result<Arc<Zones>, LoadError> {
         let refuse = |message| refused(&self.name, message);
         let mut known = self.zones.lock().expect("the lock is not poisoned");
@@ -444,10 +447,10 @@ impl Target {
         Ok(zones)
     }
 
-    /// Fails if it is a zoned device, which only accepts writes at its write pointers.
+    /// Returns an error if the target is a zoned device, which accepts writes only at its write pointers.
     ///
     /// # Errors
-    /// Instructions for the user.
+    /// Returns instructions for the user.
     pub(crate) fn check_untended(&self) -> Result<(), LoadError> {
         match self.zoned_model().as_deref() {
             Some("host-managed") => Err(refused(
@@ -460,24 +463,24 @@ impl Target {
         }
     }
 
-    /// `host-managed` or `host-aware` for a zoned device.
+    /// Returns `host-managed` or `host-aware` for a zoned device.
     fn zoned_model(&self) -> Option<String> {
         let has_zones = matches!(self.kind, TargetKind::BlockDevice | TargetKind::Namespace);
         let block = self.opened().filter(|_| has_zones)?.block.as_ref()?;
         block.disk().attribute("queue/zoned").filter(|model| model != "none")
     }
 
-    /// Whether it was opened for writing.
+    /// Returns whether the target was opened for writing.
     pub fn is_writable(&self) -> bool {
         self.is_writable
     }
 
-    /// Whether a completed write is on stable storage.
+    /// Returns whether a completed write is on stable storage.
     pub(crate) fn writes_are_durable(&self) -> bool {
         self.writes_are_durable
     }
 
-    /// Logical block size: alignment of the offsets and lengths of direct requests.
+    /// Returns the logical block size, in bytes: the alignment of offsets and lengths of direct requests.
     pub fn block_bytes(&self) -> u32 {
         match &self.behind {
             Backing::Kernel(opened) => opened.block_bytes,
@@ -486,7 +489,7 @@ impl Target {
         }
     }
 
-    /// Physical block size: smaller writes make the device read first.
+    /// Returns the physical block size, in bytes. Smaller writes make the device read first.
     pub fn physical_block_bytes(&self) -> u32 {
         match &self.behind {
             Backing::Kernel(opened) => opened.physical_block_bytes,
@@ -495,13 +498,13 @@ impl Target {
         }
     }
 
-    /// Alignment of the memory of direct requests.
+    /// Returns the memory alignment of direct requests, in bytes.
     pub fn memory_align_bytes(&self) -> u32 {
         self.opened().map_or(1, |opened| opened.memory_align_bytes)
     }
 
-    /// Whether the device, or the one that the file is on, is an HDD, according to the kernel or the export's server;
-    /// `None` if unknown.
+    /// Returns whether the device, or the device that the file is on, is an HDD, according to the kernel or the
+    /// export's server; `None` if unknown.
     pub fn is_rotational(&self) -> Option<bool> {
         if let Some(export) = self.export() {
             return export.can(transmission::ROTATIONAL).then_some(true);
@@ -510,7 +513,7 @@ impl Target {
         disk.attribute_u64("queue/rotational").map(|flag| flag != 0)
     }
 
-    /// Notes that qualify its figures, one line each.
+    /// Returns notes that qualify the target's results, one line each.
     pub fn notes(&self) -> &[String] {
         match &self.behind {
             Backing::Kernel(opened) => &opened.notes,
@@ -519,17 +522,18 @@ impl Target {
         }
     }
 
-    /// Description for readers of its figures, as JSON: its path and what that led to, its kind, sizes and blocks, how
-    /// it was opened, the device with model, serial number, queue and scheduler, a file's file system, the kernel.
+    /// Returns a description for results, as JSON: path and destination of links, kind, sizes and blocks, how the
+    /// target was opened, the device with model, serial number, queue and scheduler, the file system of a file, and the
+    /// kernel.
     pub fn description(&self) -> &Value {
         &self.description
     }
 
-    /// Fails if others have begun to use one of the written `targets`: it is mounted by now, held by something built on
-    /// it, behind a loop device, swapped on, or open for writing elsewhere.
+    /// Checks that no one else has begun to use one of the written `targets`: by mounting it, building something on it,
+    /// using it behind a loop device or as swap, or opening it for writing.
     ///
     /// # Errors
-    /// Which target, and its use; or that uses cannot be read.
+    /// Returns an error with the target and its use, or if the uses cannot be read.
     pub fn check_unused(targets: &[&Target]) -> Result<(), LoadError> {
         let machine = Machine::this();
         let mut written = targets.iter().filter_map(|target| Some((target, target.written()?))).peekable();
@@ -555,10 +559,10 @@ impl Target {
         self.opened().filter(|_| self.is_writable)
     }
 
-    /// Drops the target's pages from the page cache, as far as they are clean.
+    /// Drops the clean pages of the target from the page cache.
     ///
     /// # Errors
-    /// When the kernel refuses, which for a device it does to all but root.
+    /// Returns an error if the kernel refuses; only root may do this for a device.
     pub(crate) fn forget_cached(&self) -> io::Result<()> {
         match (self.opened(), self.kind) {
             (Some(opened), TargetKind::File) => kernel::forget_file(&opened.file),
@@ -567,12 +571,12 @@ impl Target {
         }
     }
 
-    /// Discards everything on a block device or export, so that an SSD has no valid data any more. `progress` receives
-    /// the completed share, between 0 and 1, and returns whether to continue.
+    /// Discards everything on a block device or export, so that an SSD has no valid data left. `progress` receives the
+    /// completed share, 0 to 1, and returns whether to continue.
     ///
     /// # Errors
-    /// When it is a file or null target, was not opened for writing, or does not support discard. `LoadError::Stopped`
-    /// when `progress` returned false: a part is discarded then.
+    /// Returns an error if the target is a file or null target, was not opened for writing, or does not support
+    /// discard. Returns `LoadError::Stopped` if `progress` returned false; a part has been discarded then.
     pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
         let at = self.at();
         match &at {
@@ -609,10 +613,10 @@ impl Target {
         Ok(())
     }
 
-    /// Fails unless the target has `length_bytes` from `offset_bytes` on.
+    /// Checks that the target has `length_bytes` from `offset_bytes` on.
     ///
     /// # Errors
-    /// When it ends before.
+    /// Returns an error if the target ends earlier.
     pub fn check_span(&self, offset_bytes: u64, length_bytes: u64) -> Result<(), LoadError> {
         match offset_bytes.checked_add(length_bytes) {
             Some(end) if end <= self.capacity_bytes => Ok(()),
@@ -625,7 +629,7 @@ impl Target {
     }
 }
 
-/// The files that a target consists of, by device of the file system and inode: the file itself, or those behind the
+/// Returns the files that a target consists of, as device number and inode: the file itself, or the files behind the
 /// loop devices that a block device is or is built on.
 pub fn files_below(path: &Path) -> Vec<(u64, u64)> {
     let mut files = Vec::new();
@@ -640,7 +644,7 @@ fn collect_files(machine: &Machine, object: Object, files: &mut Vec<(u64, u64)>)
         Object::File { device, inode } => files.push((device, inode)),
         Object::CharacterDevice(_) => {}
         Object::Device(number) => {
-            // Nothing is known below a device that sysfs does not have.
+            // Nothing is known about what is below a device that sysfs does not list.
             let Ok(block) = machine.block(number) else { return };
             let disk = block.disk();
             let slaves = block.slaves().into_iter().map(|slave| Object::Device(slave.number));

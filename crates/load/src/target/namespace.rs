@@ -1,5 +1,6 @@
-//! Opens NVMe namespaces by their character devices. A namespace has the contents of its block device, so the same
-//! checks precede writing; one without a block device is read-only, since its users cannot be found.
+//! Opens NVMe namespaces through their character devices. A namespace has the same contents as its block device, so the
+//! same checks precede writing. A namespace without a block device can only be read, since its users cannot be
+//! determined.
 
 use std::fs::{File, OpenOptions};
 use std::sync::Arc;
@@ -13,26 +14,26 @@ use super::{Access, Opened, Permission, device, kernel};
 use crate::LoadError;
 use crate::nvme::Namespace;
 
-/// Memory alignment that NVMe drives require: a dword.
+/// Memory alignment that NVMe drives require, in bytes: a dword.
 const MEMORY_ALIGN_BYTES: u32 = 4;
 
-/// An open namespace, and the cleanup when it is closed.
+/// An open namespace, with the cleanup for when it is closed.
 pub(super) struct OpenNamespace {
     pub namespace: Arc<Namespace>,
     _past: Option<UncachedBlockDevice>,
 }
 
-/// The block device of a namespace that is written past its page cache, which is emptied at the end.
+/// Block device of a namespace that is written directly. Its page cache is emptied on drop.
 struct UncachedBlockDevice(File);
 
 impl Drop for UncachedBlockDevice {
     fn drop(&mut self) {
-        // Later reads of the block device then see the new contents; a vanished device has no cache.
+        // After this, reads of the block device see the new contents. A vanished device has no cache.
         let _ = kernel::forget_device(&self.0);
     }
 }
 
-/// Opens the namespace whose character device `number` is, under the path `path`.
+/// Opens the namespace whose character device is `number`, at the path `path`.
 pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Permission) -> Result<Opened, LoadError> {
     let machine = Machine::this();
     let failure = |error| open_failure(path, error, permission.write);
@@ -57,7 +58,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     let namespace = namespace.with_longest(block.as_ref().and_then(longest_bytes).unwrap_or(u32::MAX));
     let past = match &opened {
         Some(opened) if permission.write => {
-            // Dirty cached pages would overwrite the measured data sooner or later.
+            // Dirty cached pages would sooner or later overwrite the measured data.
             kernel::forget_device(&opened.file).map_err(failure)?;
             Some(UncachedBlockDevice(opened.file.try_clone().map_err(failure)?))
         }
@@ -79,7 +80,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     })
 }
 
-/// Opens the block device of the same contents, with all checks that precede writing such a device. Naming the
+/// Opens the block device with the same contents, with all checks that precede writing a device. A user who names the
 /// namespace as one to overwrite also names the block device.
 fn beside(
     path: &str,
@@ -102,7 +103,7 @@ fn beside(
     })
 }
 
-/// Checks by number and size that the two devices that sysfs shows together are the same namespace.
+/// Checks, by number and size, that the two devices that sysfs lists together are the same namespace.
 fn check_same(path: &str, block: &Block, namespace: &Namespace, block_capacity_bytes: u64) -> Result<(), LoadError> {
     let geometry = namespace.geometry();
     let number = block.attribute_u64("nsid");
@@ -121,7 +122,8 @@ fn check_same(path: &str, block: &Block, namespace: &Namespace, block_capacity_b
     Ok(())
 }
 
-/// Longest command that the kernel passes on: the limit of its driver, for memory without adjacent pages.
+/// Returns the maximum command that the kernel passes on, in bytes: the limit of its driver for memory without adjacent
+/// pages.
 fn longest_bytes(block: &Block) -> Option<u32> {
     let disk = block.disk();
     let by_length = disk.attribute_u64("queue/max_hw_sectors_kb")?.saturating_mul(1024);

@@ -1,10 +1,10 @@
-//! [`Object`]: anything that can be in use, identified by numbers since names are ambiguous.
+//! [`Object`]: anything that can be in use, identified by numbers because names are ambiguous.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-/// A device's major and minor number, which identify it where names do not.
+/// Major and minor number of a device, which identify it even where names do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number {
     pub major: u32,
@@ -16,7 +16,7 @@ impl Number {
         Number { major: libc::major(device), minor: libc::minor(device) }
     }
 
-    /// From text such as `8:16`.
+    /// Parses a number such as `8:16`.
     pub(super) fn parse(text: &str) -> Option<Number> {
         let (major, minor) = text.trim().split_once(':')?;
         Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
@@ -29,8 +29,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// An object that another process may use: a block device, the character device that leads past it, or a file by the number of its file system
-/// and its inode.
+/// An object that another process may use: a block device, the character device of the same namespace, or a file,
+/// identified by its inode and the number of its file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
     Device(Number),

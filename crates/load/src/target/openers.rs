@@ -1,9 +1,9 @@
-//! Finds other processes that have a device or a file open for writing: servers that export it, virtual machines,
-//! databases.
+//! Finds other processes that have a device or file open for writing, such as servers that export it, virtual machines
+//! and databases.
 //!
-//! For a file the kernel answers itself, by a lease, which it grants only if no one has the file open: two system
-//! calls, and nothing is hidden from it. `/proc` shows which process it is, and has to suffice for devices, which have
-//! no leases.
+//! For a file, the kernel itself answers with a lease, which it grants only if no one has the file open: this takes two
+//! system calls, and no process can hide. `/proc` shows which process has it open. It must suffice for devices, which
+//! have no leases.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use super::kernel;
 use super::machine::Machine;
 use super::object::Object;
 
-/// Device that a process has open while it serves a file system.
+/// Device that a process keeps open while it serves a file system.
 const FUSE: &str = "/dev/fuse";
 
-/// Longest time for which tools that query a drive's health have it open for writing.
+/// Maximum time for which tools that query a drive's health have it open for writing.
 const PASSING: Duration = Duration::from_millis(300);
 
-/// Longest wait for the kernel to close the files of an io_uring whose run has ended. On two busy cores, 300 ms was
-/// once too short in the tests (the ring is the likely cause, not a proven one); 3 s is ten times that, with no
-/// measurement behind it.
+/// Maximum wait for the kernel to close the files of an io_uring whose run has ended. On two busy cores, 300 ms was
+/// once too short in the tests (the ring is the likely cause, not a proven one). 3 s is ten times as long; it is not
+/// based on a measurement.
 const KERNEL_RELEASE: Duration = Duration::from_secs(3);
 
-/// Returns how another process uses a file that is about to be written; `file` is open for reading. `objects` are the
-/// file, and those through which this process may have it open.
+/// Returns how another process uses a file that is about to be written. `file` is open for reading; `objects` are the
+/// file and those objects through which this process may have it open.
 pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Option<String> {
     join_uses(holders(machine, objects)).or_else(|| {
-        // This process may have it open several times, as jobs over one file do.
+        // This process may have the file open several times, since several jobs can use one file.
         let is_refused =
             || kernel::lease(file, libc::F_RDLCK) == Some(false) && does(&machine.proc.join("self"), objects).is_none();
         let start = Instant::now();
@@ -42,7 +42,7 @@ pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Opt
     })
 }
 
-/// Returns how another process has begun to use a file that is being written; `file` is open for writing.
+/// Returns how another process has begun to use a file that is being written. `file` is open for writing.
 pub(super) fn of_written_file(machine: &Machine, file: &File, what: Object) -> Option<String> {
     if kernel::lease(file, libc::F_WRLCK) == Some(true) {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn of_devices(machine: &Machine, objects: &[Object]) -> Option<String
     lasting(|| holders(machine, objects))
 }
 
-/// Returns a finding that is still true a moment later.
+/// Returns the result of `look` if it is still the same a moment later.
 fn lasting(look: impl Fn() -> Vec<String>) -> Option<String> {
     let before = look();
     if before.is_empty() {
@@ -69,7 +69,7 @@ fn join_uses(lines: Vec<String>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
-/// Other processes that hold one of `objects`, with their use.
+/// Returns the other processes that use one of `objects`, with their use.
 fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
     let own = std::process::id().to_string();
     let others = machine.processes().into_iter().filter(|process| !process.ends_with(&own));
@@ -82,21 +82,22 @@ fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
     lines.collect()
 }
 
-/// Returns how a process uses one of `objects`, by its descriptors, and by its memory if descriptors were closed.
+/// Returns how a process uses one of `objects`: through its descriptors, or through its memory if descriptors were
+/// closed.
 fn does(process: &Path, objects: &[Object]) -> Option<&'static str> {
     by_descriptor(process, objects).or_else(|| by_memory(process, objects))
 }
 
 fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
     let descriptors = fs::read_dir(process.join("fd")).ok()?;
-    // Most of them are sockets and pipes.
+    // Most descriptors are sockets and pipes.
     let links = descriptors.filter_map(|entry| {
         let path = entry.ok()?.path();
         let leads_to = fs::read_link(&path).ok().filter(|leads_to| leads_to.starts_with("/"))?;
         Some((path, leads_to))
     });
     let links: Vec<(PathBuf, PathBuf)> = links.collect();
-    // It mounts what it reads: squashfuse and fuse2fs read an image.
+    // The process mounts what it reads: squashfuse and fuse2fs read an image.
     let serves = links.iter().any(|(_, leads_to)| leads_to == Path::new(FUSE));
     links.iter().find_map(|(link, _)| {
         let lines = fs::read_to_string(process.join("fdinfo").join(link.file_name()?)).ok()?;
@@ -105,7 +106,7 @@ fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
             return None;
         }
         let object = kernel::object(link).ok().filter(|object| objects.contains(object))?;
-        // udev locks a device for a moment to look at it, together with others that only look.
+        // udev locks a device for a moment to look at it, with a lock that other readers share.
         let alone = || lines.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "));
         match (writes, object) {
             (true, _) => Some("has it open for writing"),
@@ -121,7 +122,8 @@ fn writes(descriptor: &str) -> bool {
     flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
 }
 
-/// Lines of `maps`: `7f1c-7f1d rw-s 00000000 08:01 1234 /path`; links of the same range lead to what is mapped, for root.
+/// Checks the lines of `maps`, such as `7f1c-7f1d rw-s 00000000 08:01 1234 /path`. For root, the links of the same
+/// range lead to the mapped object.
 fn by_memory(process: &Path, objects: &[Object]) -> Option<&'static str> {
     let text = fs::read_to_string(process.join("maps")).ok()?;
     text.lines().find_map(|line| {

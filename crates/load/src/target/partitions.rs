@@ -1,29 +1,29 @@
-//! Partitions in the tables on a device, whether the kernel has read them or not: it reads no table inside a partition,
-//! none of a device without a scan, and none of an export.
+//! Finds the partitions in the tables on a device, whether or not the kernel has read them. The kernel reads no tables
+//! inside partitions, on devices without a partition scan, or on exports.
 
 use std::fs::File;
 use std::io;
 
 use super::superblocks::Part;
 
-/// Block sizes in which tables count.
+/// Block sizes in which tables count, in bytes.
 const BLOCK_BYTES: [u64; 2] = [512, 4096];
-/// Depth of nested tables, which virtual machines create in partitions.
+/// Maximum depth of nested tables, which virtual machines create in partitions.
 const DEPTH_MAX: u32 = 3;
-/// Number of entries that are read of a table; GPTs have 128.
+/// Maximum number of entries that are read from a table; GPTs have 128.
 const ENTRIES_MAX: u64 = 1024;
-/// Number of logical partitions that are followed.
+/// Maximum number of logical partitions that are followed.
 const LOGICAL_MAX: usize = 128;
-/// Types of an MBR entry that holds logical partitions: CHS, LBA, and Linux's own.
+/// Types of an MBR entry that contains logical partitions: CHS, LBA, and Linux's own type.
 const EXTENDED: [u8; 3] = [0x05, 0x0f, 0x85];
-/// Type of the entry that protects a GPT.
+/// Type of the MBR entry that protects a GPT.
 const PROTECTIVE: u8 = 0xee;
 
-/// Returns the extents of all partitions in `length_bytes` of a device from `from_bytes` on, including nested ones, by
-/// start and length in bytes.
+/// Returns the extents (start and length, in bytes) of all partitions in `length_bytes` of a device from `from_bytes`
+/// on, including nested partitions.
 ///
 /// # Errors
-/// When the device cannot be read.
+/// Returns an error if the device cannot be read.
 pub(super) fn inside(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<(u64, u64)>> {
     let mut partitions = Vec::new();
     collect(device, (from_bytes, length_bytes), 0, &mut partitions)?;
@@ -64,7 +64,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")))
 }
 
-/// Adds the partitions of a GPT, by its header or the copy in the last block.
+/// Adds the partitions of a GPT, by its header or by the copy in the last block.
 fn gpt(part: &Part, length_bytes: u64, block_bytes: u64, partitions: &mut Vec<(u64, u64)>) -> io::Result<()> {
     let last = (length_bytes / block_bytes).saturating_sub(1) * block_bytes;
     for at in [block_bytes, last] {
@@ -102,7 +102,7 @@ fn mbr(part: &Part, block_bytes: u64, partitions: &mut Vec<(u64, u64)>) -> io::R
     Ok(())
 }
 
-/// Follows the chain of logical partitions in an extended one: each link has its own partition and the next link.
+/// Follows the chain of logical partitions in an extended partition. Each link has its own partition and the next link.
 fn logical(part: &Part, extended: u64, block_bytes: u64, partitions: &mut Vec<(u64, u64)>) -> io::Result<()> {
     let mut link = extended;
     for _ in 0..LOGICAL_MAX {
@@ -118,7 +118,8 @@ fn logical(part: &Part, extended: u64, block_bytes: u64, partitions: &mut Vec<(u
     Ok(())
 }
 
-/// Returns type, first block and number of blocks of the four entries of a boot sector; `None` if it is none.
+/// Returns type, first block and number of blocks of the four entries of a boot sector; `None` if it is not a boot
+/// sector.
 fn entries(part: &Part, at_bytes: u64) -> io::Result<Option<[(u8, u64, u64); 4]>> {
     let Some(sector) = part.bytes::<512>(at_bytes)? else { return Ok(None) };
     let entry = |index: usize| &sector[446 + 16 * index..462 + 16 * index];

@@ -1,4 +1,4 @@
-//! [`refused`] and [`open_failure`]: the errors of targets that are not opened.
+//! [`refused`] and [`open_failure`]: errors of targets that cannot be opened.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::object::Object;
 use crate::LoadError;
 
-/// The error for a path that does not exist, or a dangling link.
+/// Returns the error for a path that does not exist, or for a dangling link.
 pub(super) fn missing(path: &str) -> LoadError {
     match fs::read_link(path) {
         Ok(leads) => refused(path, format!("is a link to {}, which does not exist", leads.display())),
@@ -15,15 +15,15 @@ pub(super) fn missing(path: &str) -> LoadError {
     }
 }
 
-/// The error for a refused target; it includes the destination of a link.
+/// Returns the error for a refused target, with the destination if the path is a link.
 pub(super) fn refused(path: &str, message: impl Into<String>) -> LoadError {
-    // A link is refused because of its destination, which the message names.
+    // The reason for the refusal is the destination of the link, so the message names it.
     let leads = fs::canonicalize(path).ok().filter(|leads| fs::read_link(path).is_ok() && leads != Path::new(path));
     let target = leads.map_or_else(|| path.to_owned(), |leads| format!("{path} ({})", leads.display()));
     LoadError::Target { target, message: message.into() }
 }
 
-/// The error for a target that the kernel does not open, reworded where the kernel's message is unclear.
+/// Returns the error for a target that the kernel does not open, reworded where the kernel's message is unclear.
 pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadError {
     let verb = if write { "written" } else { "read" };
     let message = match error.raw_os_error() {
@@ -43,7 +43,8 @@ pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadErr
     refused(path, message)
 }
 
-/// Fails unless `file` is the one that `metadata` describes: the path may name another by now.
+/// Returns an error unless `file` is the file that `metadata` describes, since the path may lead to another file by
+/// now.
 pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
     let opened_metadata = file.metadata().map_err(|error| open_failure(path, error, false))?;
     if Object::of(&opened_metadata) == Object::of(metadata) {

@@ -1,4 +1,4 @@
-//! [`Signature`]: a magic number that shows that a device holds data.
+//! [`Signature`]: a magic number that shows that a device contains data.
 //!
 //! Names are those of `blkid`; offsets and magic numbers are from each format's own documentation.
 
@@ -13,17 +13,17 @@ use super::superblocks::SignaturePlace::{self, End, Start};
 pub(super) struct Signature {
     /// Name, such as `ext4` or `gpt`.
     pub name: &'static str,
-    /// Offset of the magic number from the start of the probed range.
+    /// Offset of the magic number from the start of the probed range, in bytes.
     pub at_bytes: u64,
 }
 
 impl Signature {
-    /// Whether it is a partition table, which does not imply any other data.
+    /// Returns whether the signature is that of a partition table, which does not imply any other data.
     pub(super) fn is_table(name: &str) -> bool {
         ["gpt", "dos", "mac", "bsd", "sgi", "sun", "solaris", "unixware"].contains(&name)
     }
 
-    /// Whether its format has a boot sector, which ends like a partition table.
+    /// Returns whether the format has a boot sector, which ends like a partition table.
     pub(super) fn is_boot_sector(&self) -> bool {
         self.at_bytes < 4608 && ["gpt", "vfat", "ntfs", "exfat", "ReFS", "BitLocker"].contains(&self.name)
     }
@@ -32,20 +32,20 @@ impl Signature {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Magic numbers that are sufficient on their own. A format is listed with the offsets of all its copies, since one
-/// overwritten at its start can be recovered from the others.
+/// Magic numbers that identify a format on their own. Each format has the offsets of all its copies, since a file
+/// system that is overwritten at its start can be recovered from them.
 const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
-    // UEFI: blocks 1 and last, with blocks of 512 and 4,096 bytes.
+    // UEFI: the second and the last block, with blocks of 512 and 4,096 bytes.
     ("gpt", &[Start(512), Start(4096), End(512, 512), End(4096, 4096)], b"EFI PART"),
     ("mac", &[Start(512)], b"PM\0\0"),
-    // As on i386, alpha and sparc.
+    // Offsets on i386, alpha and sparc.
     ("bsd", &[Start(512), Start(64), Start(128)], b"\x57\x45\x56\x82"),
     ("sgi", &[Start(0)], b"\x0b\xe5\xa9\x41"),
     ("aix", &[Start(0)], b"\xc9\xc2\xd4\xc1"),
     ("solaris", &[Start(512 + 12)], b"\xee\xde\x0d\x60"),
     ("unixware", &[Start(29 * 512 + 4)], b"\x0d\x60\x5e\xca"),
     ("xfs", &[Start(0)], b"XFSB"),
-    // Headers of the first allocation group, behind the superblock of one sector.
+    // Header of the first allocation group, after the superblock of one sector.
     ("xfs", &[Start(512), Start(4096)], b"XAGF"),
     ("xfs", &[Start(1024), Start(8192)], b"XAGI"),
     ("xfs_external_log", &[Start(0)], b"\xfe\xed\xba\xbe"),
@@ -80,10 +80,10 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("ubi", &[Start(0)], b"UBI#"),
     ("ubifs", &[Start(0)], b"\x31\x18\x10\x06"),
     ("hpfs", &[Start(8 * KIB)], b"\x49\xe8\x95\xf9"),
-    // In the byte order of i386, and of HP-UX machines.
+    // The byte order of i386, and that of HP-UX machines.
     ("vxfs", &[Start(KIB)], b"\xf5\xfc\x01\xa5"),
     ("vxfs", &[Start(8 * KIB)], b"\xa5\x01\xfc\xf5"),
-    // UFS1, UFS2, and those of NeXT, HP-UX and others, in either byte order.
+    // UFS1, UFS2, and the variants of NeXT, HP-UX and others, in either byte order.
     ("ufs", &UFS, b"\x54\x19\x01\0"),
     ("ufs", &UFS, b"\0\x01\x19\x54"),
     ("ufs", &UFS, b"\x19\x01\x54\x19"),
@@ -103,9 +103,9 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("stratis", &[Start(512 + 4), Start(4608 + 4)], b"!Stra0tis\x86\xff\x02^\x41rh"),
     ("vdo", &[Start(0)], b"dmvdo001"),
     ("LVM2_member", &[Start(24), Start(512 + 24), Start(1024 + 24), Start(1536 + 24)], b"LVM2 001"),
-    // The header of a metadata area, which is in the second 4 KiB if its label is lost.
+    // Header of a metadata area, which is in the second 4 KiB if the label is lost.
     ("LVM2_member", &[Start(4096 + 4)], b" LVM2 x[5A%r0N*>"),
-    // Its version is 1 or 2.
+    // The version is 1 or 2.
     ("LVM1_member", &[Start(0)], b"HM\x01\0"),
     ("LVM1_member", &[Start(0)], b"HM\x02\0"),
     // Windows dynamic disks: a header in the boot track, and copies in the last MiB.
@@ -114,7 +114,7 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("storage_spaces", &[Start(0)], b"SPACEDB "),
     ("sbd", &[Start(0)], b"SBD_SBD_"),
     ("spdk_blobstore", &[Start(0)], b"SPDKBLOB"),
-    // Images of virtual machines, and archives, written directly to a device.
+    // Images of virtual machines and archives that were written directly to a device.
     ("qcow2", &[Start(0)], b"QFI\xfb"),
     ("vmdk", &[Start(0)], b"KDMV"),
     ("vmdk", &[Start(0)], b"COWD"),
@@ -132,7 +132,7 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("DM_integrity", &[Start(0)], b"integrt\0"),
     ("DM_verity_hash", &[Start(0)], b"verity\0\0"),
     ("DM_snapshot_cow", &[Start(0)], b"SnAp"),
-    // The page size of the machine that created it is 4 to 64 KiB.
+    // The page size of the machine that created the swap area is 4 to 64 KiB.
     ("swap", &[Start(4086), Start(8182), Start(16374), Start(32758), Start(65526)], b"SWAPSPACE2"),
     ("swap", &[Start(4086), Start(8182), Start(16374), Start(32758), Start(65526)], b"SWAP-SPACE"),
     ("swsuspend", &[Start(4086), Start(8182), Start(16374), Start(32758), Start(65526)], b"S1SUSPEND"),
@@ -141,8 +141,8 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("swsuspend", &[Start(4086), Start(8182), Start(16374), Start(32758), Start(65526)], b"LINHIB0001"),
     ("crypto_LUKS", &[Start(0)], b"LUKS\xba\xbe"),
     ("crypto_LUKS", &LUKS_SECONDARY, b"SKUL\xba\xbe"),
-    // md(4): 0.90 in the last whole 64 KiB, in the machine's byte order; 1.0 at 8 to 12 KiB from the end, 1.1 at the
-    // start, 1.2 at 4 KiB.
+    // md(4): version 0.90 in the last whole 64 KiB, in the machine's byte order; 1.0 at 8 to 12 KiB from the end, 1.1
+    // at the start, 1.2 at 4 KiB.
     (
         "linux_raid_member",
         &[End(64 * KIB, 64 * KIB), End(8 * KIB, 4 * KIB), Start(0), Start(4096)],
@@ -163,11 +163,11 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("hpt37x_raid_member", &[Start(9 * 512 + 32)], b"\xf0\x16\x78\x5a"),
 ];
 
-/// Offsets of the superblock; the magic number is near its end.
+/// Offsets of the superblock's magic number, which is near its end.
 const UFS: [SignaturePlace; 4] =
     [Start(0x55c), Start(8 * KIB + 0x55c), Start(64 * KIB + 0x55c), Start(256 * KIB + 0x55c)];
 
-/// Offsets at which controllers of different years put it, in sectors from the end.
+/// Offsets of the metadata of controllers from different years, in sectors from the end.
 const PROMISE: [SignaturePlace; 13] = [
     End(63 * 512, 512),
     End(255 * 512, 512),
@@ -184,7 +184,7 @@ const PROMISE: [SignaturePlace; 13] = [
     End(3087 * 512, 512),
 ];
 
-/// Sizes of the first header of LUKS2, after which the second one follows (LUKS2 on-disk format, 2.2).
+/// Sizes of the first LUKS2 header, after which the second header follows (LUKS2 on-disk format, 2.2).
 const LUKS_SECONDARY: [SignaturePlace; 9] = [
     Start(16 * KIB),
     Start(32 * KIB),
@@ -197,10 +197,11 @@ const LUKS_SECONDARY: [SignaturePlace; 9] = [
     Start(4 * MIB),
 ];
 
-/// Returns the signatures in `length_bytes` of a device from `from_bytes` on, each name once, at its first offset.
+/// Returns the signatures in `length_bytes` of a device from `from_bytes` on. Each name occurs once, with its first
+/// offset.
 ///
 /// # Errors
-/// When the device cannot be read.
+/// Returns an error if the device cannot be read.
 pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<Signature>> {
     let part = Part::new(device, from_bytes, length_bytes);
     let mut found: Vec<Signature> = Vec::new();
@@ -220,7 +221,7 @@ pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Re
     }
     match part.extended()? {
         Some((name, at_bytes)) => add(name, at_bytes),
-        // An ext4 superblock can look like one of minix.
+        // An ext4 superblock can look like a minix superblock.
         None => part.minix()?.into_iter().for_each(|at_bytes| add("minix", at_bytes)),
     }
     let others = [("nilfs2", part.nilfs2()?), ("zfs_member", part.zfs()?), ("sun", part.sun()?), ("xfs", part.xfs()?)];
@@ -237,7 +238,7 @@ pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Re
     Ok(found)
 }
 
-/// A sparse file that vanishes when it is closed.
+/// Returns a sparse file that vanishes when it is closed.
 #[cfg(test)]
 pub(super) fn image(length_bytes: u64) -> File {
     use std::os::unix::fs::OpenOptionsExt;
@@ -267,7 +268,7 @@ mod tests {
                 let at_bytes = part.resolve(*place).unwrap();
                 file.write_all_at(magic, at_bytes).unwrap();
                 assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name, at_bytes }]);
-                // In a part that begins elsewhere, and not in a part that does not contain it.
+                // Not found in a part elsewhere that does not contain the magic number.
                 assert_eq!(probe(&file, 4 << 30, 1 << 30).unwrap(), []);
                 file.write_all_at(&vec![0; magic.len()], at_bytes).unwrap();
                 assert_eq!(names(&file, length_bytes), [""; 0]);
@@ -286,10 +287,11 @@ mod tests {
         assert_eq!(names(&file, 256 << 20), [""; 0]);
     }
 
-    /// Formats that count from the end skip a remainder below their unit: the expected offsets are calculated by hand.
+    /// Tests formats whose offsets count from the end, rounded down to their unit. The expected offsets were computed
+    /// by hand.
     #[test]
     fn the_end_of_a_device_is_rounded_to_the_unit_of_each_format() {
-        // 63 sectors more than whole units of 64 KiB, which are 7 more than whole units of 4 KiB.
+        // 63 sectors more than whole units of 64 KiB, and thus 7 sectors more than whole units of 4 KiB.
         let (whole, length_bytes) = (64 * MIB, 64 * MIB + 63 * 512);
         let four = whole + 7 * 4096;
         let cases: &[(&str, &[u8], u64)] = &[
@@ -312,13 +314,14 @@ mod tests {
             let file = image(length_bytes);
             file.write_all_at(magic, at_bytes).unwrap();
             assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name, at_bytes }], "{name}");
-            // A remainder of less than a sector changes no offset; a magic number off by a sector does not count.
+            // A remainder of less than a sector does not change any offset; a magic number that is off by a sector does
+            // not count.
             assert_eq!(probe(&file, 0, length_bytes + 511).unwrap(), [Signature { name, at_bytes }], "{name}");
             let file = image(length_bytes);
             file.write_all_at(magic, at_bytes + 512 - 512 * 2).unwrap();
             assert_eq!(names(&file, length_bytes), [""; 0], "{name}");
         }
-        // The second superblock of nilfs2, and ZFS' labels of 256 KiB.
+        // The second superblock of nilfs2, and the ZFS labels of 256 KiB.
         let file = image(length_bytes);
         file.write_all_at(&[2, 0, 0, 0, 0, 0, 0x34, 0x34, 0, 4], four - 4096).unwrap();
         assert_eq!(probe(&file, 0, length_bytes).unwrap(), [Signature { name: "nilfs2", at_bytes: four - 4096 + 6 }]);
@@ -348,7 +351,7 @@ mod tests {
         };
         assert_eq!(boot(&none, b"", 0), ["dos"]);
         assert_eq!(boot(&entry(0x80, 0x83), b"", 0), ["dos"]);
-        // Header and copy are lost; only the protective entry is left.
+        // Header and copy are lost, and only the protective entry is left.
         assert_eq!(boot(&entry(0, 0xee), b"", 0), ["gpt"]);
         assert_eq!(boot(&entry(0, 0xee), b"EFI PART", 512), ["gpt"]);
         assert_eq!(boot(&entry(0x17, 0x83), b"", 0), [""; 0]);
@@ -356,7 +359,7 @@ mod tests {
         {
             assert_eq!(boot(&none, magic, at), [name]);
         }
-        // A file system in a disk with a partition table, as in hybrid images.
+        // A file system on a disk with a partition table, as in hybrid images.
         assert_eq!(boot(&entry(0x80, 0x83), b"CD001", 32 * KIB + 1), ["iso9660", "dos"]);
     }
 
@@ -380,7 +383,7 @@ mod tests {
         for length_bytes in [0, 1, 511, 512, 1000, 1024, 4096, 65_536, 131_071] {
             let file = image(length_bytes);
             assert_eq!(names(&file, length_bytes), [""; 0]);
-            // A file shorter than stated, as after a device shrinks.
+            // The file is shorter than stated, as after a device shrinks.
             assert_eq!(names(&file, 1 << 30), [""; 0]);
         }
     }

@@ -1,5 +1,5 @@
-//! Files with other files behind them: a file on an overlay is one of its layers, a file on FUSE is provided by its
-//! server, and a file in a layer is used through the overlay above it. Device and inode do not match those of the files
+//! Files with other files behind them: a file on an overlay is in one of its layers, a file on FUSE is provided by its
+//! server, and a file in a layer is used through the overlay above it. Device and inode differ from those of the files
 //! behind.
 
 use std::fs;
@@ -10,10 +10,10 @@ use super::in_use::{mount_tables, unescape};
 use super::machine::Machine;
 use super::object::Object;
 
-/// File systems that show files of others, where the files behind cannot be found; those of FUSE are recognised by
-/// their name.
+/// File systems that show files of other file systems without a way to find those files. FUSE file systems are
+/// recognized by their name.
 const OPAQUE: [&str; 5] = ["aufs", "unionfs", "ecryptfs", "shiftfs", "wrapfs"];
-/// Our own exports, whose contents belong to the process that serves them.
+/// Type of headstack's own exports, whose contents belong to the process that serves them.
 const OWN: &str = "fuse.headstack";
 
 /// A mounted file system, as in a line of proc(5)'s mountinfo.
@@ -21,7 +21,7 @@ const OWN: &str = "fuse.headstack";
 pub(super) struct Mounted {
     /// Device number of the file system.
     number: String,
-    /// The mounted folder of the file system.
+    /// Directory of the file system that is mounted.
     root: String,
     pub at: String,
     pub kind: String,
@@ -31,7 +31,7 @@ pub(super) struct Mounted {
 }
 
 impl Mounted {
-    /// Parses `36 35 98:0 /root /at options optional - type source superblock-options`.
+    /// Parses a line such as `36 35 98:0 /root /at options optional - type source superblock-options`.
     fn parse(line: &str) -> Option<Mounted> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(2);
@@ -43,25 +43,26 @@ impl Mounted {
     }
 }
 
-/// The file system of a path without links: the one mounted deepest above it, and the last of those mounted there.
+/// Returns the file system of a path without links: the deepest mount above it, and the latest of those at the same
+/// place.
 pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
     let text = fs::read_to_string(machine.proc.join("self/mountinfo")).ok()?;
     let mounts = text.lines().filter_map(Mounted::parse);
     mounts.filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.len())
 }
 
-/// Backing of a file.
+/// The files behind a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileBacking {
     /// Only the file itself.
     Itself,
     /// Files of layers, any of which may be in use.
     Files(Vec<PathBuf>),
-    /// Unknown: the kind of file system that has to be allowed, and the reason.
+    /// Unknown; contains the kind of file system that the user must allow, and the reason.
     Unknown(String, String),
 }
 
-/// Returns the files behind and above the file at `path`, a path without links.
+/// Returns the files behind and above the file at `path`, which must not contain links.
 pub(super) fn behind(machine: &Machine, path: &Path) -> FileBacking {
     let Some(mount) = mount_of(machine, path) else { return FileBacking::Itself };
     if let Some(at) = overlay_above(machine, path, &mount) {
@@ -81,8 +82,8 @@ pub(super) fn behind(machine: &Machine, path: &Path) -> FileBacking {
     }
 }
 
-/// Returns the files of an overlay's layers that a file of it may be: that of the upper layer, else those of all lower
-/// ones.
+/// Returns the files in an overlay's layers that may be behind a file: the file in the upper layer, or else those in
+/// all lower layers.
 fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> FileBacking {
     let process = machine.proc.join("self");
     let unknown = |what: &str| {
@@ -98,7 +99,7 @@ fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> FileBacking {
             return unknown("whose layers are in another namespace");
         };
         let file = folder.join(inside);
-        // The working folder holds no data of its own.
+        // The work directory holds no data of its own.
         if option != Layer::Work && fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
             backing_files.push(file);
             if option == Layer::Upper {
@@ -113,7 +114,7 @@ fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> FileBacking {
     }
 }
 
-/// Mount point of an overlay with the file in one of its layers.
+/// Returns the mount point of an overlay that has the file in one of its layers.
 fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<String> {
     let tables = mount_tables(machine).ok()?;
     let folders = folders_above(&tables, path, mount);
@@ -122,7 +123,7 @@ fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<Stri
             for (_, layer) in layers(&overlay.options) {
                 let is_above = match path_in_view_of(process, &layer).and_then(|folder| fs::metadata(folder).ok()) {
                     Some(metadata) => folders.iter().any(|(_, is)| *is == Object::of(&metadata)),
-                    // As typed in an unknown folder: the end of the path has to suffice.
+                    // The layer's path is relative to an unknown directory, so only its end can be compared.
                     None => !layer.starts_with('/') && folders.iter().any(|(folder, _)| folder.ends_with(&layer)),
                 };
                 if is_above {
@@ -134,7 +135,7 @@ fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<Stri
     None
 }
 
-/// The folders above a file on its own file system, including those above a bind mount.
+/// Returns the directories above a file on its own file system, including those above a bind mount.
 fn folders_above(tables: &[(PathBuf, String)], path: &Path, mount: &Mounted) -> Vec<(PathBuf, Object)> {
     let mut places = vec![(path.to_owned(), PathBuf::from(&mount.at))];
     for other in tables.iter().flat_map(|(_, text)| text.lines()).filter_map(Mounted::parse) {
@@ -157,7 +158,7 @@ fn folders_above(tables: &[(PathBuf, String)], path: &Path, mount: &Mounted) -> 
     folders
 }
 
-/// A path in another process's view; `None` for one relative to an unknown folder.
+/// Returns the path of a file as seen by another process; `None` for a path relative to an unknown directory.
 fn path_in_view_of(process: &Path, path: &str) -> Option<PathBuf> {
     Some(process.join("root").join(path.strip_prefix('/')?))
 }
@@ -169,7 +170,7 @@ enum Layer {
     Work,
 }
 
-/// The layers in an overlay's options, the upper one first. Kernels from 6.5 on print each separately.
+/// Returns the layers in an overlay's options, the upper layer first. Linux 6.5 and later print each layer separately.
 fn layers(options: &str) -> Vec<(Layer, String)> {
     let mut backing_files = Vec::new();
     for option in options.split(',') {
@@ -187,7 +188,7 @@ fn layers(options: &str) -> Vec<(Layer, String)> {
     backing_files
 }
 
-/// Splits at colons, except `\:`; two colons precede layers that only hold data.
+/// Splits text at colons, except at `\:`. Two colons precede layers that only hold data.
 fn parted(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut letters) = (Vec::new(), String::new(), text.chars());
     while let Some(letter) = letters.next() {

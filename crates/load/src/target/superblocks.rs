@@ -1,4 +1,4 @@
-//! Superblocks of formats whose magic numbers are too short to be sufficient on their own, or have no fixed offset.
+//! Superblocks of formats whose magic numbers are too short to identify them, or have no fixed offset.
 
 use std::fs::File;
 use std::io;
@@ -6,21 +6,21 @@ use std::os::unix::fs::FileExt;
 
 const KIB: u64 = 1 << 10;
 
-/// Offset of a magic number.
+/// Place of a magic number.
 #[derive(Clone, Copy)]
 pub(super) enum SignaturePlace {
     Start(u64),
-    /// So many bytes before the end, after the end is rounded down to a multiple of the second number.
+    /// Number of bytes before the end, after the end is rounded down to a multiple of the second number.
     End(u64, u64),
 }
 use SignaturePlace::{End, Start};
 
-/// Bytes that are searched for a copy of the XFS superblock: groups are rounded to whole blocks, or to stripes of at
-/// most half as much.
+/// Number of bytes that are searched for a copy of the XFS superblock: groups are rounded to whole blocks, or to
+/// stripes of at most half as much.
 pub(super) const XFS_WINDOW_BYTES: u64 = 256 * KIB;
 
-/// Offsets of the windows that are searched for copies of the XFS superblock: mkfs.xfs creates a power of two of equal
-/// allocation groups, up to 32, or groups of 1 TiB if these would be larger.
+/// Returns the offsets of the windows that are searched for copies of the XFS superblock. mkfs.xfs creates a power of
+/// two of equal allocation groups, up to 32, or groups of 1 TiB if they would otherwise be larger.
 pub(super) fn xfs_windows(length_bytes: u64) -> impl Iterator<Item = u64> {
     const GROUPS: u64 = 32;
     const GROUP_BYTES_MAX: u64 = 1 << 40;
@@ -42,7 +42,7 @@ impl Part<'_> {
         Part { device, from_bytes, length_bytes }
     }
 
-    /// Resolves a place within the part; `None` if the part is shorter.
+    /// Returns the offset of a place within the part; `None` if the part is too short.
     pub(super) fn resolve(&self, place: SignaturePlace) -> Option<u64> {
         match place {
             Start(at_bytes) => Some(at_bytes),
@@ -50,13 +50,13 @@ impl Part<'_> {
         }
     }
 
-    /// Reads `N` bytes at `at_bytes`; `None` if the part ends before.
+    /// Reads `N` bytes at `at_bytes`; returns `None` if the part ends before.
     pub(super) fn bytes<const N: usize>(&self, at_bytes: u64) -> io::Result<Option<[u8; N]>> {
         let mut bytes = [0; N];
         Ok(self.read(at_bytes, &mut bytes)?.then_some(bytes))
     }
 
-    /// Reads into `bytes`; returns false if the part ends before.
+    /// Reads into `bytes` at `at_bytes`; returns false if the part ends before.
     pub(super) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
         let end = at_bytes.checked_add(bytes.len() as u64);
         if end.is_none_or(|end| end > self.length_bytes) {
@@ -74,11 +74,11 @@ impl Part<'_> {
         Ok(self.read(at_bytes, bytes)? && bytes == magic)
     }
 
-    /// ext2, ext3, ext4 or a separate journal. Their magic number has only two bytes, so the superblock must be
-    /// consistent too; the copy in the first block group counts if it states its own group.
+    /// Finds ext2, ext3, ext4 or a separate journal. The magic number has only two bytes, so the superblock must be
+    /// consistent too. The copy in the first block group counts if it states its own group.
     pub(super) fn extended(&self) -> io::Result<Option<(&'static str, u64)>> {
-        // The first copy is in group 1: a group has as many blocks as 8 bits per byte of a block; with blocks of 1 KiB
-        // it starts after the boot block.
+        // The first copy is in group 1. A group has as many blocks as a block has bits; with blocks of 1 KiB, it starts
+        // after the boot block.
         let copies = [(1, 8193 * KIB), (2, 16_384 * 2 * KIB), (4, 32_768 * 4 * KIB), (64, 524_288 * 64 * KIB)];
         for (block_kib, at) in std::iter::once((0, KIB)).chain(copies) {
             let Some(superblock) = self.bytes::<1024>(at)? else { continue };
@@ -107,7 +107,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// One of the 128 uberblocks of one of the four labels of 256 KiB, two at each end.
+    /// Finds one of the 128 uberblocks in one of the four ZFS labels of 256 KiB, two of which are at each end.
     pub(super) fn zfs(&self) -> io::Result<Option<u64>> {
         let label = 256 * KIB;
         let mut ring = vec![0; 128 * KIB as usize];
@@ -127,8 +127,8 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// A partition table in the boot sector: its mark, and four entries that are active or not. An entry that protects
-    /// the whole disk counts as a GPT.
+    /// Finds a partition table in the boot sector: its mark, and four entries that are active or not. An entry that
+    /// protects the whole disk counts as a GPT.
     pub(super) fn partition_table(&self) -> io::Result<Option<&'static str>> {
         let Some(sector) = self.bytes::<512>(0)? else { return Ok(None) };
         let entries = || sector[446..510].chunks_exact(16);
@@ -138,7 +138,7 @@ impl Part<'_> {
         Ok(Some(if entries().any(|entry| entry[4] == 0xee) { "gpt" } else { "dos" }))
     }
 
-    /// The copy of the XFS superblock at the start of an allocation group.
+    /// Finds a copy of the XFS superblock at the start of an allocation group.
     pub(super) fn xfs(&self) -> io::Result<Option<u64>> {
         let mut window = vec![0; XFS_WINDOW_BYTES as usize];
         for from in xfs_windows(self.length_bytes) {
@@ -151,7 +151,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// One of the two superblocks of nilfs2: revision 2, and a valid length.
+    /// Finds one of the two superblocks of nilfs2, with revision 2 and a valid length.
     pub(super) fn nilfs2(&self) -> io::Result<Option<u64>> {
         for place in [Start(KIB), End(4096, 4096), End(4096, 512)] {
             let Some(at) = self.resolve(place) else { continue };
@@ -164,7 +164,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// A minix superblock, in either byte order: its bitmaps have room for its inodes and zones.
+    /// Finds a minix superblock in either byte order, whose bitmaps must have room for its inodes and zones.
     pub(super) fn minix(&self) -> io::Result<Option<u64>> {
         let Some(superblock) = self.bytes::<32>(KIB)? else { return Ok(None) };
         for swapped in [false, true] {
@@ -173,7 +173,7 @@ impl Part<'_> {
                 u64::from(if swapped { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
             };
             let word = |at: usize| if swapped { half(at) << 16 | half(at + 2) } else { half(at) | half(at + 2) << 16 };
-            // Inodes, blocks of both bitmaps, the first zone and all zones.
+            // Inodes, blocks of both bitmaps, the first zone, and all zones.
             let (at, inodes, inode_map, zone_map, first, zones, block_bits) = match (half(0x10), half(0x18)) {
                 (0x137f | 0x138f, _) => (0x10, half(0), half(4), half(6), half(8), half(2), 8192),
                 (0x2468 | 0x2478, _) => (0x10, half(0), half(4), half(6), half(8), word(0x14), 8192),
@@ -188,7 +188,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// The label of a Sun disk, whose words XOR to zero.
+    /// Finds the label of a Sun disk, whose words XOR to zero.
     pub(super) fn sun(&self) -> io::Result<Option<u64>> {
         let Some(sector) = self.bytes::<512>(0)? else { return Ok(None) };
         let sum = sector.chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes([word[0], word[1]]));

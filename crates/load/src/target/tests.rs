@@ -1,4 +1,4 @@
-//! Simulated machines: mappings, arrays and mounts, laid out in a directory as the kernel shows them.
+//! Tests on simulated machines: mappings, arrays and mounts, laid out in a directory as the kernel shows them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -46,7 +46,7 @@ impl Laboratory {
         symlink(&directory, self.machine.sys.join("class/block").join(directory.file_name().unwrap())).unwrap();
     }
 
-    /// Builds `upper` on `lower`.
+    /// Builds the device `upper` on `lower`.
     fn hold(&self, lower: &str, upper: &str) {
         let devices = self.machine.sys.join("devices");
         let name = |path: &str| Path::new(path).file_name().unwrap().to_owned();
@@ -72,8 +72,8 @@ impl Drop for Laboratory {
     }
 }
 
-/// Two disks: the first has the root file system in a volume on an encrypted partition; the second has an array with
-/// nothing on it, and a free partition.
+/// Returns a machine with two disks. The first has the root file system in a volume on an encrypted partition; the
+/// second has an array with nothing on it, and a free partition.
 fn server() -> Laboratory {
     let mounts = "30 1 253:1 / / rw,relatime shared:1 - ext4 /dev/mapper/vg-root rw\n\
                   31 30 8:1 / /boot/a\\040b rw - vfat /dev/sda1 rw\n";
@@ -109,10 +109,10 @@ fn holders_are_followed_up_to_a_mount() {
     server.assert("sda2", Some("sda2 is held by dm-0; dm-0 is held by dm-1; dm-1 holds the root file system"));
     server.assert("dm-0", Some("dm-0 is held by dm-1; dm-1 holds the root file system"));
     server.assert("dm-1", Some("dm-1 holds the root file system"));
-    // Mounted or not: an array is assembled, and it holds data.
+    // An assembled array is in use even if it is not mounted, since it holds data.
     server.assert("sdb", Some("sdb1 is held by md0"));
     server.assert("sdb1", Some("sdb1 is held by md0"));
-    // Next to devices in use, in their own volume or partition.
+    // These are next to devices in use, but in their own volume or partition.
     for free in ["sda3", "dm-2", "sdb2", "sdc", "md0"] {
         server.assert(free, None);
     }
@@ -138,7 +138,7 @@ fn mounts_of_other_namespaces_count_once_each() {
     let server = server();
     for (process, namespace, mounts) in [
         ("self", "mnt:[1]", None),
-        // Skipped, since this process shows the same namespace.
+        // This process is skipped, since it has the same namespace.
         ("10", "mnt:[1]", Some("30 1 8:18 / /same rw - ext4 /dev/x rw\n")),
         ("11", "mnt:[2]", Some("30 1 8:32 / /srv rw - xfs /dev/disk/by-id/any rw\nnonsense\n1 2 - \n")),
         ("tty", "mnt:[3]", Some("30 1 8:18 / /none rw - ext4 /dev/x rw\n")),
@@ -171,7 +171,7 @@ fn file_systems_without_a_device_number_are_found_by_their_source() {
     ] {
         server.block(path, number);
     }
-    // The other member, which the mount table does not name.
+    // The other member is not in the mount table.
     server.write("sys/fs/btrfs/0c1e/devices/nvme7n1/dev", "259:5\n");
     server.assert("nvme9n1", Some("nvme9n1p2 holds the root file system"));
     server.assert("nvme9n2", Some("nvme9n2 is mounted at /pool"));
@@ -215,7 +215,8 @@ fn a_namespace_maps_to_its_block_device() {
     let server = server();
     let sys = &server.machine.sys;
     fs::create_dir_all(sys.join("dev/char")).unwrap();
-    // One with its own controller, one of a subsystem with several, and one of a command set that has no block device.
+    // One namespace with its own controller, one of a subsystem with several controllers, and one of a command set
+    // without block devices.
     for (folder, name, number) in
         [("pci0/nvme/nvme0", "ng0n1", "242:0"), ("nvme-subsys1", "ng1n2", "242:1"), ("nvme-subsys1", "ng1n3", "242:2")]
     {
@@ -236,8 +237,8 @@ fn a_namespace_maps_to_its_block_device() {
     assert_eq!(beside(2), named("ng1n3", None));
     assert!(beside(3).is_none());
     let generic = |minor| found(minor).and_then(|(_, block)| block?.generic()).map(|number| number.minor);
-    assert_eq!((generic(0), generic(1)), (Some(0), Some(1)), "the way back");
-    assert!(server.machine.namespace(Number { major: 252, minor: 0 }).is_none(), "a clock");
+    assert_eq!((generic(0), generic(1)), (Some(0), Some(1)), "the block device leads back to its namespace");
+    assert!(server.machine.namespace(Number { major: 252, minor: 0 }).is_none(), "a character device that is a clock");
 }
 
 #[test]

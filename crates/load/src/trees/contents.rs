@@ -1,7 +1,7 @@
-//! Contents of files: incompressible noise, or a stamp in every sector that shows where it belongs.
+//! Contents of files: incompressible noise, or a stamp in every sector that identifies the sector's place.
 //!
-//! The stamp is that of `integrity`: its place is the offset in the file, its request the number of the file, its
-//! generation that of the visit.
+//! The stamp is that of `integrity`, with the offset in the file as place, the number of the file as request, and the
+//! generation of the visit.
 
 use headstack_result::Integrity;
 use headstack_workload::{Purpose, Random};
@@ -10,9 +10,9 @@ use super::shape::SECTOR_BYTES;
 use super::states::Expected;
 use crate::integrity::{Generation, SectorContents, Stamp, examine};
 
-/// Alignment of transfers in bytes: a page, which suits every device.
+/// Alignment of transfers, in bytes: one page, which every device accepts.
 const ALIGN_BYTES: usize = 4096;
-/// Number of findings that are reported individually.
+/// Maximum number of findings that are reported individually.
 const TOLD: usize = 32;
 const SECTOR: usize = SECTOR_BYTES as usize;
 
@@ -32,12 +32,12 @@ impl Buffer {
         Buffer { bytes, start }
     }
 
-    /// The first `length` bytes.
+    /// Returns the first `length` bytes.
     pub fn of(&mut self, length: usize) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + length]
     }
 
-    /// Changes its first words, so that storage never receives the same data twice.
+    /// Changes the first words of the buffer, so that storage never receives the same data twice.
     pub fn renew(&mut self, length: usize, random: &mut Random) {
         for sector in self.of(length).chunks_mut(SECTOR) {
             let word = random.bits().to_le_bytes();
@@ -50,14 +50,14 @@ impl Buffer {
 /// Identity of a file: its tree and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The tree's random number.
+    /// Random number of the tree.
     pub tree: u64,
-    /// The file's number.
+    /// Number of the file.
     pub file: u64,
 }
 
 impl FileIdentity {
-    /// Stamps each sector of what is written at `offset`.
+    /// Stamps each sector of data to be written at `offset`.
     pub fn stamp(self, bytes: &mut [u8], offset: u64, generation: u32) {
         let request_bytes = bytes.len() as u32;
         for (sector, place) in bytes.chunks_exact_mut(SECTOR).zip((offset..).step_by(SECTOR)) {
@@ -75,7 +75,7 @@ impl FileIdentity {
         }
     }
 
-    /// Judges each sector of what was read at `offset` of a file.
+    /// Judges each sector of data read at `offset` of a file.
     pub fn check(self, bytes: &[u8], offset: u64, expected: Expected, path: &str, judged: &mut Judged) {
         let Expected { state, is_sure, .. } = expected;
         for (sector, place) in bytes.chunks_exact(SECTOR).zip((offset..).step_by(SECTOR)) {
@@ -84,7 +84,7 @@ impl FileIdentity {
             match examine(sector, place, Some(self.tree)) {
                 SectorContents::Own(stamp) if stamp.request != self.file => {
                     judged.report.misplaced += 1;
-                    judged.damaged(path, place, &format!("has the data of file number {}", stamp.request));
+                    judged.damaged(path, place, &format!("has data of file {}", stamp.request));
                 }
                 SectorContents::Own(stamp) if stamp.generation.0 < state.whole => {
                     judged.report.stale += 1;
@@ -94,7 +94,7 @@ impl FileIdentity {
                 SectorContents::Own(_) => judged.report.intact += 1,
                 SectorContents::Misplaced(stamp) => {
                     judged.report.misplaced += 1;
-                    judged.damaged(path, place, &format!("has the data of byte {}", stamp.offset));
+                    judged.damaged(path, place, &format!("has data of byte {}", stamp.offset));
                 }
                 SectorContents::Corrupt { bits, .. } => {
                     judged.report.corrupt += 1;
@@ -115,10 +115,10 @@ impl FileIdentity {
     }
 }
 
-/// The integrity result so far, with the places of its findings.
+/// Verdicts so far, with the places of the findings.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The result in the form of results.
+    /// The verdicts in the form of results.
     pub report: Integrity,
 }
 
@@ -145,7 +145,7 @@ impl Judged {
         self.find(path, place, what);
     }
 
-    /// Adds a file that is missing or too short: the missing part counts as lost.
+    /// Adds a file that is missing or too short. The missing bytes count as lost.
     pub fn lost_file(&mut self, path: &str, missing_bytes: u64, what: &str) {
         let sectors = (missing_bytes / SECTOR_BYTES).max(1);
         self.report.checked += sectors;
@@ -156,7 +156,7 @@ impl Judged {
         }
     }
 
-    /// Adds a file that should not exist: never created, or removed and there again.
+    /// Adds a file that should not exist: it was removed and is there again, or was never created.
     pub fn returned_file(&mut self, path: &str) {
         self.report.checked += 1;
         self.report.stale += 1;
@@ -175,7 +175,7 @@ impl Judged {
         self.damaged(path, place, &format!("cannot be read: {error}"));
     }
 
-    /// Adds the findings of another thread.
+    /// Adds the verdicts of another thread.
     pub fn merge(&mut self, other: Judged) {
         let (own, other) = (&mut self.report, other.report);
         own.checked += other.checked;

@@ -18,17 +18,17 @@ use super::states::{Expected, FileState};
 use super::worker::Grown;
 use crate::LoadError;
 
-/// Threads that create, inspect and remove files: as many as vdbench formats with.
+/// Number of threads that create, inspect and remove files: as many as vdbench uses for formatting.
 const THREADS: u64 = 8;
 /// Bytes per read or write.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Files a thread takes at a time.
+/// Number of files that a thread takes at a time.
 const BATCH: u64 = 64;
 
-/// Progress callback: receives the completed share; returns false to stop.
+/// Progress callback: receives the completed share, 0 to 1, and returns false to stop.
 pub type ProgressCallback<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
-/// Calls `work` for each of `count` members in several threads, until one fails or `goes` returns false.
+/// Calls `work` for each of `count` members in several threads, until a call fails or `goes` returns false.
 fn each(
     count: u64,
     goes: ProgressCallback,
@@ -65,14 +65,14 @@ fn each(
 /// Removes everything that the marker of a place lists, and nothing else.
 ///
 /// # Errors
-/// When something cannot be removed, such as a folder with contents that headstack did not create.
+/// Returns an error if something cannot be removed, such as a directory with contents that headstack did not create.
 pub fn remove(place: &Place, shape: &Shape, goes: ProgressCallback) -> Result<Removed, LoadError> {
     let (files, folders) = (AtomicU64::new(0), AtomicU64::new(0));
     each(shape.files(), goes, &|file, path, _| {
         shape.file_path(file, path);
         remove_one(place, path, false, &files)
     })?;
-    // From the last level up: folders of a level have higher numbers than those above.
+    // Starts with the lowest level: directories of a level have higher numbers than those above.
     let mut path = String::new();
     for folder in (0..shape.folders()).rev() {
         shape.folder_path(folder, &mut path);
@@ -104,17 +104,17 @@ fn remove_one(place: &Place, path: &str, is_folder: bool, count: &AtomicU64) -> 
     }
 }
 
-/// Inspects a tree that an earlier run left. Files of the intended length count as full; since their contents are
-/// unknown, all generations before those of this run are accepted.
+/// Inspects a tree that an earlier run left. Files of the intended length count as full. Their contents are unknown, so
+/// all generations before those of this run are accepted.
 ///
 /// # Errors
-/// When the user stops it, or a name is no regular file.
+/// Returns an error if the user stops the inspection, or if a name is not a regular file.
 pub fn look(tree: &Grown, goes: ProgressCallback) -> Result<(), LoadError> {
     let Grown { place, shape, states } = tree;
     let mut path = String::new();
     for folder in 0..shape.folders() {
         shape.folder_path(folder, &mut path);
-        // Parents were inspected before; a folder that does not exist contains nothing.
+        // Parents were inspected before. A directory that does not exist contains nothing.
         if states.join(shape.parent(folder)) {
             let is_there = calls::open(place.folder(), &path, libc::O_PATH | libc::O_DIRECTORY).is_ok();
             states.give_folder(folder, Some(is_there));
@@ -144,10 +144,10 @@ pub fn look(tree: &Grown, goes: ProgressCallback) -> Result<(), LoadError> {
     })
 }
 
-/// Creates missing members: folders, and with `with_files` files of noise or stamps.
+/// Creates missing members: directories, and with `with_files` also files, filled with noise or stamps.
 ///
 /// # Errors
-/// When something cannot be created, or the file system is full.
+/// Returns an error if something cannot be created, for example because the file system is full.
 pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: ProgressCallback) -> Result<(), LoadError> {
     let Grown { place, shape, states } = tree;
     let mut path = String::new();
@@ -158,7 +158,7 @@ pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: ProgressCallbac
         shape.folder_path(folder, &mut path);
         let made = parent(tree, &path).and_then(|(parent, name)| calls::mkdir(parent.as_fd(), name));
         made.map_err(|source| failed(tree, &path, "create the directory", source))?;
-        assert!(states.join(shape.parent(folder)), "directories are created from the top");
+        assert!(states.join(shape.parent(folder)), "a parent directory is created before its children");
         states.give_folder(folder, Some(true));
     }
     if !with_files {
@@ -211,11 +211,11 @@ fn fill(
     calls::close(OwnedFd::from(file))
 }
 
-/// Compares names, sizes and contents of all files with the recorded state while no thread works on them; also after a
-/// crash or a power loss.
+/// Compares names, sizes and contents of all files with the recorded state. Call this while no thread works on the
+/// files, also after a crash or a power loss.
 ///
 /// # Errors
-/// When the user stops it.
+/// Returns an error if the user stops the check.
 pub fn check(tree: &Grown, power_was_lost: bool, goes: ProgressCallback) -> Result<Judged, LoadError> {
     let Grown { place, shape, states } = tree;
     let all = Mutex::new(Judged::default());

@@ -1,8 +1,9 @@
-//! Loads on files in folders: trees that this program creates and owns, and operations on their members.
+//! Loads on files in directories: trees that headstack creates and owns, and operations on their members.
 //!
 //! A tree has a [`Shape`]: names, sizes and places of all members follow from their numbers, so that only one word of
-//! [`states`] is stored per member. A [`Place`] is the folder that it is in; nothing outside of it is changed, and no
-//! symbolic link is followed. Each thread works on one member at a time, which no other thread uses meanwhile.
+//! [`states`] is stored per member. A [`Place`] is the directory that contains the tree; nothing outside of it is
+//! changed, and no symbolic link is followed. Each thread works on one member at a time, which no other thread uses
+//! meanwhile.
 
 mod calls;
 mod contents;

@@ -1,4 +1,4 @@
-//! Operations on names: create, remove, query, move.
+//! Operations on names: create, remove, query and move.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,8 @@ use super::states::FileState;
 use super::steps::Step;
 use super::worker::{Grown, Times, Worker};
 
-/// Opens the folder that contains the last name of a path, without following symbolic links; returns it with the name.
+/// Opens the directory that contains the last name of a path, without following symbolic links. Returns it with that
+/// name.
 pub(super) fn parent<'p>(tree: &Grown, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
     match path.rsplit_once('/') {
         Some((folder, name)) => Ok((calls::open(tree.place.folder(), folder, libc::O_PATH | libc::O_DIRECTORY)?, name)),
@@ -100,7 +101,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Queries attributes or access, or sets times: one call that leaves the file's contents as they are.
+    /// Queries attributes or access, or sets times, in one call that leaves the file's contents unchanged.
     pub(super) fn query_attributes(&mut self, file: u64, state: FileState) {
         let tree = self.tree();
         let Some(due_ns) = self.due() else { return tree.states.give_file(file, state) };
@@ -125,7 +126,7 @@ impl Worker<'_> {
         let opened = self
             .step(Step::Open, Some(due_ns), 0, |worker| calls::open(tree.place.folder(), &worker.path, libc::O_RDONLY));
         if let Ok(opened) = opened {
-            // As above.
+            // A failure is counted, and the file is unchanged.
             let _ = self.step(Step::Close, None, 0, |_| calls::close(opened));
         }
         tree.states.give_file(file, state);

@@ -1,4 +1,4 @@
-//! [`Paces`]: when the next operation of a load is due, by its rate or by its share.
+//! [`Paces`]: the times at which the next operations of loads are due, by rate or by share.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -9,36 +9,36 @@ use headstack_workload::ArrivalClock;
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS};
 
-/// Number of operations by which a load may be ahead of its share.
+/// Number of operations by which a load may exceed its share.
 const AHEAD: f64 = 64.0;
-/// Wait of a load that is ahead before it checks again.
+/// Time that a load that exceeds its share waits before it checks again, in ns.
 const WAIT_NS: u64 = 50_000;
 
 /// Pace of one load.
 struct Pace {
-    /// Arrival times from 0, if the phase has a rate.
+    /// Arrival times, relative to the start of the phase, if the phase has a rate.
     arrivals: Option<Mutex<ArrivalClock>>,
-    /// Its share of all operations, if loads keep to shares.
+    /// The load's share of all operations, if loads have shares.
     share: Option<f64>,
     done: AtomicU64,
     is_over: AtomicBool,
-    /// Threads of the load.
+    /// Number of active threads of the load.
     threads: AtomicU32,
 }
 
 /// Paces of all loads of a phase.
 pub struct Paces {
     paces: Vec<Pace>,
-    /// When arrivals begin.
+    /// Start of the arrivals, in ns.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
 }
 
 impl Paces {
-    /// Creates the paces of a phase; `seed` determines the arrivals.
+    /// Creates the paces of a phase. `seed` determines the arrivals.
     ///
     /// # Errors
-    /// When a rate is not allowed.
+    /// Returns an error if a rate is not allowed.
     pub fn new(phase: &TreePhase, seed: u64) -> Result<Paces, LoadError> {
         let even = 100.0 / phase.loads.len().max(1) as f64;
         let pace = |(number, load): (u64, &headstack_jobfiles::trees::TreeLoad)| -> Result<Pace, LoadError> {
@@ -64,17 +64,17 @@ impl Paces {
         }
     }
 
-    /// Start of the phase.
+    /// Returns the start of the phase, in ns.
     pub fn start_ns(&self) -> u64 {
         self.start_ns.load(Ordering::Acquire)
     }
 
-    /// End of the phase.
+    /// Returns the end of the phase, in ns.
     pub fn end_ns(&self) -> u64 {
         self.end_ns.load(Ordering::Acquire)
     }
 
-    /// Waits until the next operation of a load is due, and returns when it was due; `None` when the phase is over.
+    /// Waits until the next operation of a load is due. Returns the due time in ns, or `None` when the phase is over.
     pub fn next(&self, load: usize, clock: &Clock, stop: &AtomicBool) -> Option<u64> {
         let pace = &self.paces[load];
         let is_over = || stop.load(Ordering::Relaxed) || clock.now_ns() >= self.end_ns();
@@ -115,14 +115,14 @@ impl Paces {
         own > least + AHEAD / pace.share.unwrap_or(1.0)
     }
 
-    /// Notes that a thread of a load has ended; after the last one, other loads no longer wait for this load.
+    /// Records that a thread of a load has ended. After its last thread, other loads no longer wait for this load.
     pub fn end(&self, load: usize) {
         if self.paces[load].threads.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.paces[load].is_over.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Number of operations that were due before the phase ended at `now_ns` and have not been started.
+    /// Returns the number of operations that were due before the phase ended at `now_ns` but were not started.
     pub fn backlog(&self, now_ns: u64) -> u64 {
         let until_ns = now_ns.min(self.end_ns());
         let left = |pace: &Pace| match &pace.arrivals {

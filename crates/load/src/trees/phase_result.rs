@@ -1,4 +1,4 @@
-//! Joins the results of the threads of a phase.
+//! Merges the results of the threads of a phase.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::worker::{Grown, ThreadResults};
 use crate::measured::Ran;
 use crate::usage::Usage;
 
-/// Returns the result of a phase; reads, writes and flushes also count as requests.
+/// Returns the result of a phase, in which reads, writes and flushes also count as requests.
 pub fn phase_result(
     spec: &TreeSpec,
     paces: &Paces,
@@ -85,7 +85,7 @@ pub fn phase_result(
     result.integrity = phase.verify.then_some(judged.report);
     result.checks = vec![Check {
         name: "files opened = files closed".to_owned(),
-        // After a failure during a copy, files are closed without a count.
+        // If a copy fails, its files are closed without being counted.
         passed: opened == closed || failed > 0,
         detail: format!("{opened} opened or created, {closed} closed"),
     }];

@@ -8,7 +8,7 @@ use headstack_workload::Random;
 /// Number of random draws before all members are tried in turn.
 const DRAWS: usize = 64;
 
-/// Shared state of the threads of a load.
+/// State shared by the threads of a load.
 pub struct Picker {
     order: Order,
     count: u64,
@@ -18,7 +18,7 @@ pub struct Picker {
 /// Result of picking a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickOutcome<T> {
-    /// A member that was taken.
+    /// The picked member.
     Member(u64, T),
     /// No member qualifies at present.
     None,

@@ -1,4 +1,4 @@
-//! [`Place`]: the folder of a tree, owned by headstack as shown by a marker file.
+//! [`Place`]: the directory of a tree, which a marker file identifies as owned by headstack.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -16,11 +16,11 @@ use super::shape::Shape;
 use crate::LoadError;
 use crate::integrity::random_run;
 
-/// Name of the marker in the anchor of each tree; it states the creator and the shape.
+/// Name of the marker in the anchor of each tree; the marker states who created the tree, and its shape.
 pub const MARKER: &str = ".headstack-tree";
-/// Folder in the root of a new file system.
+/// Directory in the root of a new file system.
 const LOST_AND_FOUND: &str = "lost+found";
-/// Generations per run: so many visits that write to a file can be distinguished.
+/// Number of generations per run: the limit of writing visits to a file that can be distinguished.
 const GENERATIONS: u32 = 1 << 14;
 
 /// Contents of the marker.
@@ -37,7 +37,7 @@ struct Marked {
     tree: Tree,
 }
 
-/// An open anchor, locked against other processes until it is dropped.
+/// An open anchor, which is locked against other processes until it is dropped.
 #[derive(Debug)]
 pub struct Place {
     name: String,
@@ -45,16 +45,16 @@ pub struct Place {
     marker: File,
     marked: Marked,
     is_new: bool,
-    /// Whether the folder was created with the marker.
+    /// Whether this process created the directory together with the marker.
     is_made: bool,
 }
 
-/// Numbers of files and folders removed from a tree.
+/// Numbers of files and directories removed from a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Number of files.
     pub files: u64,
-    /// Number of folders.
+    /// Number of directories.
     pub folders: u64,
 }
 
@@ -62,8 +62,8 @@ impl Place {
     /// Opens the anchor of a tree, or creates it if its parent exists.
     ///
     /// # Errors
-    /// When the folder contains anything that headstack did not create, the name is no folder or is among devices, or
-    /// another process uses the tree.
+    /// Returns an error if the directory contains anything that headstack did not create, if the path is not a
+    /// directory or is in `/dev`, or if another process uses the tree.
     pub fn open(tree: &Tree, seed: u64, stamped: bool) -> Result<Place, LoadError> {
         let path = Path::new(&tree.anchor);
         let refused = |message: String| LoadError::Target { target: tree.anchor.clone(), message };
@@ -73,7 +73,7 @@ impl Place {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                // Checked before the folder is created, so that a refused anchor leaves nothing behind.
+                // Checked before the directory is created, so that a refused anchor leaves nothing behind.
                 if is_among_devices(&fs::canonicalize(parent).map_err(failed("create"))?) {
                     return Err(among_devices());
                 }
@@ -125,7 +125,7 @@ impl Place {
     /// Opens the anchor of a tree of an earlier run for inspection.
     ///
     /// # Errors
-    /// When the folder has no tree, or another process uses it.
+    /// Returns an error if the directory has no tree, or if another process uses it.
     pub fn of(anchor: &str) -> Result<Place, LoadError> {
         let refused = |message: String| LoadError::Target { target: anchor.to_owned(), message };
         let failed = |action| move |source| LoadError::Io { target: anchor.to_owned(), action, source };
@@ -142,13 +142,13 @@ impl Place {
         Ok(Place { name: anchor.to_owned(), folder, marker, marked, is_new: false, is_made: false })
     }
 
-    /// Removes the marker, and the folder, if both were created by this process: for when another tree of the same job
-    /// was refused.
+    /// Removes the marker and the directory if this process created both, because another tree of the same job was
+    /// refused.
     pub fn abandon(self) {
         if !self.is_new {
             return;
         }
-        // The original failure is reported; an empty folder that cannot be removed does no harm.
+        // The original error is reported; an empty directory that cannot be removed does no harm.
         let _ = calls::remove(self.folder.as_fd(), MARKER, false);
         if self.is_made {
             let _ = fs::remove_dir(&self.name);
@@ -156,26 +156,26 @@ impl Place {
     }
 
     fn write_marker(&self) -> Result<(), LoadError> {
-        let text = serde_json::to_string(&self.marked).expect("a marker is plain data") + "\n";
+        let text = serde_json::to_string(&self.marked).expect("a marker can be written as JSON") + "\n";
         let written = self.marker.write_all_at(text.as_bytes(), 0);
         written.and_then(|()| self.marker.set_len(text.len() as u64)).map_err(|source| self.failed("write", source))
     }
 
-    /// Stores this shape in the marker, once the previous tree is removed.
+    /// Stores the shape of `tree` in the marker, once the previous tree has been removed.
     ///
     /// # Errors
-    /// When the marker cannot be written.
+    /// Returns an error if the marker cannot be written.
     pub fn become_of(&mut self, tree: &Tree, seed: u64, stamped: bool) -> Result<(), LoadError> {
         self.marked = Marked { seed, stamped, tree: tree.clone(), ..self.marked.clone() };
         self.write_marker()
     }
 
-    /// Shape of the present tree.
+    /// Returns the shape of the current tree; `None` if its size overflows.
     pub fn shape(&self) -> Option<Shape> {
         Shape::new(&self.marked.tree, self.marked.seed, self.marked.stamped)
     }
 
-    /// Whether it contains a tree of this kind, or none yet.
+    /// Returns whether the place contains this tree, or no tree yet.
     pub fn is_of(&self, tree: &Tree, seed: u64, stamped: bool) -> bool {
         let Marked { seed: known_seed, stamped: known_stamped, tree: expected_marked, .. } = &self.marked;
         let as_known =
@@ -183,48 +183,50 @@ impl Place {
         *known_seed == seed && *known_stamped == stamped && as_known(expected_marked) == as_known(tree)
     }
 
-    /// Whether this process created it.
+    /// Returns whether this process created the tree.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Random number in its stamps.
+    /// Returns the random number in the tree's stamps.
     pub fn id(&self) -> u64 {
         self.marked.id
     }
 
-    /// A hash that is specific to the place with this tree.
+    /// Returns a hash that identifies the place with its current tree.
     pub fn hash(&self) -> u64 {
         let expected_marked = Marked { runs: 0, ..self.marked.clone() };
-        XxHash3_64::oneshot(serde_json::to_string(&expected_marked).expect("a marker is plain data").as_bytes())
+        XxHash3_64::oneshot(
+            serde_json::to_string(&expected_marked).expect("a marker can be written as JSON").as_bytes(),
+        )
     }
 
-    /// Last generation before those of this run.
+    /// Returns the last generation before those of this run.
     pub fn generation(&self) -> u32 {
         self.marked.runs.wrapping_mul(GENERATIONS)
     }
 
-    /// The anchor's descriptor.
+    /// Returns the anchor's descriptor.
     pub fn folder(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
-    /// The anchor's path.
+    /// Returns the anchor's path.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its files carry stamps.
+    /// Returns whether the tree's files carry stamps.
     pub fn is_stamped(&self) -> bool {
         self.marked.stamped
     }
 
-    /// An error about the anchor.
+    /// Returns an error about the anchor.
     pub fn refused(&self, message: &str) -> LoadError {
         LoadError::Target { target: self.name.clone(), message: message.to_owned() }
     }
 
-    /// An error of a system call on the anchor.
+    /// Returns the error of a system call on the anchor.
     pub fn failed(&self, action: &'static str, source: io::Error) -> LoadError {
         LoadError::Io { target: self.name.clone(), action, source }
     }
@@ -239,6 +241,6 @@ fn read_marker(mut marker: &File, anchor: &str) -> Result<Marked, LoadError> {
     })?;
     serde_json::from_str(&text).map_err(|error| LoadError::Target {
         target: anchor.to_owned(),
-        message: format!("its {MARKER} is damaged ({error}); remove the directory if it is not needed"),
+        message: format!("its {MARKER} is damaged ({error}); remove the directory if you do not need it"),
     })
 }

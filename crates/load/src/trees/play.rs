@@ -1,4 +1,4 @@
-//! Plays a phase of loads on trees, from the format to the result.
+//! Runs a phase of loads on trees, from formatting to the result.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ use crate::synchronized_start::Start;
 use crate::threads::{WorkerContext, run_workers};
 use crate::{LoadError, Progress};
 
-/// Creates or inspects the trees, runs the loads on them, and checks their data if requested; `progress` receives the
+/// Creates or inspects the trees, runs the loads on them, and checks their data if requested. `progress` receives the
 /// state of all steps and returns whether to continue.
 ///
 /// # Errors
-/// When a folder was not created by headstack, a tree is not what an earlier run left, or something cannot be created.
-/// Failures under load are only counted.
+/// Returns an error if headstack did not create a directory, if a tree differs from what an earlier run left, or if
+/// something cannot be created. Failures under load are only counted.
 pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     spec.check()?;
@@ -61,7 +61,7 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
     Ok(result)
 }
 
-/// Lets `work` call `progress`, which must run on the calling thread.
+/// Runs `work` so that it can report to `progress`, which must run on the calling thread.
 fn with_progress<T: Send>(
     progress: &mut dyn FnMut(&Progress) -> bool,
     work: impl FnOnce(ProgressCallback) -> Result<T, LoadError> + Send,
@@ -88,10 +88,11 @@ fn with_progress<T: Send>(
     })
 }
 
-/// Verifies the data that a run left on the tree in `anchor`, by its ledger.
+/// Verifies the data that a run left on the tree in `anchor`, using its ledger.
 ///
 /// # Errors
-/// When the folder has no tree, the ledger is of another tree, or something cannot be read.
+/// Returns an error if the directory has no tree, if the ledger belongs to another tree, or if something cannot be
+/// read.
 pub fn verify_tree(
     anchor: &str,
     ledger: &Path,
@@ -106,7 +107,7 @@ pub fn verify_tree(
     if !ledger.exists() {
         return Err(LoadError::Target {
             target: ledger.display().to_string(),
-            message: "not found; name the ledger of the run (--ledger)".to_owned(),
+            message: "not found; set the ledger of the run with --ledger".to_owned(),
         });
     }
     let (states, _) = States::in_file(ledger, &place, &shape)?;
@@ -116,13 +117,13 @@ pub fn verify_tree(
     Ok(judged_alone(&tree, judged, began.elapsed()))
 }
 
-/// Whether the phase removes the tree of an earlier run.
+/// Returns whether the phase removes the tree of an earlier run.
 fn removes(phase: &TreePhase) -> bool {
     matches!(phase.format, Format::Anew | Format::Folders | Format::Clean)
 }
 
-/// Opens the places of all trees, checking each before any tree is created; if one is refused, those created for the
-/// others are removed.
+/// Opens the places of all trees, and checks each of them before any tree is created. If a place is refused, those
+/// created for the other trees are removed.
 fn accepted(spec: &TreeSpec) -> Result<Vec<Place>, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let mut places = Vec::new();

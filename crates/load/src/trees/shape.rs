@@ -5,28 +5,30 @@ use std::fmt::Write;
 use headstack_jobfiles::trees::Tree;
 use headstack_workload::{Purpose, Random};
 
-/// A tree as numbers. Folders are numbered level by level from 0, siblings next to each other; files folder by folder.
+/// The numbering of a tree. Directories are numbered from 0 level by level, with siblings next to each other; files are
+/// numbered directory by directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     depth: u32,
     width: u64,
     files_in_folder: u64,
     folders: u64,
-    /// The first folder with files.
+    /// The first directory with files.
     first_with_files: u64,
     files: u64,
-    /// Number of files that the loads use, from the first on.
+    /// Number of files that the loads use, counted from the first.
     used: u64,
-    /// Sizes with the cumulative share of files, 0 to 1.
+    /// Sizes in bytes, each with the cumulative share of files, 0 to 1.
     sizes: Vec<(u64, f64)>,
     seed: u64,
 }
 
-/// Sizes are rounded up to whole sectors if each carries a stamp.
+/// Sector size, in bytes; file sizes are rounded up to whole sectors if each sector carries a stamp.
 pub const SECTOR_BYTES: u64 = 512;
 
 impl Shape {
-    /// Returns the shape of a tree; `stamped` rounds sizes to whole sectors. `None` if its size overflows.
+    /// Returns the shape of a tree; `None` if its size overflows. With `stamped`, sizes are rounded up to whole
+    /// sectors.
     pub fn new(tree: &Tree, seed: u64, stamped: bool) -> Option<Shape> {
         tree.members()?;
         let folders = tree.folders()?;
@@ -55,7 +57,7 @@ impl Shape {
         Some(shape)
     }
 
-    /// Number of files that total `bytes`, at least one if there are any.
+    /// Returns the number of files that total `bytes`, but at least one if there are any.
     fn up_to(&self, bytes: Option<u64>) -> u64 {
         let Some(bytes) = bytes else { return self.files };
         let mut sum = 0u64;
@@ -66,22 +68,22 @@ impl Shape {
         reached.map_or(self.files, |file| file + 1)
     }
 
-    /// Number of folders below the anchor.
+    /// Returns the number of directories below the anchor.
     pub fn folders(&self) -> u64 {
         self.folders
     }
 
-    /// Number of files.
+    /// Returns the number of files.
     pub fn files(&self) -> u64 {
         self.files
     }
 
-    /// Number of files that loads use.
+    /// Returns the number of files that loads use.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Bytes of all files.
+    /// Returns the total size of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         match self.sizes.as_slice() {
             [] => 0,
@@ -90,12 +92,12 @@ impl Shape {
         }
     }
 
-    /// Longest file in bytes.
+    /// Returns the length of the longest file, in bytes.
     pub fn longest_bytes(&self) -> u64 {
         self.sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
     }
 
-    /// Full length of a file in bytes.
+    /// Returns the full length of a file, in bytes.
     pub fn size_bytes(&self, file: u64) -> u64 {
         match self.sizes.as_slice() {
             [] => 0,
@@ -108,18 +110,18 @@ impl Shape {
         }
     }
 
-    /// The folder of a file; `None` for the anchor.
+    /// Returns the directory of a file; `None` for the anchor.
     pub fn folder_of(&self, file: u64) -> Option<u64> {
         (self.depth > 0).then(|| self.first_with_files + file / self.files_in_folder)
     }
 
-    /// The parent of a folder; `None` for the anchor.
+    /// Returns the parent of a directory; `None` for the anchor.
     pub fn parent(&self, folder: u64) -> Option<u64> {
-        // Level by level, each folder's `width` folders are consecutive; those of the first level begin at 0.
+        // On each level, the `width` children of a directory are consecutive; those of the first level begin at 0.
         (folder >= self.width).then(|| folder / self.width - 1)
     }
 
-    /// Folders and files directly in a folder.
+    /// Returns the directories and files directly in a directory.
     pub fn children(&self, folder: u64) -> (std::ops::Range<u64>, std::ops::Range<u64>) {
         let first = (folder + 1) * self.width;
         let folders = if first < self.folders { first..first + self.width } else { 0..0 };
@@ -133,7 +135,7 @@ impl Shape {
         (folders, files)
     }
 
-    /// Writes a folder's path below the anchor, as vdbench names it.
+    /// Writes a directory's path below the anchor, with vdbench's names.
     pub fn folder_path(&self, folder: u64, path: &mut String) {
         path.clear();
         self.append_folder(folder, path);
@@ -148,18 +150,18 @@ impl Shape {
             }
             None => 1,
         };
-        write!(path, "vdb.{level}_{}.dir", folder % self.width + 1).expect("a string takes it");
+        write!(path, "vdb.{level}_{}.dir", folder % self.width + 1).expect("writing to a string cannot fail");
         level
     }
 
-    /// Writes a file's path below the anchor, as vdbench names it.
+    /// Writes a file's path below the anchor, with vdbench's names.
     pub fn file_path(&self, file: u64, path: &mut String) {
         path.clear();
         if let Some(folder) = self.folder_of(file) {
             self.append_folder(folder, path);
             path.push('/');
         }
-        write!(path, "vdb_f{:04}.file", file % self.files_in_folder + 1).expect("a string takes it");
+        write!(path, "vdb_f{:04}.file", file % self.files_in_folder + 1).expect("writing to a string cannot fail");
     }
 }
 

@@ -7,19 +7,19 @@ use headstack_jobfiles::trees::{Operation, Tree, TreePhase};
 use super::shape::{SECTOR_BYTES, Shape};
 use crate::LoadError;
 
-/// Definition of loads on trees.
+/// Definition of a load on trees.
 #[derive(Clone, Debug)]
 pub struct TreeSpec {
     /// The phase.
     pub phase: TreePhase,
     /// Seed of sizes, choices and arrivals.
     pub seed: u64,
-    /// Path of the ledger, which allows verification after a crash; with several trees, their names are appended.
+    /// Path of the ledger, which allows verification after a crash. With several trees, their names are appended.
     pub ledger: Option<PathBuf>,
 }
 
 impl TreeSpec {
-    /// Path of a tree's ledger.
+    /// Returns the path of a tree's ledger.
     pub(super) fn ledger_of(&self, tree: &Tree) -> Option<PathBuf> {
         let path = self.ledger.as_ref()?;
         match self.phase.trees.len() {
@@ -31,7 +31,8 @@ impl TreeSpec {
     /// Checks for impossible settings before anything is changed.
     ///
     /// # Errors
-    /// For loads on trees of files without a size, direct requests that no device accepts, moves of stamped files.
+    /// Returns an error if a tree has files without a size, if direct requests do not fit any device, or if stamped
+    /// files are to be moved.
     pub fn check(&self) -> Result<(), LoadError> {
         let phase = &self.phase;
         for load in &phase.loads {

@@ -1,16 +1,16 @@
-//! [`States`]: the state of each member, one word of 64 bits.
+//! [`States`]: the state of each member, in one word of 64 bits.
 //!
-//! | bits | of a file | of a folder |
+//! | bits | of a file | of a directory |
 //! | --- | --- | --- |
 //! | 0 | it exists | it exists |
 //! | 1 | it is full: it has its full length | |
 //! | 2 | a thread works on it | a thread works on it |
-//! | 3 | an operation failed, so that the state is unknown | the same |
+//! | 3 | an operation failed, so the state is unknown | an operation failed, so the state is unknown |
 //! | 4..34 | lowest generation of its contents | number of members in it |
 //! | 34..64 | the generation last written | |
 //!
-//! A generation is a visit that writes: one that wrote the whole file raises both, one that wrote a part only the
-//! latter.
+//! A generation is a visit that writes. A visit that wrote the whole file raises both generations; one that wrote a
+//! part raises only the last written.
 
 use std::io;
 use std::path::Path;
@@ -34,11 +34,11 @@ const MEMBER: u64 = 1 << WHOLE_SHIFT;
 /// State of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
-    /// Whether it exists.
+    /// Whether the file exists.
     pub exists: bool,
-    /// Whether it has its full length.
+    /// Whether the file has its full length.
     pub is_full: bool,
-    /// Whether an operation on it failed, so that its state is unknown.
+    /// Whether an operation on the file failed, so that its state is unknown.
     pub is_unknown: bool,
     /// Lowest generation of its contents.
     pub whole: u32,
@@ -64,7 +64,7 @@ impl FileState {
         }
     }
 
-    /// Generation of the next visit that writes.
+    /// Returns the generation of the next visit that writes.
     pub fn next(self) -> u32 {
         ((u64::from(self.latest) + 1) & GENERATION_MASK) as u32
     }
@@ -73,11 +73,11 @@ impl FileState {
 /// Allowed contents of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Expected state: any of its generations from `whole` to `latest`.
+    /// Expected state; the file may have any generation from `whole` to `latest`.
     pub state: FileState,
-    /// Whether the state is guaranteed. Otherwise it may be missing, shorter, or contain zeros.
+    /// Whether the state is guaranteed. If not, the file may be missing or shorter, or contain zeros.
     pub is_sure: bool,
-    /// Whether nothing is known.
+    /// Whether nothing is known about the file.
     pub is_unknown: bool,
 }
 
@@ -88,21 +88,21 @@ pub struct States {
 }
 
 impl States {
-    /// Creates the states of an empty tree; `generation` is the last before those of this run.
+    /// Creates the states of an empty tree. `generation` is the last generation before this run.
     ///
     /// # Errors
-    /// When the system does not have that much memory.
+    /// Returns an error if there is not enough memory.
     pub fn in_memory(shape: &Shape, generation: u32) -> io::Result<States> {
         let states = States { words: StateWords::in_memory(shape)? };
         states.forget(shape, generation);
         Ok(states)
     }
 
-    /// Loads the states that an earlier run left in a ledger, or creates an empty one. Members in use when it ended are
-    /// unknown. Also returns whether there was a ledger.
+    /// Loads the states that an earlier run left in a ledger, or creates an empty ledger. Members that were in use when
+    /// that run ended become unknown. Also returns whether there was a ledger.
     ///
     /// # Errors
-    /// Those of [`StateWords::in_file`].
+    /// Returns the errors of [`StateWords::in_file`].
     pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(States, bool), LoadError> {
         let (words, is_old) = StateWords::in_file(path, place, shape)?;
         let states = States { words };
@@ -126,14 +126,14 @@ impl States {
     pub fn take_up(&self, shape: &Shape) {
         let lost = |word: u64| (word & BUSY != 0).then_some(word & !BUSY | UNKNOWN);
         let take_up = |word: &AtomicU64| {
-            // If no thread worked on it, it stays as it is.
+            // If no thread worked on the file, its word does not change.
             let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, lost);
         };
         (0..shape.files()).for_each(|file| take_up(self.words.file(file)));
         (0..shape.folders()).for_each(|folder| take_up(self.words.folder(folder)));
     }
 
-    /// Allowed contents of a file that no thread works on, after the end of the process, or after a power loss.
+    /// Returns the allowed contents of a file that no thread works on, after the process ended or after a power loss.
     pub fn expected(&self, file: u64, power_was_lost: bool) -> Expected {
         let word = self.words.file(file).load(Ordering::Acquire);
         let (known, durable) = (FileState::of(word), FileState::of(self.words.durable(file).load(Ordering::Acquire)));
@@ -157,17 +157,17 @@ impl States {
         self.words.durable(file).store(state.word(), Ordering::Release);
     }
 
-    /// Notes that a file is about to be removed; then nothing about it is guaranteed.
+    /// Records that a file is about to be removed, so that nothing about it is guaranteed.
     pub fn unpromise(&self, file: u64) {
         self.words.durable(file).store(0, Ordering::Release);
     }
 
-    /// State of a file; call it only as its holder, or while no thread works.
+    /// Returns the state of a file. Call this only as its holder, or while no thread works.
     pub fn file(&self, file: u64) -> FileState {
         FileState::of(self.words.file(file).load(Ordering::Acquire))
     }
 
-    /// Takes a file for which `wanted` returns true and that no thread works on.
+    /// Takes a file that no thread works on, if `wanted` returns true for it.
     pub fn take_file(&self, file: u64, wanted: impl Fn(FileState) -> bool) -> Option<FileState> {
         let word = self.words.file(file);
         let seen = word.load(Ordering::Acquire);
@@ -177,40 +177,40 @@ impl States {
         taken.then_some(state)
     }
 
-    /// Returns a file with its new state.
+    /// Gives a file back with its new state.
     pub fn give_file(&self, file: u64, state: FileState) {
         self.words.file(file).store(state.word(), Ordering::Release);
     }
 
-    /// Whether a folder exists.
+    /// Returns whether a directory exists.
     pub fn has_folder(&self, folder: u64) -> bool {
         self.words.folder(folder).load(Ordering::Acquire) & EXISTS != 0
     }
 
-    /// Counts a member into a folder, which then cannot be removed; the anchor (`None`) always exists. Returns false if
-    /// the folder does not exist.
+    /// Adds a member to the count of a directory, which then cannot be removed; the anchor (`None`) always exists.
+    /// Returns false if the directory does not exist.
     pub fn join(&self, folder: Option<u64>) -> bool {
         let Some(folder) = folder else { return true };
         let joined = |word: u64| (word & (EXISTS | BUSY | UNKNOWN) == EXISTS).then_some(word + MEMBER);
         self.words.folder(folder).fetch_update(Ordering::AcqRel, Ordering::Acquire, joined).is_ok()
     }
 
-    /// Counts a member out of a folder.
+    /// Removes a member from the count of a directory.
     pub fn leave(&self, folder: Option<u64>) {
         if let Some(folder) = folder {
             let before = self.words.folder(folder).fetch_sub(MEMBER, Ordering::AcqRel);
-            assert!(before >= MEMBER, "a folder that a member leaves has one");
+            assert!(before >= MEMBER, "a directory that a member leaves has a member");
         }
     }
 
-    /// Takes a folder that does not exist, or one that exists and is empty.
+    /// Takes a directory: one that does not exist, or an empty one, as `exists` says.
     pub fn take_folder(&self, folder: u64, exists: bool) -> bool {
         let wanted = if exists { EXISTS } else { 0 };
         let word = self.words.folder(folder);
         word.compare_exchange(wanted, wanted | BUSY, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns an empty folder; `None` if it is unknown whether it exists.
+    /// Gives an empty directory back; `None` if it is unknown whether the directory exists.
     pub fn give_folder(&self, folder: u64, exists: Option<bool>) {
         let word = match exists {
             Some(true) => EXISTS,
@@ -241,18 +241,18 @@ mod tests {
         }
     }
 
-    /// Guarantees for a file, step by step, after the process ended or power was lost.
+    /// Tests what is guaranteed about a file, step by step, after the process ended or power was lost.
     #[test]
     fn possible_states_follow_from_flushes() {
         let shape = Shape::new(&Tree { files: 1, ..empty() }, 1, true).unwrap();
         let states = States::in_memory(&shape, 10).unwrap();
         let sure = |power_was_lost| states.expected(0, power_was_lost).is_sure;
-        assert!(sure(false) && !sure(true), "it was never there, and a power cut promises nothing");
+        assert!(sure(false) && !sure(true), "the file never existed, and nothing is guaranteed after a power loss");
         let full = FileState { exists: true, is_full: true, is_unknown: false, whole: 11, latest: 11 };
         assert!(states.take_file(0, |_| true).is_some());
-        assert!(!sure(false), "somebody works on it");
+        assert!(!sure(false), "a thread works on the file");
         states.give_file(0, full);
-        assert!(sure(false) && !sure(true), "acknowledged, and not flushed");
+        assert!(sure(false) && !sure(true), "acknowledged but not flushed");
         states.flushed(0, full);
         states.give_file(0, FileState { latest: 13, ..full });
         let expected = states.expected(0, true);
@@ -277,11 +277,11 @@ mod tests {
     fn a_member_is_used_by_one_thread_and_pins_its_directory() {
         let tree = Tree { depth: 1, width: 1, files: 2, ..empty() };
         let states = States::in_memory(&Shape::new(&tree, 1, true).unwrap(), 7).unwrap();
-        assert!(!states.join(Some(0)), "not there yet");
+        assert!(!states.join(Some(0)), "the directory does not exist yet");
         assert!(states.take_folder(0, false));
-        assert!(!states.take_folder(0, false) && !states.join(Some(0)), "somebody makes it");
+        assert!(!states.take_folder(0, false) && !states.join(Some(0)), "a thread is creating the directory");
         states.give_folder(0, Some(true));
-        assert!(states.join(Some(0)) && !states.take_folder(0, true), "not empty");
+        assert!(states.join(Some(0)) && !states.take_folder(0, true), "the directory is not empty");
         let state = states.take_file(0, |state| !state.exists).unwrap();
         assert_eq!(states.take_file(0, |_| true), None);
         states.give_file(0, FileState { exists: true, ..state });

@@ -1,4 +1,4 @@
-//! [`Steps`]: counts, times and bytes by kind of step, roughly a system call.
+//! [`Steps`]: counts, times and bytes by kind of step; a step is roughly a system call.
 
 use headstack_jobfiles::trees::Operation;
 use headstack_result::{KindResult, OperationResult};
@@ -40,7 +40,7 @@ impl Step {
         Step::Move,
     ];
 
-    /// Name of the step.
+    /// Returns the name of the step.
     pub fn name(self) -> &'static str {
         match self {
             Step::Mkdir => "mkdir",
@@ -60,7 +60,7 @@ impl Step {
         }
     }
 
-    /// The step that counts an operation.
+    /// Returns the step under which an operation is counted.
     pub fn of(operation: Operation) -> Step {
         match operation {
             Operation::Mkdir => Step::Mkdir,
@@ -79,17 +79,17 @@ impl Step {
     }
 }
 
-/// Results of all steps.
+/// Results of all kinds of steps.
 #[derive(Clone, Debug, Default)]
 pub struct Steps([KindResult; Step::ALL.len()]);
 
 impl Steps {
-    /// Mutable results of one kind of step.
+    /// Returns the mutable results of one kind of step.
     pub fn of(&mut self, step: Step) -> &mut KindResult {
         &mut self.0[step as usize]
     }
 
-    /// Results of one kind of step.
+    /// Returns the results of one kind of step.
     pub fn get(&self, step: Step) -> &KindResult {
         &self.0[step as usize]
     }
@@ -105,7 +105,7 @@ impl Steps {
         }
     }
 
-    /// Results of all steps that occurred.
+    /// Returns the results of all kinds of steps that occurred.
     pub fn operation_results(&self) -> Vec<OperationResult> {
         let done = Step::ALL.iter().zip(&self.0).filter(|(_, kind)| kind.count > 0 || kind.errors > 0);
         done.map(|(step, kind)| OperationResult {

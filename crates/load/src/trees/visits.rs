@@ -1,4 +1,4 @@
-//! Visits to files: open, read or write request by request, close.
+//! Visits to files: open, then read or write request by request, then close.
 
 use std::fs::File;
 use std::io;
@@ -14,29 +14,29 @@ use super::states::{Expected, FileState};
 use super::steps::Step;
 use super::worker::{Grown, Worker};
 
-/// An open file with its state.
+/// An open file and its state.
 pub(super) struct Visit {
     pub(super) file: File,
     pub(super) belongs: FileIdentity,
-    /// State at the start of the visit; after a write, with this visit's generation as the latest.
+    /// State at the start of the visit. After a write, the latest generation is that of this visit.
     pub(super) state: FileState,
     pub(super) size_bytes: u64,
-    /// Whether anything was written.
+    /// Whether the visit has written anything.
     pub(super) has_written: bool,
 }
 
-/// Outcome of a visit.
+/// How a visit ended.
 enum Ended {
     /// The visit covered the whole file, from start to end.
     AtEnd,
-    /// The visit covered a part of it.
+    /// The visit covered only a part of the file.
     Within,
     /// An operation failed.
     Failed,
 }
 
 impl Worker<'_> {
-    /// Reads or writes a file: once through it in order, or as many requests as the load defines.
+    /// Reads or writes a file: once in order, or with as many requests as the load defines.
     pub(super) fn visit(&mut self, file: u64, state: FileState) {
         let tree = self.tree();
         let Some(due_ns) = self.due() else { return tree.states.give_file(file, state) };
@@ -80,7 +80,7 @@ impl Worker<'_> {
         calls::open(tree.place.folder(), &self.path, flags).map(File::from)
     }
 
-    /// Whether all requests of a visit are writes: a file that is not full is written from start to end.
+    /// Returns whether all requests of a visit are writes. A file that is not full is written from start to end.
     fn writes_alone(&self, state: FileState) -> bool {
         self.load.operation == Operation::Write && (self.load.read_percent.is_none() || !state.is_full)
     }
@@ -153,7 +153,7 @@ impl Worker<'_> {
         self.step(Step::Write, due_ns, length, |worker| visit.file.write_all_at(worker.buffer.of(length_bytes), offset))
     }
 
-    /// Copies a full file to a name that does not exist; returns the state of the copy.
+    /// Copies a full file to a name that does not exist yet. Returns the state of the copy.
     pub(super) fn copy_file(
         &mut self,
         file: u64,

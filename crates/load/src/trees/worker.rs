@@ -1,5 +1,5 @@
-//! [`Worker`]: a thread of a load on a tree. It takes a member, executes an operation, records it, and returns the
-//! member.
+//! [`Worker`]: a thread of a load on a tree. It takes a member, executes an operation, records it, and gives the member
+//! back.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,45 +20,45 @@ use crate::error_log::TOLD;
 use crate::progress::WorkerProgress;
 use crate::usage::Usage;
 
-/// Wait after no member qualified.
+/// Wait after no member qualified, in ns.
 const WAIT_NS: u64 = 1_000_000;
-/// Time without a qualifying member after which a load ends.
+/// Time without a qualifying member after which a load ends, in ns.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// Delay after which an operation counts as late.
+/// Delay after which an operation counts as late, in ns.
 const LATE_NS: u64 = 50_000;
 
 /// A prepared tree.
 pub struct Grown {
-    /// Its anchor.
+    /// Anchor of the tree.
     pub place: Place,
-    /// Names and sizes.
+    /// Names and sizes of its members.
     pub shape: Shape,
     /// States of its members.
     pub states: States,
 }
 
-/// Shared state of all threads of a phase.
+/// State shared by all threads of a phase.
 pub struct Common<'a> {
     /// The trees.
     pub trees: &'a [Grown],
-    /// When operations are due.
+    /// Times at which operations are due.
     pub paces: &'a Paces,
-    /// Time after the start of the first thread at which counting begins.
+    /// Time from the start of the first thread until counting begins, in ns.
     pub warm_up_ns: u64,
-    /// Length of intervals.
+    /// Length of the intervals, in ns.
     pub interval_ns: u64,
     /// Whether contents are stamped and checked.
     pub verifies: bool,
-    /// Whether all threads are to stop.
+    /// Whether all threads must stop.
     pub stop: &'a AtomicBool,
-    /// The clock.
+    /// The clock of the phase.
     pub clock: &'a Clock,
 }
 
 /// A worker thread.
 pub struct Worker<'a> {
     pub(super) common: &'a Common<'a>,
-    /// Number of its load in the phase.
+    /// Number of the worker's load in the phase.
     pub(super) number: usize,
     pub(super) load: &'a TreeLoad,
     pub(super) picker: &'a Picker,
@@ -74,25 +74,25 @@ pub struct Worker<'a> {
 pub struct ThreadResults {
     /// Results by kind of step.
     pub steps: Steps,
-    /// Time series from the start of counting.
+    /// Time series since counting began.
     pub intervals: Vec<(Interval, LatencyHistogram)>,
-    /// Messages of the first failures, and the number of all.
+    /// Messages of the first failures, and the number of all failures.
     pub failures: (Vec<String>, u64),
-    /// Operations that started late.
+    /// Number of operations that started late.
     pub late: u64,
-    /// End of the thread.
+    /// End of the thread, in ns.
     pub end_ns: u64,
-    /// Why it ended early.
+    /// Reason why the thread ended early.
     pub note: Option<String>,
     /// The failure that ends the phase.
     pub fatal: Option<String>,
-    /// Verdicts on the reads.
+    /// Verdicts on the thread's reads.
     pub judged: Judged,
     /// Processor use of the thread.
     pub usage: Usage,
-    /// Files opened, including the warm-up.
+    /// Number of files opened, including the warm-up.
     pub opened: u64,
-    /// Files closed, including the warm-up.
+    /// Number of files closed, including the warm-up.
     pub closed: u64,
     completed: u64,
     bytes: u64,
@@ -100,7 +100,7 @@ pub struct ThreadResults {
 }
 
 impl<'a> Worker<'a> {
-    /// Creates a thread of the load `number`, whose members `picker` chooses.
+    /// Creates a thread of the load `number`. `picker` chooses its members.
     pub fn new(
         common: &'a Common<'a>,
         (number, load): (usize, &'a TreeLoad),
@@ -144,7 +144,7 @@ impl<'a> Worker<'a> {
         self.done
     }
 
-    /// Takes a member that qualifies for the operation, and executes it.
+    /// Takes a member that qualifies for the operation, and executes the operation.
     fn one_member(&mut self) -> PickOutcome<()> {
         let (picker, states, shape) = (self.picker, &self.tree().states, &self.tree().shape);
         let file = |wanted: fn(FileState) -> bool| move |member: u64| states.take_file(member, wanted);
@@ -165,7 +165,7 @@ impl<'a> Worker<'a> {
                 self.with(picked, |worker, folder, ()| worker.make_folder(folder))
             }
             Operation::Rmdir => {
-                // From the bottom, so that one turn each removes them all.
+                // Starts with the lowest level, so that one pass removes all directories.
                 let last = shape.folders().saturating_sub(1);
                 let take = |member| states.take_folder(last - member, true).then_some(());
                 let picked = picker.pick(&mut self.random, take);
@@ -237,12 +237,12 @@ impl<'a> Worker<'a> {
         self.common.stop.load(Ordering::Relaxed) || self.now_ns() >= self.common.paces.end_ns()
     }
 
-    /// Waits for the next operation and returns when it was due; `None` when the phase is over.
+    /// Waits for the next operation. Returns its due time in ns, or `None` when the phase is over.
     pub(super) fn due(&self) -> Option<u64> {
         self.common.paces.next(self.number, self.common.clock, self.common.stop)
     }
 
-    /// Executes a step and records it; it was due at `intended_ns`, or at the end of the previous step.
+    /// Executes and records a step, which was due at `intended_ns` or at the end of the previous step.
     pub(super) fn step<T>(
         &mut self,
         step: Step,
@@ -258,7 +258,7 @@ impl<'a> Worker<'a> {
         outcome
     }
 
-    /// Records a step, unless during the warm-up.
+    /// Records a step, except during the warm-up.
     pub(super) fn book(&mut self, step: Step, times: Times, bytes: u64, failed: Option<&io::Error>) {
         let from_ns = self.common.paces.start_ns() + self.common.warm_up_ns;
         let Times { intended_ns, started_ns, at_ns } = times;
@@ -274,7 +274,7 @@ impl<'a> Worker<'a> {
                 self.done.failures.0.push(failure);
             }
             self.done.steps.of(step).errors += 1;
-            // Errors that every later operation would meet.
+            // Every later operation would fail with these errors too.
             if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EROFS | libc::EDQUOT | libc::ENODEV)) {
                 self.done.fatal = Some(format!("{}: {error}", self.tree().place.name()));
             }
@@ -311,19 +311,19 @@ impl<'a> Worker<'a> {
         response.record(response_ns);
     }
 
-    /// Number of requests to a file before the next one is taken.
+    /// Returns the number of requests to a file before the next file is taken.
     pub(super) fn requests(&self, size_bytes: u64) -> u64 {
         let mean: f64 = self.load.sizes.iter().map(|(bytes, share)| f64::from(*bytes) * share / 100.0).sum();
         let once = (size_bytes as f64 / mean).ceil() as u64;
         match (self.load.requests_per_file, self.load.requests) {
             (Some(requests), _) => requests,
-            // For single requests, those of several sizes end with the file.
+            // With single requests of several sizes, the visit ends with the file.
             (None, Order::Sequential | Order::Once) => u64::MAX,
             (None, Order::Random) => once.max(1),
         }
     }
 
-    /// Length of the next request.
+    /// Returns the length of the next request, in bytes.
     pub(super) fn length(&mut self) -> u64 {
         match self.load.sizes.as_slice() {
             [(bytes, _)] => u64::from(*bytes),
@@ -347,7 +347,7 @@ pub(super) struct Times {
     pub(super) at_ns: u64,
 }
 
-/// Takes a file that does not exist, in a folder that does.
+/// Takes a file that does not exist, in a directory that does.
 pub(super) fn taken_for_new(shape: &Shape, states: &States, file: u64) -> Option<FileState> {
     let folder = shape.folder_of(file);
     if !states.join(folder) {

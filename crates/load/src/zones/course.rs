@@ -8,53 +8,53 @@ use headstack_workload::Kind;
 #[derive(Clone, Copy, Debug)]
 pub struct ZoneRequest {
     pub kind: Kind,
-    /// Number of requests drawn before it.
+    /// Number of requests drawn earlier.
     pub number: u64,
-    /// Drawn offset from the start of the job's part.
+    /// Drawn offset, in bytes from the start of the job's part.
     pub drawn_bytes: u64,
-    /// Current offset from the start of the job's part.
+    /// Current offset, in bytes from the start of the job's part.
     pub position_bytes: u64,
     pub length_bytes: u32,
-    /// Whether this write resets its zone first.
+    /// Whether this write first resets its zone.
     pub resets: bool,
 }
 
-/// The zones of a job, and how it visits them.
+/// The zones of a job, and the order in which the job visits them.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// Number among the jobs of the target.
+    /// Number of the job among the jobs of the target.
     pub job: u32,
     pub is_sequential: bool,
-    /// Whether it writes.
+    /// Whether the job writes.
     pub writes: bool,
-    /// Shortest request: a smaller rest of a zone is not used.
+    /// Length of the shortest request, in bytes; a smaller remainder of a zone is not used.
     pub least_bytes: u64,
     pub writes_remainder: bool,
     pub reads_beyond_pointer: bool,
-    /// Limits of open zones, of all jobs and of this one.
+    /// Maximum number of open zones, of all jobs and of this job.
     pub open_max: usize,
     pub job_open_max: usize,
-    /// Its zones; a sequential job visits one in so many (fio's `zoneskip`).
+    /// Zones of the job; a sequential job visits every `stride`th of them (fio's `zoneskip`).
     pub range: Range<usize>,
     pub stride: usize,
     pub zone_bytes: u64,
     pub passed: SkippedBytes,
 }
 
-/// Bytes that a sequential job has passed over because they were unusable: its offset is that much ahead of its draws.
+/// Unusable bytes that a sequential job has skipped; its offset is ahead of its draws by this amount.
 #[derive(Clone, Debug, Default)]
 pub struct SkippedBytes {
-    /// Bytes of all draws that are not placed yet.
+    /// Bytes that apply to all draws that are not placed yet.
     bytes: u64,
-    /// The last of it: by draw, the amount. It applies to that draw and later ones, not to an earlier one that waits
-    /// for its zone.
+    /// Recently skipped bytes, each with the number of the draw that skipped them. They apply to that draw and later
+    /// ones, but not to an earlier draw that waits for its zone.
     by: Vec<(u64, u64)>,
     /// Number of draws so far.
     draws: u64,
 }
 
 impl Course {
-    /// Number of zones that it visits.
+    /// Returns the number of zones that the job visits.
     pub fn zones(&self) -> usize {
         self.range.len().div_ceil(self.stride)
     }
@@ -63,7 +63,7 @@ impl Course {
         self.zones() as u64 * self.zone_bytes
     }
 
-    /// Draws a request at an offset from the start of its part; `oldest` is the first waiting request.
+    /// Draws a request at an offset from the start of the job's part. `oldest` is the first waiting request.
     pub fn draw(&mut self, kind: Kind, drawn_bytes: u64, length_bytes: u32, oldest: Option<u64>) -> ZoneRequest {
         let number = self.passed.draws;
         self.passed.draws += 1;
@@ -78,7 +78,7 @@ impl Course {
         want
     }
 
-    /// Current offset of a request.
+    /// Returns the current offset of a request, in bytes.
     pub fn position_bytes(&self, want: &ZoneRequest) -> u64 {
         let SkippedBytes { bytes, by, .. } = &self.passed;
         let own: u64 = by.iter().filter(|(passer, _)| *passer <= want.number).map(|(_, bytes)| bytes).sum();
@@ -95,12 +95,12 @@ impl Course {
         self.range.contains(&zone)
     }
 
-    /// Relative position in the part, from 0 to 1.
+    /// Returns the relative position of a request in the job's part, 0 to 1.
     pub fn share(&self, want: &ZoneRequest) -> f64 {
         want.position_bytes as f64 / self.part_bytes() as f64
     }
 
-    /// Moves a request to the next zone: to its start for sequential jobs, else to the same offset.
+    /// Moves a request to the next zone: to its start for sequential jobs, otherwise to the same offset in it.
     pub fn move_to_next_zone(&mut self, want: &mut ZoneRequest) {
         let step_bytes = match self.is_sequential {
             true => self.zone_bytes - want.position_bytes % self.zone_bytes,
@@ -109,7 +109,7 @@ impl Course {
         self.jump(want, step_bytes);
     }
 
-    /// Moves a request, and all later ones, further.
+    /// Moves a request forward by `bytes`; in a sequential job, all later requests too.
     pub fn jump(&mut self, want: &mut ZoneRequest, bytes: u64) {
         want.position_bytes = (want.position_bytes + bytes) % self.part_bytes();
         if self.is_sequential {

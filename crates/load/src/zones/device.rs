@@ -1,4 +1,4 @@
-//! Queries zones of a zoned device, and resets and finishes them.
+//! Queries, resets and finishes zones of a zoned device.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use super::zone_table::{Zone, ZoneKind};
 const BLKREPORTZONE: libc::c_ulong = 0xc010_1282;
 const BLKRESETZONE: libc::c_ulong = 0x4010_1283;
 const BLKFINISHZONE: libc::c_ulong = 0x4010_1288;
-/// `BLK_ZONE_REP_CAPACITY`: the report has capacities (kernel 5.9).
+/// `BLK_ZONE_REP_CAPACITY`: the report contains capacities (Linux 5.9).
 const HAS_CAPACITY: u32 = 1;
 /// `enum blk_zone_type`.
 const CONVENTIONAL: u8 = 1;
@@ -20,9 +20,9 @@ const CLOSED: u8 = 4;
 const READ_ONLY: u8 = 0xd;
 const FULL: u8 = 0xe;
 const OFFLINE: u8 = 0xf;
-/// Unit of the kernel's numbers, for any block size.
+/// Unit of the kernel's numbers, in bytes, for any block size.
 const SECTOR_BYTES: u64 = 512;
-/// Zones per report: 16 KiB.
+/// Number of zones per report, which takes 16 KiB.
 const ZONES_AT_ONCE: usize = 256;
 
 /// `struct blk_zone`.
@@ -71,7 +71,7 @@ pub(super) fn report_one(device: &File, start_bytes: u64) -> io::Result<Zone> {
 fn report_from(device: &File, sector: u64, count: usize) -> io::Result<(Vec<Zone>, u64)> {
     let none = RawZone::default();
     let mut report = Box::new(Report { sector, count: count as u32, flags: 0, zones: [none; ZONES_AT_ONCE] });
-    // SAFETY: the kernel writes `count` zones at most behind the header.
+    // SAFETY: the kernel writes at most `count` zones after the header.
     if unsafe { libc::ioctl(device.as_raw_fd(), BLKREPORTZONE as _, &raw mut *report) } == -1 {
         return Err(io::Error::last_os_error());
     }
@@ -93,7 +93,7 @@ fn read(raw: &RawZone, has_capacity: bool) -> Zone {
     let pointer_bytes = match (kind, raw.condition) {
         (ZoneKind::Conventional, _) | (_, FULL) => capacity_end_bytes,
         (ZoneKind::Lost, _) => start_bytes,
-        // A device's write pointer is undefined for a zone that is not open.
+        // The device's write pointer is undefined for a zone that is not open.
         (ZoneKind::Sequential, _) => (raw.pointer * SECTOR_BYTES).clamp(start_bytes, capacity_end_bytes),
     };
     let is_open = kind == ZoneKind::Sequential && (IMPLICITLY_OPEN..=CLOSED).contains(&raw.condition);
@@ -105,14 +105,14 @@ pub(super) fn reset(device: &File, start_bytes: u64, length_bytes: u64) -> io::R
     act(device, BLKRESETZONE, start_bytes, length_bytes)
 }
 
-/// Finishes a zone: makes it full.
+/// Finishes a zone, which makes it full.
 pub(super) fn finish(device: &File, start_bytes: u64, length_bytes: u64) -> io::Result<()> {
     act(device, BLKFINISHZONE, start_bytes, length_bytes)
 }
 
 fn act(device: &File, request: libc::c_ulong, start_bytes: u64, length_bytes: u64) -> io::Result<()> {
     let range = [start_bytes / SECTOR_BYTES, length_bytes / SECTOR_BYTES];
-    // SAFETY: the kernel reads a `struct blk_zone_range`, two numbers.
+    // SAFETY: the kernel reads a `struct blk_zone_range`, which consists of two numbers.
     match unsafe { libc::ioctl(device.as_raw_fd(), request as _, range.as_ptr()) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -1,8 +1,9 @@
-//! Zones of a target that are written at their write pointers, as fio's `zonemode=zbd` manages them.
+//! Zones of a target that are written at their write pointers, managed as with fio's `zonemode=zbd`.
 //!
-//! [`Zones`] belong to a target and are shared by its jobs: a device's own, or those that a file, a plain device or the
-//! null target is divided into, all of them empty at first. [`Tending`] is the part of one thread: it directs requests,
-//! resets and finishes zones on the way, and tracks completions. The rules are in [`zone_table`], which does no I/O.
+//! [`Zones`] belong to a target and are shared by its jobs. They are a device's own zones, or the zones into which a
+//! file, a plain device or the null target is divided, all of them empty at first. [`Tending`] belongs to one thread:
+//! it directs requests, resets and finishes zones as needed, and tracks completions. The rules are in [`zone_table`],
+//! which does no I/O.
 
 mod course;
 mod device;
@@ -21,23 +22,23 @@ use headstack_workload::quantity::format_bytes;
 pub use tending::{Advance, Tending};
 use zone_table::{Zone, ZoneKind, ZoneTable};
 
-/// Larger numbers of zones indicate a wrong zone size.
+/// Maximum number of zones; more indicate a wrong zone size.
 const ZONES_MAX: u64 = 1 << 22;
 
 /// The zones of a target.
 pub struct Zones {
     zone_table: Mutex<ZoneTable>,
-    /// The zoned device; for other targets only write pointers are tracked.
+    /// The zoned device; for other targets, only write pointers are tracked.
     device: Option<File>,
-    /// Limit of the device; 0 for none.
+    /// Maximum number of open zones of the device; 0 for no limit.
     open_max: usize,
 }
 
 /// Limits of a zoned device, from sysfs.
 pub struct DeviceLimits {
-    /// Largest number of open zones; 0 for no limit.
+    /// Maximum number of open zones; 0 for no limit.
     pub open: u64,
-    /// Largest number of zones that are open, or closed and not full; 0 for no limit.
+    /// Maximum number of zones that are open, or closed and not full; 0 for no limit.
     pub active: u64,
 }
 
@@ -45,12 +46,12 @@ impl Zones {
     /// Reads the zones of a device.
     ///
     /// # Errors
-    /// When the kernel refuses, or zones do not fit the request; in words.
+    /// Returns the reason as text if the kernel refuses, or if the zones do not match the request.
     pub fn of_device(device: File, limits: &DeviceLimits, zoning: &Zoning) -> Result<Zones, String> {
         let zones = device::report(&device).map_err(|error| format!("its zones cannot be read ({error})"))?;
         let [first, second, ..] = &zones[..] else { return Err("has fewer than two zones".to_owned()) };
         let zone_bytes = second.start_bytes - first.start_bytes;
-        // Also here, so that an offset gives its zone by a division.
+        // Checked here too, so that a division gives the zone of an offset.
         if zones.windows(2).any(|pair| pair[1].start_bytes - pair[0].start_bytes != zone_bytes) {
             return Err("has zones of unequal sizes".to_owned());
         }
@@ -62,10 +63,10 @@ impl Zones {
         Ok(Zones { zone_table: Mutex::new(ZoneTable::new(zones, zone_bytes)), device: Some(device), open_max })
     }
 
-    /// Divides a target without zones into empty ones.
+    /// Divides a target without zones into empty zones.
     ///
     /// # Errors
-    /// When no zone size is given, or it does not fit; in words.
+    /// Returns the reason as text if no zone size is given, or if it does not fit.
     pub fn divided(capacity_bytes: u64, block_bytes: u64, zoning: &Zoning) -> Result<Zones, String> {
         let Some(zone_bytes) = zoning.size_bytes.filter(|bytes| *bytes > 0) else {
             return Err("has no zones; set a zone size (zonesize) to divide it".to_owned());
@@ -75,14 +76,14 @@ impl Zones {
         if !is_whole || zone_capacity_bytes == 0 || zone_capacity_bytes > zone_bytes {
             let [size, capacity] = [zone_bytes, zone_capacity_bytes].map(format_bytes);
             return Err(format!(
-                "zones of {size} with a capacity of {capacity}; multiples of its {block_bytes} bytes are allowed, up to \
-                 the size is held"
+                "zones of {size} with a capacity of {capacity}; both must be multiples of {block_bytes} bytes, and \
+                 the capacity at most the size"
             ));
         }
         let count = capacity_bytes / zone_bytes;
         if count == 0 || count > ZONES_MAX {
             let size = format_bytes(zone_bytes);
-            return Err(format!("has room for {count} zones of {size}; 1 to {ZONES_MAX} are allowed"));
+            return Err(format!("has room for {count} zones of {size}; must be 1 to {ZONES_MAX}"));
         }
         let zone = |index| {
             let start_bytes = index * zone_bytes;
@@ -100,7 +101,7 @@ impl Zones {
         Ok(Zones { zone_table: Mutex::new(ZoneTable::new(zones, zone_bytes)), device: None, open_max: 0 })
     }
 
-    /// Fails if another division of the target is requested than the present one.
+    /// Returns an error if `zoning` requests another division of the target than the present one.
     pub fn check(&self, zoning: &Zoning) -> Result<(), String> {
         let zone_table = self.zone_table();
         let zone = zone_table.zones()[0];
@@ -114,10 +115,10 @@ impl Zones {
         }
     }
 
-    /// Largest number of open zones.
+    /// Returns the maximum number of open zones.
     ///
     /// # Errors
-    /// When more are requested than the device allows; in words.
+    /// Returns the reason as text if more are requested than the device allows.
     pub fn open_max(&self, zoning: &Zoning) -> Result<usize, String> {
         let or_any = |limit: usize| if limit == 0 { usize::MAX } else { limit };
         let stated = zoning.open_max as usize;
@@ -130,7 +131,7 @@ impl Zones {
         Ok(or_any(if stated > 0 { stated } else { own }))
     }
 
-    /// Whether its zones are a device's own.
+    /// Returns whether the zones are a device's own.
     pub fn are_of_device(&self) -> bool {
         self.device.is_some()
     }
@@ -139,7 +140,7 @@ impl Zones {
         self.zone_table.lock().expect("the lock is not poisoned")
     }
 
-    /// Resets a zone that is marked busy for that.
+    /// Resets a zone that is marked as busy for this.
     fn reset(&self, index: usize) -> io::Result<()> {
         let (start_bytes, length_bytes) = self.extent(index);
         let done = self.device.as_ref().map_or(Ok(()), |device| device::reset(device, start_bytes, length_bytes));
@@ -150,7 +151,7 @@ impl Zones {
         done
     }
 
-    /// Finishes a zone that is marked busy for that.
+    /// Finishes a zone that is marked as busy for this.
     fn finish(&self, index: usize) -> io::Result<()> {
         let (start_bytes, length_bytes) = self.extent(index);
         let done = self.device.as_ref().map_or(Ok(()), |device| device::finish(device, start_bytes, length_bytes));
@@ -161,8 +162,8 @@ impl Zones {
         done
     }
 
-    /// Reads the write pointer from the device after an error. Other targets keep it, since it is unknown what was
-    /// written.
+    /// Reads the write pointer from the device after an error. Other targets keep their pointer, since it is unknown
+    /// what was written.
     fn look_again(&self, index: usize) {
         let known = self.zone_table().zones()[index];
         let found = self.device.as_ref().and_then(|device| device::report_one(device, known.start_bytes).ok());

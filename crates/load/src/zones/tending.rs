@@ -18,13 +18,13 @@ use crate::target_map::{TargetMap, TargetPlace};
 
 /// The next step of a request.
 pub enum Advance {
-    /// Submit it, as changed for its zone.
+    /// Submit the request, as adapted to its zone.
     Submit(Request),
-    /// It is complete: a zone was reset for it, or an error number.
+    /// The request is complete, with 0 after a zone reset or an error number.
     Done(Request, i32),
-    /// Wait for its zone.
+    /// Wait for the request's zone.
     Wait,
-    /// There is nothing that it could read or reset: its job is over.
+    /// There is nothing to read or reset, so the job is over.
     Nothing,
 }
 
@@ -35,11 +35,11 @@ pub struct Tending {
     map: TargetMap,
     /// Slots of waiting requests, in order.
     pub held: VecDeque<u32>,
-    /// Durations of resets, whether requested or needed by a write.
+    /// Durations of resets, whether requested or needed by a write, in ns.
     resets: LatencyHistogram,
     finishes: LatencyHistogram,
     reset_threshold: f64,
-    /// Writes above the threshold per reset of a zone; 0 for none.
+    /// Number of writes, above the threshold, per reset of a zone; 0 for no resets.
     writes_a_reset: u64,
     writes_to_reset: u64,
 }
@@ -53,15 +53,15 @@ struct Piece {
 struct Slot {
     piece: usize,
     want: ZoneRequest,
-    /// The zone that it keeps busy.
+    /// The zone that the request keeps busy.
     written: Option<usize>,
 }
 
 impl Tending {
-    /// Prepares the zones of a job's targets; `None` if it does not use zones.
+    /// Prepares the zones of a job's targets; `None` if the job does not use zones.
     ///
     /// # Errors
-    /// When targets have no such zones, or the job's part has no whole zone.
+    /// Returns an error if targets have no such zones, or if the job's part has no whole zone.
     pub fn new(job: &Job) -> Result<Option<Tending>, LoadError> {
         let Some(zoning) = &job.zones else { return Ok(None) };
         let (map, span) = (job.target_map(), job.span()?);
@@ -108,12 +108,13 @@ impl Tending {
         }))
     }
 
-    /// Bytes of a pass over the job's part: for a sequential job, the capacity or contents of its zones.
+    /// Returns the bytes of a pass over the job's part; for a sequential job, the capacity or the contents of its
+    /// zones.
     pub fn pass_bytes(&self) -> u64 {
         self.pieces.iter().map(Piece::pass_bytes).sum()
     }
 
-    /// Adds a drawn request that is no flush; [`advance`](Self::advance) returns its next step.
+    /// Adds a drawn request that is not a flush; [`advance`](Self::advance) returns its next step.
     pub fn draw(&mut self, slot: u32, request: &Request) {
         let TargetPlace { piece, offset_bytes } = self.place(request);
         let oldest = self.held.iter().map(|slot| &self.slots[*slot as usize]).find(|slot| slot.piece == piece);
@@ -132,8 +133,9 @@ impl Tending {
         self.slots[slot as usize] = Slot { piece, want, written: None };
     }
 
-    /// Returns the next step of the request of a slot. A reset of a device's zone goes through `reset`, which receives
-    /// the piece, the zone's offset and length there, and a closure that executes it and returns whether that worked.
+    /// Returns the next step of the request in a slot. A reset of a device's zone goes through `reset`, which receives
+    /// the piece, the zone's offset and length there, and a closure that executes the reset and returns whether it
+    /// succeeded.
     pub fn advance(
         &mut self,
         slot: u32,
@@ -175,7 +177,7 @@ impl Tending {
             };
             match zones.are_of_device() {
                 true => reset(piece, start_bytes, length_bytes, &mut act),
-                // The data there stay, as in fio.
+                // The data there remain, as in fio.
                 false => drop(act()),
             }
             if let Err(error) = done {
@@ -184,14 +186,14 @@ impl Tending {
             self.resets.record(now_ns() - start_ns);
             if is_trim {
                 let offset_bytes = whole_start_bytes + start_bytes;
-                // For zones beyond 4 GiB, the largest length of a request.
+                // A zone above 4 GiB is longer than a request can be, so the length is limited.
                 let length_bytes = u32::try_from(length_bytes).unwrap_or(u32::MAX / 4096 * 4096);
                 return Advance::Done(Request { offset_bytes, length_bytes, ..*request }, 0);
             }
         }
     }
 
-    /// Notes that a request has completed, and whether it failed.
+    /// Records that a request has completed, and whether it failed.
     #[inline(never)]
     pub fn came_back(&mut self, slot: u32, request: &Request, failed: bool) {
         let Slot { piece, written, .. } = &mut self.slots[slot as usize];
@@ -203,7 +205,7 @@ impl Tending {
         }
     }
 
-    /// Counts of zone operations for results.
+    /// Returns the counters of zone operations for results.
     pub fn counters(&self) -> Vec<Counter> {
         let mut counters = Vec::new();
         for (all, one, times) in
@@ -221,7 +223,7 @@ impl Tending {
 
     fn place(&self, request: &Request) -> TargetPlace {
         match self.map.pieces() {
-            // The null target has no files to place a request in.
+            // The null target has no file to locate a request in.
             [] => TargetPlace { piece: 0, offset_bytes: request.offset_bytes },
             _ => self.map.place(request),
         }
@@ -249,7 +251,7 @@ impl Piece {
             (false, _) => course.zone_bytes,
             (true, false) if course.reads_beyond_pointer => course.zone_bytes,
             (true, false) => zone.readable_bytes(),
-            // A full one is reset and written again.
+            // A full zone is reset and written again.
             (true, true) if zone.left_bytes() == 0 => zone.capacity_end_bytes - zone.start_bytes,
             (true, true) => zone.left_bytes(),
         };
@@ -270,10 +272,13 @@ fn course(job: &Job, zoning: &Zoning, zones: &Zones, part: std::ops::Range<u64>)
     }
     let longest_bytes = u64::from(job.longest_bytes());
     if longest_bytes > zone_bytes {
-        return Err(format!("requests of {longest_bytes} bytes; up to the zone size, {zone_bytes}, is allowed"));
+        return Err(format!("requests of {longest_bytes} bytes; the maximum is the zone size, {zone_bytes}"));
     }
     if !zoning.skip_bytes.is_multiple_of(zone_bytes) {
-        return Err(format!("zoneskip of {} bytes; whole zones of {zone_bytes} are allowed", zoning.skip_bytes));
+        return Err(format!(
+            "zoneskip of {} bytes; must be a multiple of the zone size, {zone_bytes}",
+            zoning.skip_bytes
+        ));
     }
     let is_sequential = lines.iter().all(|line| line.random_percent == 0.0);
     let or_any = |limit: u32| if limit == 0 { usize::MAX } else { limit as usize };

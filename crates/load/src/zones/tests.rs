@@ -1,4 +1,4 @@
-//! Tests of the zone rules, on boards without devices.
+//! Tests of the zone rules on zone tables without devices.
 
 use headstack_workload::Kind;
 
@@ -37,11 +37,11 @@ fn course(zone_table: &mut ZoneTable, is_sequential: bool, open_max: usize) -> C
 }
 
 fn want(course: &mut Course, kind: Kind, drawn_bytes: u64, length_bytes: u64) -> ZoneRequest {
-    // Nothing is merged: any of them may wait.
+    // No draws are merged, since any of them may wait.
     course.draw(kind, drawn_bytes, length_bytes as u32, Some(0))
 }
 
-/// Writes at once, after any preparing steps; returns the offset, the length and the zones that were reset.
+/// Writes at once, after any preparatory steps. Returns offset, length, and the zones that were reset.
 fn write(
     zone_table: &mut ZoneTable,
     course: &mut Course,
@@ -136,7 +136,7 @@ fn one_write_of_a_zone_is_under_way_at_a_time() {
     let mut second = want(&mut course, Kind::Write, BLOCK, BLOCK);
     assert_eq!(zone_table.step(&mut course, &mut second), Step::Wait);
     let mut trim = want(&mut course, Kind::Trim, 0, ZONE);
-    assert_eq!(zone_table.step(&mut course, &mut trim), Step::Wait, "no reset overtakes a write");
+    assert_eq!(zone_table.step(&mut course, &mut trim), Step::Wait, "a reset waits for the write");
     let mut elsewhere = want(&mut course, Kind::Write, ZONE, BLOCK);
     assert!(matches!(zone_table.step(&mut course, &mut elsewhere), Step::Go { zone: 1, .. }));
     zone_table.came_back(zone, BLOCK);
@@ -147,7 +147,7 @@ fn one_write_of_a_zone_is_under_way_at_a_time() {
 fn what_is_left_of_a_zone_takes_a_shorter_write_or_is_finished() {
     let mut zone_table = zone_table(2, ZONE);
     let mut course = Course { least_bytes: 3 * BLOCK, ..course(&mut zone_table, false, usize::MAX) };
-    // 256 blocks: 85 writes of 3, and one block is left.
+    // 256 blocks allow 85 writes of 3 blocks, and one block is left.
     for _ in 0..85 {
         assert_eq!(write(&mut zone_table, &mut course, 0, 3 * BLOCK).0 / ZONE, 0);
     }
@@ -192,9 +192,9 @@ fn without_data_a_reader_ends_and_a_mixed_job_writes_first() {
     assert!(matches!(zone_table.step(&mut mixed, &mut read), Step::Go { offset_bytes: 0, .. }));
     assert_eq!(read.kind, Kind::Write);
     let mut trim = want(&mut mixed, Kind::Trim, ZONE, ZONE);
-    assert_eq!(zone_table.step(&mut mixed, &mut trim), Step::Wait, "the write under way will leave something");
+    assert_eq!(zone_table.step(&mut mixed, &mut trim), Step::Wait, "the write in flight will leave data to trim");
     zone_table.came_back(0, BLOCK);
-    assert_eq!(zone_table.step(&mut mixed, &mut trim), Step::Trim(0), "a zone that holds something");
+    assert_eq!(zone_table.step(&mut mixed, &mut trim), Step::Trim(0), "the zone has data");
 }
 
 #[test]
@@ -217,12 +217,12 @@ fn what_a_job_that_is_over_left_open_makes_room() {
     write(&mut zone_table, &mut own, 0, BLOCK);
     write(&mut zone_table, &mut own, ZONE, BLOCK);
     let mut next = want(&mut second, Kind::Write, 0, BLOCK);
-    assert_eq!(zone_table.step(&mut second, &mut next), Step::Wait, "somebody at work needs them");
+    assert_eq!(zone_table.step(&mut second, &mut next), Step::Wait, "an active job needs the open zones");
     zone_table.end(first.job);
     assert!(matches!(zone_table.step(&mut second, &mut next), Step::Finish(0 | 1)));
 }
 
-/// A pseudo-random generator with a fixed sequence.
+/// A reproducible pseudo-random generator.
 struct TestRandom(u64);
 
 impl TestRandom {
@@ -232,7 +232,7 @@ impl TestRandom {
     }
 }
 
-/// A device that enforces zone rules, under two jobs whose requests complete in any order.
+/// Simulates a device that enforces zone rules, under two jobs whose requests complete in any order.
 #[test]
 fn no_write_misses_its_pointer_and_no_limit_is_passed() {
     for seed in 0..200 {
@@ -268,7 +268,7 @@ fn no_write_misses_its_pointer_and_no_limit_is_passed() {
             loop {
                 match zone_table.step(course, &mut want) {
                     Step::Go { zone, offset_bytes, length_bytes } if want.kind == Kind::Write => {
-                        assert_eq!(offset_bytes, pointers[zone], "a write goes to the pointer");
+                        assert_eq!(offset_bytes, pointers[zone], "a write is at the write pointer");
                         assert!(offset_bytes + u64::from(length_bytes) <= zone as u64 * ZONE + capacity);
                         assert!(under_way.iter().all(|(busy, _)| *busy != zone), "one write at a time");
                         under_way.push((zone, length_bytes.into()));
@@ -276,7 +276,10 @@ fn no_write_misses_its_pointer_and_no_limit_is_passed() {
                     }
                     Step::Go { zone, offset_bytes, length_bytes } => {
                         assert!(offset_bytes >= zone as u64 * ZONE && length_bytes > 0);
-                        assert!(offset_bytes + u64::from(length_bytes) <= pointers[zone], "nothing is read beyond");
+                        assert!(
+                            offset_bytes + u64::from(length_bytes) <= pointers[zone],
+                            "reads stay below the write pointer"
+                        );
                     }
                     Step::Reset(zone) => {
                         assert!(under_way.iter().all(|(busy, _)| *busy != zone), "no reset overtakes a write");
@@ -294,7 +297,7 @@ fn no_write_misses_its_pointer_and_no_limit_is_passed() {
                         zone_table.was_finished(zone);
                         continue;
                     }
-                    Step::Wait => assert!(!under_way.is_empty(), "what waits waits for something"),
+                    Step::Wait => assert!(!under_way.is_empty(), "a request waits only while another is in flight"),
                     Step::Nothing => assert_ne!(want.kind, Kind::Write, "there is always a zone to write"),
                 }
                 break;
@@ -305,7 +308,7 @@ fn no_write_misses_its_pointer_and_no_limit_is_passed() {
                 let (start, pointer) = (zone as u64 * ZONE, pointers[zone]);
                 (pointer > start && pointer < start + capacity) || under_way.iter().any(|(busy, _)| *busy == zone)
             });
-            assert!(open.count() <= open_max, "the device counts the same");
+            assert!(open.count() <= open_max, "the device has no more open zones than allowed");
         }
         assert!(writes > 300, "{writes} writes of seed {seed}");
         let valid: u64 = pointers.iter().enumerate().map(|(zone, pointer)| pointer - zone as u64 * ZONE).sum();

@@ -9,15 +9,15 @@ use super::course::{Course, ZoneRequest};
 pub struct Zone {
     pub kind: ZoneKind,
     pub start_bytes: u64,
-    /// Write pointer; for a conventional zone the end of its capacity.
+    /// Write pointer, in bytes; for a conventional zone, the end of its capacity.
     pub pointer_bytes: u64,
     pub capacity_end_bytes: u64,
-    /// Whether it counts towards the limit of open zones, until it is full or reset.
+    /// Whether the zone counts toward the limit of open zones, which it does until it is full or reset.
     pub is_open: bool,
-    /// Whether a write, reset or finish is under way: one at a time, so that no two can overtake each other on any
-    /// kernel.
+    /// Whether a write, reset or finish is in flight. Only one is allowed at a time, so that no two can overtake each
+    /// other on any kernel.
     pub is_busy: bool,
-    /// Number of the job that opened it; 0 if it was open before.
+    /// Number of the job that opened the zone; 0 if it was already open.
     pub job: u32,
 }
 
@@ -28,12 +28,12 @@ pub enum ZoneKind {
     Conventional,
     /// Writable only at its write pointer.
     Sequential,
-    /// Offline or read-only: not used.
+    /// Offline or read-only, so not used.
     Lost,
 }
 
 impl Zone {
-    /// Bytes that may be read: those below the write pointer.
+    /// Returns the number of readable bytes: those below the write pointer.
     pub fn readable_bytes(&self) -> u64 {
         match self.kind {
             ZoneKind::Lost => 0,
@@ -41,7 +41,7 @@ impl Zone {
         }
     }
 
-    /// Bytes that may be written before a reset.
+    /// Returns the number of bytes that may be written before a reset.
     pub fn left_bytes(&self) -> u64 {
         self.capacity_end_bytes - self.pointer_bytes
     }
@@ -54,17 +54,17 @@ impl Zone {
 /// The next step of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Submit it there; [`ZoneTable::came_back`] must be called when a write completes.
+    /// Submit the request there; call [`ZoneTable::came_back`] when a write completes.
     Go { zone: usize, offset_bytes: u64, length_bytes: u32 },
-    /// Reset the zone ([`ZoneTable::was_reset`]), then ask again.
+    /// Reset the zone ([`ZoneTable::was_reset`]), then call `step` again.
     Reset(usize),
-    /// Finish the zone ([`ZoneTable::was_finished`]), then ask again.
+    /// Finish the zone ([`ZoneTable::was_finished`]), then call `step` again.
     Finish(usize),
     /// The request is a reset of this zone ([`ZoneTable::was_reset`]).
     Trim(usize),
     /// Wait until another request of the zone has completed.
     Wait,
-    /// Its zones have nothing to read or reset.
+    /// The job's zones have nothing to read or reset.
     Nothing,
 }
 
@@ -77,7 +77,7 @@ pub struct ZoneTable {
     open: Vec<usize>,
     /// Bytes written and not reset, in zones with write pointers.
     valid_bytes: u64,
-    /// Active jobs.
+    /// Numbers of active jobs.
     jobs: Vec<u32>,
 }
 
@@ -97,22 +97,22 @@ impl ZoneTable {
         self.zone_bytes
     }
 
-    /// Starts a job; returns its number, from 1.
+    /// Starts a job. Returns its number, from 1.
     pub fn begin(&mut self) -> u32 {
         let job = (1..).find(|job| !self.jobs.contains(job) && !self.zones.iter().any(|zone| zone.job == *job));
-        let job = job.expect("fewer jobs than numbers");
+        let job = job.expect("there are fewer jobs than numbers");
         self.jobs.push(job);
         job
     }
 
-    /// Ends a job: zones that it left open may be finished for others.
+    /// Ends a job. Zones that it left open may then be finished to make room for other jobs.
     pub fn end(&mut self, job: u32) {
         self.jobs.retain(|known| *known != job);
     }
 
     /// Returns the next step of a job's request.
     pub fn step(&mut self, course: &mut Course, want: &mut ZoneRequest) -> Step {
-        // Zones passed over since the draw are also passed over by waiting requests.
+        // Zones skipped since the draw are also skipped by waiting requests.
         if course.is_sequential {
             want.position_bytes = course.position_bytes(want);
         }
@@ -126,7 +126,7 @@ impl ZoneTable {
 
     fn write(&mut self, course: &mut Course, want: &mut ZoneRequest) -> Step {
         let least = course.least_bytes;
-        // Each round but the last moves on to another zone.
+        // Each iteration but the last moves on to another zone.
         for _ in 0..=course.zones() {
             let (drawn, at_bytes) = course.locate(want.position_bytes);
             let zone = self.zones[drawn];
@@ -140,7 +140,7 @@ impl ZoneTable {
             }
             if course.is_sequential {
                 let written = zone.pointer_bytes - zone.start_bytes;
-                // The job passed this zone, or others filled it: the rest belongs to the next.
+                // The job passed this zone, or other jobs filled it; the remainder belongs to the next zone.
                 if at_bytes >= zone.capacity_end_bytes - zone.start_bytes || (zone.left_bytes() == 0 && at_bytes > 0) {
                     course.move_to_next_zone(want);
                     continue;
@@ -244,7 +244,7 @@ impl ZoneTable {
         if waits { Step::Wait } else { Step::Nothing }
     }
 
-    /// The drawn place, cut at the end of the zone.
+    /// Returns the step for the drawn place, cut at the end of the zone.
     fn plain(&self, index: usize, at_bytes: u64, want: &ZoneRequest) -> Step {
         let zone = &self.zones[index];
         let offset_bytes = zone.start_bytes + at_bytes;
@@ -257,8 +257,8 @@ impl ZoneTable {
         self.open.len() < course.open_max && (course.job_open_max == usize::MAX || own() < course.job_open_max)
     }
 
-    /// Returns an open zone in place of one that may not be opened: the one whose rank among open zones corresponds to
-    /// the drawn zone's among all, or the next free one.
+    /// Returns an open zone to use instead of a zone that may not be opened: the zone whose rank among open zones
+    /// corresponds to the drawn zone's rank among all, or the next free zone.
     fn pick(&self, course: &Course, want: &ZoneRequest) -> ZonePick {
         let is_job_full = self.open.len() < course.open_max;
         let is_candidate = |zone: &usize| course.holds(*zone) && (!is_job_full || self.zones[*zone].job == course.job);
@@ -277,7 +277,7 @@ impl ZoneTable {
         free.map_or(ZonePick::Nothing, ZonePick::Open)
     }
 
-    /// Notes that a write of so many bytes has completed.
+    /// Records that a write of `written_bytes` has completed.
     pub fn came_back(&mut self, index: usize, written_bytes: u64) {
         self.set_pointer(index, self.zones[index].pointer_bytes + written_bytes);
     }
@@ -296,13 +296,13 @@ impl ZoneTable {
         }
     }
 
-    /// Notes that a zone was reset.
+    /// Records that a zone was reset.
     pub fn was_reset(&mut self, index: usize) {
         self.set_pointer(index, self.zones[index].start_bytes);
         self.close(index);
     }
 
-    /// Notes that a zone was finished.
+    /// Records that a zone was finished.
     pub fn was_finished(&mut self, index: usize) {
         self.set_pointer(index, self.zones[index].capacity_end_bytes);
     }
@@ -315,7 +315,7 @@ impl ZoneTable {
         }
     }
 
-    /// Bytes written and not reset.
+    /// Returns the number of bytes written and not reset.
     pub fn valid_bytes(&self) -> u64 {
         self.valid_bytes
     }
@@ -323,12 +323,12 @@ impl ZoneTable {
 
 enum ZonePick {
     Open(usize),
-    /// No active job opened it: it can make room.
+    /// No active job opened this zone, so it can be finished to make room.
     ToFinish(usize),
     Nothing,
 }
 
-/// Rounds down to whole units; less than a unit is returned as it is.
+/// Rounds down to whole units; less than a unit is returned unchanged.
 fn whole(bytes: u64, unit_bytes: u64) -> u32 {
     (if bytes < unit_bytes { bytes } else { bytes / unit_bytes * unit_bytes }) as u32
 }

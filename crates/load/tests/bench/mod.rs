@@ -1,4 +1,4 @@
-//! Loop devices and directories of tests, which nothing else uses, and which are gone when the test is.
+//! Loop devices and directories for a single test, removed when the test ends.
 #![allow(dead_code)] // Each test file uses a part.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headstack_needs::{Need, lacks};
 
-/// A directory of its own for a test.
+/// A directory for one test.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
@@ -44,19 +44,19 @@ pub struct LoopDevice {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One test with devices at a time: a mount namespace of one would keep the mounts of the others, and processes about to
-/// start hold their files open. Another run of the tests waits too.
+/// Allows only one test with devices at a time: a mount namespace of one test would keep the mounts of others, and
+/// processes that are starting hold their files open. Other test runs wait too.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl LoopDevice {
-    /// `None`, and why, where no loop device can be made.
+    /// Creates a loop device; `None` with a note if none can be created.
     pub fn new(bytes: u64) -> Option<LoopDevice> {
         LoopDevice::with_sectors(bytes, 512)
     }
 
-    /// The same, of logical blocks of so many bytes.
+    /// Creates a loop device with logical blocks of `sector_bytes`.
     pub fn with_sectors(bytes: u64, sector_bytes: u32) -> Option<LoopDevice> {
-        // What a test that failed had, it has given back.
+        // A failed test has also cleaned up.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let others = fs::File::create(std::env::temp_dir().join("headstack-loop-devices.lock")).unwrap();
         others.lock().unwrap();
@@ -75,7 +75,7 @@ impl LoopDevice {
         })
     }
 
-    /// The kernel's name, such as `loop3`.
+    /// Returns the kernel's name of the device, such as `loop3`.
     pub fn name(&self) -> &str {
         self.attached.name()
     }
@@ -86,7 +86,7 @@ impl LoopDevice {
         path
     }
 
-    /// Runs a command now and the other when the test is over, the last first.
+    /// Runs `command` now, and `undo` when the test ends; the last `undo` runs first.
     pub fn during(&mut self, command: &[&str], undo: &[&str]) -> bool {
         let done = run(command);
         if done {
@@ -95,7 +95,7 @@ impl LoopDevice {
         done
     }
 
-    /// Partition `number`, from sector `start` on.
+    /// Adds partition `number`, which starts at sector `start`.
     pub fn add_partition(&mut self, number: u32, start: u64, sectors: u64) -> Option<String> {
         let (device, number) = (self.path.clone(), number.to_string());
         let added = self.during(
@@ -124,7 +124,7 @@ impl Drop for LoopDevice {
     }
 }
 
-/// A loop device, by its path, as long as this lives.
+/// A loop device, given by its path, that is detached on drop.
 pub struct Attached(pub String);
 
 impl Attached {
@@ -153,7 +153,7 @@ fn attach_with(backing: &str, sector_bytes: u32) -> Option<Attached> {
     match output {
         Ok(output) if output.status.success() => {
             let attached = Attached(String::from_utf8(output.stdout).unwrap().trim().to_owned());
-            // Who had the device before may have left it read-only, or divided.
+            // Earlier users may have left the device read-only or with partitions.
             run(&["blockdev", "--setrw", &attached.0]);
             if Path::new(&format!("{}p1", attached.0)).exists() {
                 run(&["partx", "--delete", &attached.0]);
@@ -167,14 +167,14 @@ fn attach_with(backing: &str, sector_bytes: u32) -> Option<Attached> {
     }
 }
 
-/// Nothing, and why.
+/// Returns `None`, and notes why.
 #[track_caller]
 pub fn without<T>(need: Need, why: &str) -> Option<T> {
     lacks(need, why);
     None
 }
 
-/// Whether a command is there and succeeds.
+/// Returns whether a command exists and succeeds.
 pub fn run(command: &[&str]) -> bool {
     let status = Command::new(command[0]).args(&command[1..]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())

@@ -1,4 +1,5 @@
-//! What goes wrong in mid-run: counted or ending it, told in one line, and never at the price of what was measured.
+//! Tests of failures during a run: they are counted or end the run, are reported in one line, and never lose
+//! measurements.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -23,8 +24,8 @@ fn open(path: &str, write: bool, direct: bool) -> Arc<Target> {
     Arc::new(Target::open(path, direct, Sync::No, &permission, &|_| true).unwrap())
 }
 
-/// Runs, and does something to the target once a hundred requests are complete. Somebody ends it when so many have failed
-/// since.
+/// Runs jobs and changes the target after a hundred completed requests. The run is stopped once a given number of
+/// requests have failed.
 fn run_until(
     target: &Arc<Target>,
     engine: EngineKind,
@@ -47,7 +48,7 @@ fn run_until(
     result
 }
 
-/// The one note that tells of failures.
+/// Returns the only note about failures.
 #[track_caller]
 fn told(result: &RunResult) -> String {
     let notes: Vec<_> = result.notes.iter().filter(|note| note.contains("failed")).collect();
@@ -83,7 +84,7 @@ fn failed_requests_count_towards_the_requested_number() {
             measure(vec![job(&[Arc::clone(&target)], engine, workload(4096, 100.0, &closed(8)), requests(1_000))]);
         assert_eq!(count(&result) + errors(&result), 1_000);
         assert_eq!(errors(&result), result.kinds.read.errors);
-        assert!((650..850).contains(&errors(&result)), "three quarters are gone: {}", errors(&result));
+        assert!((650..850).contains(&errors(&result)), "three quarters of the file are gone: {}", errors(&result));
         assert!(told(&result).starts_with(&format!("{} requests failed", errors(&result))), "{}", told(&result));
     }
 }
@@ -104,7 +105,7 @@ fn a_device_that_fails_is_counted_on() {
     for engine in ENGINES {
         let Some(device) = LoopDevice::new(8 * MIB) else { return };
         let target = open(&device.path, true, true);
-        // A loop device cannot reach what is behind the end of its file.
+        // A loop device cannot reach data after the end of its file.
         let cut = || File::options().write(true).open(&device.backing).unwrap().set_len(4 * MIB).unwrap();
         let result = run_until(&target, engine, workload(4096, 100.0, &closed(4)), 10, cut);
         assert!(count(&result) > 100 && errors(&result) >= 10, "{} and {}", count(&result), errors(&result));
@@ -184,7 +185,7 @@ fn requests_smaller_than_a_block_are_refused() {
     }
     let target = open(&device.path, true, true);
     let load = workload(512, 100.0, &json!({"line": {"align": 512}}));
-    // What the block is, is known before: nothing is started.
+    // The block size is known in advance, so nothing is started.
     let refused = run(&spec(vec![job(&[target], EngineKind::Ring, load, requests(100))]), &mut |_| true);
     let line = refused.unwrap_err().to_string();
     assert!(line.contains("4096"), "{line}");
@@ -203,7 +204,7 @@ fn one_failed_job_ends_all_and_measurements_are_kept() {
     assert!(result.kinds.read.count > 0);
 }
 
-/// Lets a system call fail with EPERM in the calling thread and all that it starts.
+/// Makes a system call fail with EPERM in the calling thread and all threads that it starts.
 fn forbid(system_call: libc::c_long) -> bool {
     let step = |code: u32, k: u32, jt, jf| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut filter = [
@@ -213,7 +214,7 @@ fn forbid(system_call: libc::c_long) -> bool {
         step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the kernel copies the program, which lives until then; only this thread is concerned.
+    // SAFETY: the kernel copies the program, which is valid until then; only this thread is affected.
     unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
@@ -242,7 +243,7 @@ fn without_io_uring_psync_is_used_with_a_note() {
         "{note}"
     );
     assert!(refused.starts_with(file.path()) && refused.contains("io_uring_setup"), "{refused}");
-    // Here, it is not forbidden.
+    // In this thread it is not forbidden.
     let result =
         measure(vec![job(&[file.open(true)], EngineKind::Auto, workload(4096, 50.0, &closed(4)), requests(10))]);
     assert_eq!(result.notes[0], "requests were submitted by io_uring");

@@ -1,4 +1,4 @@
-//! Requests on files and loop devices: the generator's, all of them, where and what they are.
+//! Tests that requests on files and loop devices are exactly those of the generator, with kind and place.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +19,7 @@ use crate::engine::support::{
 
 const ENGINES: [EngineKind; 3] = [EngineKind::Ring, EngineKind::Psync, EngineKind::Auto];
 
-/// tmpfs, which has no direct I/O, and the directory of temporary files, on a disk.
+/// Returns files on tmpfs, which has no direct I/O, and in the temporary directory, which is on a disk.
 fn files(bytes: u64) -> Vec<(TestFile, Arc<Target>)> {
     let on_disk = TestFile::holes(bytes);
     let direct = on_disk.open(true);
@@ -39,17 +39,17 @@ fn device_to_write(device: &LoopDevice) -> Arc<Target> {
     Arc::new(Target::open(&device.path, true, Sync::No, &permission, &|_| true).unwrap())
 }
 
-/// Which write of a run a sector comes from, from 1 on: writes number their sectors in order of issue, each number times
-/// a constant that has an inverse modulo 2^64.
+/// Returns the number of the write, from 1, that a sector comes from: writes number their sectors in order of issue,
+/// each number times a constant that has an inverse modulo 2^64.
 fn number_of(sector: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    // Newton's iteration doubles the bits that are right.
+    // Newton's iteration doubles the number of correct bits.
     let inverse =
         (0..6).fold(FACTOR, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(FACTOR.wrapping_mul(inverse))));
     u64::from_ne_bytes(sector[..8].try_into().unwrap()).wrapping_mul(inverse)
 }
 
-/// The number of its last write for each sector, 0 where there was none.
+/// Returns for each sector the number of its last write; 0 if there was none.
 fn written(requests: &[Request], sectors: usize) -> Vec<u64> {
     let (mut expected, mut number) = (vec![0; sectors], 0);
     for request in requests.iter().filter(|request| request.kind == Kind::Write) {
@@ -66,7 +66,7 @@ fn assert_written(contents: &[u8], requests: &[Request]) {
     let found: Vec<u64> = contents.chunks(512).map(number_of).collect();
     let expected = written(requests, found.len());
     let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
-    assert_eq!(wrong, None, "the first sector that is not as the generator's requests make it");
+    assert_eq!(wrong, None, "the first sector that differs from the generator's requests");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_device_is_read_written_trimmed_and_flushed() {
         let result = measure(vec![job(&[Arc::clone(&target)], engine, workload(4096, 30.0, &form), requests(1_500))]);
         assert_eq!((count(&result), errors(&result)), (1_500, 0), "{engine:?}: {:?}", result.notes);
         assert!(result.kinds.all().iter().all(|(_, kind)| kind.count > 50));
-        // Where it writes alone, what the device holds is what the generator wrote.
+        // If only this job writes, the device holds what the generator wrote.
         let alone = job(&[Arc::clone(&target)], engine, workload(4096, 0.0, &json!({})), requests(300));
         let trims = job(
             &[target],
@@ -185,7 +185,7 @@ fn a_device_is_read_written_trimmed_and_flushed() {
 #[test]
 fn files_of_any_size_form_one_address_space() {
     for engine in ENGINES {
-        // A size that is not a multiple of the block shifts none of those behind it.
+        // A size that is not a multiple of the block does not shift the files after it.
         let files = [TestFile::holes(MIB), TestFile::holes(700_000), TestFile::holes(3 * MIB)];
         let targets: Vec<_> = files.iter().map(|file| file.open(true)).collect();
         let block_bytes = u64::from(targets[0].block_bytes().max(512));
@@ -194,12 +194,12 @@ fn files_of_any_size_form_one_address_space() {
         assert_eq!(errors(&result), 0, "{:?}", result.notes);
         for file in &files {
             let contents = file.contents();
-            assert_eq!(contents.len() as u64, std::fs::metadata(&file.0).unwrap().len(), "it did not grow");
+            assert_eq!(contents.len() as u64, std::fs::metadata(&file.0).unwrap().len(), "the file did not grow");
             let blocks = contents.len() as u64 / block_bytes * block_bytes / 4096;
             let touched = contents.chunks(4096).filter(|block| number_of(block) > 0).count() as u64;
             assert!(touched * 10 > blocks * 9, "{touched} of {blocks}");
         }
-        // Flushes reach all of them, as one request.
+        // A flush covers all files, as a single request.
         let flushes = workload(4096, 0.0, &json!({"flush_every": 1, "arrivals": {"closed": {"outstanding": 4}}}));
         let result = measure(vec![job(&targets, engine, flushes, requests(100))]);
         assert_eq!((result.kinds.write.count + result.kinds.flush.count, errors(&result)), (100, 0));
@@ -213,7 +213,10 @@ fn a_request_that_no_file_has_room_for_is_refused() {
     let targets: Vec<_> = files.iter().map(|file| file.open(true)).collect();
     let one = job(&targets, EngineKind::Ring, workload(128 * KIB, 100.0, &json!({})), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.starts_with(files[1].path()) && line.contains("131072 bytes do not fit in its 65536"), "{line}");
+    assert!(
+        line.starts_with(files[1].path()) && line.contains("requests of 131072 bytes; its size is 65536 bytes"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn an_open_loop_on_a_file_issues_every_arrival() {
         one.slots = 8;
         let arrived = arrivals(&one).take_while(|&at_ns| at_ns < 500 * MS).count() as u64;
         let result = measure(vec![one]);
-        // However late: as many have come back as arrived, but for those that wait and those under way.
+        // However late they are, all arrivals have completed, are waiting, or are in flight.
         let known = count(&result) + result.backlog;
         assert!((arrived.saturating_sub(8)..=arrived).contains(&known), "{engine:?}: {known} of {arrived}");
     }
@@ -275,13 +278,13 @@ fn the_queue_depth_is_as_requested() {
     deep(EngineKind::Ring, 4_096, 4 * KIB, 9_000);
     deep(EngineKind::Ring, 65_536, 512.max(target.block_bytes()), 70_000);
     deep(EngineKind::Ring, 64, 1 << 20, 500);
-    // Buffers of 4 GiB together are shared.
+    // Buffers that would take 4 GiB together are shared.
     deep(EngineKind::Ring, 4_096, 1 << 20, 4_200);
     deep(EngineKind::Psync, 64, 1 << 20, 200);
     deep(EngineKind::Psync, 256, 4 * KIB, 1_000);
     let one = job(&[target], EngineKind::Psync, workload(4096, 100.0, &closed(5_000)), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.contains("psync needs a thread for each of 5000 requests; up to 4096 are allowed"), "{line}");
+    assert!(line.contains("psync needs a thread for each of 5000 requests; the maximum is 4096"), "{line}");
 }
 
 #[test]

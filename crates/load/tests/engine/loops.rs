@@ -1,5 +1,5 @@
-//! The loops, against a target that answers after a fixed time: how many requests, when, and what is said of them. Laws
-//! of queueing and time are held in virtual time, to the nanosecond.
+//! Tests of the load loops on a target with a fixed service time: how many requests are issued, when, and how they are
+//! reported. Queueing laws and times are checked in virtual time, to the nanosecond.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn a_byte_limit_ends_with_the_reaching_request() {
         let result = measure(vec![null_job(0, workload(4096, 100.0, &closed(outstanding)), limits)]);
         assert_eq!(count(&result), 1_000_000 / 4096 + 1);
     }
-    // The first limit that is reached ends it.
+    // The first limit that is reached ends the run.
     let both = Limits { requests: Some(10), time_ns: Some(3_600_000 * MS), ..limits };
     assert_eq!(count(&measure(vec![null_job(0, workload(4096, 100.0, &closed(4)), both)])), 10);
 }
@@ -46,12 +46,12 @@ fn a_byte_limit_ends_with_the_reaching_request() {
 #[test]
 fn a_time_limit_is_exact() {
     let result = measure(vec![virtual_job(MS, workload(4096, 100.0, &closed(4)), time(300 * MS))]);
-    assert_eq!((result.duration_ns, count(&result)), (300 * MS, 4 * 299), "what is complete at the end is not counted");
+    assert_eq!((result.duration_ns, count(&result)), (300 * MS, 4 * 299), "completions at the end are not counted");
     let one = virtual_job(MS, workload(4096, 100.0, &open(2_000.0, "poisson")), time(300 * MS));
     let in_time = arrivals(&one).take_while(|at_ns| at_ns + MS < 300 * MS).count() as u64;
     let result = measure(vec![one]);
     assert_eq!((result.duration_ns, count(&result)), (300 * MS, in_time));
-    // By the wall, too.
+    // Also in wall-clock time.
     let start = Instant::now();
     let result = measure(vec![null_job(MS, workload(4096, 100.0, &closed(4)), time(50 * MS))]);
     assert_eq!(result.duration_ns, 50 * MS);
@@ -70,7 +70,7 @@ fn a_warm_up_is_left_out() {
     form["warm_up"] = json!({"requests": 500, "time": "0s"});
     let mut warm = virtual_job(100_000, workload(4096, 100.0, &form), requests(1_000));
     let result = measure(vec![warm.clone()]);
-    // Eight come back every 100 us.
+    // Eight requests complete every 100 us.
     assert_eq!((count(&result), result.start_ns), (1_000, 500u64.div_ceil(8) * 100_000));
     form["warm_up"] = json!({"requests": 10, "time": "200ms"});
     warm.workload = workload(4096, 100.0, &form);
@@ -112,13 +112,13 @@ fn a_run_ends_when_its_mean_is_known() {
         assert!(half_ns <= 0.05 * response(&result).mean_ns(), "{half_ns}");
         count(&result)
     };
-    // Batches of three: a look at certain numbers of completions only would hardly ever take place. A batch of the mean
-    // has to be longer than a turn of all that are outstanding.
+    // With batches of three requests, checks only at certain numbers of completions would hardly ever take place. A
+    // batch of the mean must be longer than one round of all outstanding requests.
     for outstanding in [1, 3, 1_000] {
         let counted = known(closed(outstanding), 64);
         assert!(
             counted < 10_000.max(300 * u64::from(outstanding)),
-            "all responses are alike: {counted} of {outstanding} at a time"
+            "all responses are equal: {counted} of {outstanding} at a time"
         );
     }
     let varied = known(open(800.0, "poisson"), 1);
@@ -129,7 +129,7 @@ fn a_run_ends_when_its_mean_is_known() {
 fn a_closed_loop_keeps_its_depth() {
     let result = measure(vec![virtual_job(2 * MS, workload(4096, 100.0, &closed(8)), time(400 * MS))]);
     assert_eq!((result.depth.max, result.depth.mean), (8, 8.0));
-    assert_eq!(count(&result), 8 * 199, "8 in 2 ms, but for those that come back at the end");
+    assert_eq!(count(&result), 8 * 199, "8 in 2 ms, except those that complete at the end");
     assert_eq!((response(&result).min_ns(), response(&result).max_ns()), (2 * MS, 2 * MS));
     assert!(!result.saturated && result.offered_per_s.is_none() && result.late_arrivals == 0);
 }
@@ -140,16 +140,16 @@ fn clients_think() {
         let form = json!({"arrivals": {"closed": {"outstanding": 4, "think": think}}});
         measure(vec![virtual_job(MS, workload(4096, 100.0, &form), time(1_000 * MS))])
     };
-    // Four clients, each with a request every 4 ms; who thinks has nothing outstanding.
+    // Four clients issue a request every 4 ms each. A thinking client has no request outstanding.
     let fixed = thinking(json!({"fixed": "3ms"}));
     assert_eq!((count(&fixed), fixed.depth.mean, fixed.depth.max), (4 * 249, 1.0, 4));
     assert_eq!((response(&fixed).min_ns(), response(&fixed).max_ns()), (MS, MS));
-    // The same on the whole: of a thousand thoughts, the mean is known to 3 %.
+    // The result is the same on average: with a thousand think times, the mean is known to 3 %.
     let exponential = thinking(json!({"exponential": "3ms"}));
     assert!((900..1_100).contains(&count(&exponential)), "{}", count(&exponential));
     assert!((0.9..1.1).contains(&exponential.depth.mean), "{}", exponential.depth.mean);
     assert_eq!(response(&exponential).max_ns(), MS);
-    // Iometer's pause before each burst.
+    // Corresponds to Iometer's pause before each burst.
     let form = json!({"arrivals": {"closed": {"outstanding": 1}}, "line": {"delay": "10ms", "burst": 5}});
     let result = measure(vec![virtual_job(0, workload(4096, 100.0, &form), time(505 * MS))]);
     assert_eq!(count(&result), 50 * 5);
@@ -164,7 +164,7 @@ fn thinking_clients_make_the_exact_number_of_requests_without_spinning() {
     assert!(cpu_ns < 100 * MS, "{cpu_ns}");
 }
 
-/// Mean wait of M/D/1: rho / 2 (1 - rho) service times.
+/// Checks the mean wait of M/D/1, rho / 2 (1 - rho) service times.
 #[test]
 fn poisson_arrivals_wait_as_in_m_d_1() {
     let (rho, wanted) = (0.6, 4_000);
@@ -180,8 +180,12 @@ fn poisson_arrivals_wait_as_in_m_d_1() {
     assert_eq!((service.min_ns(), service.max_ns()), (MS, MS));
     assert!(!result.saturated);
     let late = result.late_arrivals as f64 / wanted as f64;
-    assert!((0.57..0.63).contains(&late), "the chance to find it busy is its load: {late}");
-    assert_eq!(counter(&result, "issue_lateness_p50_ns"), 0, "who waits for the target is not late by this program");
+    assert!((0.57..0.63).contains(&late), "the probability that the target is busy equals its load: {late}");
+    assert_eq!(
+        counter(&result, "issue_lateness_p50_ns"),
+        0,
+        "requests that wait for the target are not late because of headstack"
+    );
 }
 
 #[test]
@@ -189,7 +193,7 @@ fn fixed_arrivals_below_capacity_do_not_wait() {
     let one = Job { slots: 1, ..virtual_job(MS, workload(4096, 100.0, &open(500.0, "fixed")), requests(500)) };
     let result = measure(vec![one]);
     assert_eq!((response(&result).min_ns(), response(&result).max_ns()), (MS, MS));
-    assert_eq!(result.duration_ns, 1_001 * MS, "500 at 500 a second");
+    assert_eq!(result.duration_ns, 1_001 * MS, "500 requests at 500/s");
     assert_eq!((result.offered_per_s, result.late_arrivals), (Some(500.0), 0));
     assert_eq!(counter(&result, "issue_lateness_p50_ns"), 0);
 }
@@ -199,13 +203,17 @@ fn lateness_of_this_program_counts_and_is_reported() {
     let late_ns = 3 * MS;
     let load = workload(4096, 100.0, &open(10.0, "fixed"));
     let result = measure(vec![null_job_in(Time::Virtual { late_ns }, MS, load, requests(50))]);
-    // Late to issue, and late to hear of the end.
+    // Requests are issued late, and the end is noticed late.
     let (response, service) = (response(&result), &result.kinds.read.service);
     assert_eq!((response.min_ns(), response.max_ns()), (2 * late_ns + MS, 2 * late_ns + MS));
     assert_eq!((service.min_ns(), service.max_ns()), (late_ns + MS, late_ns + MS));
     assert!(counter(&result, "issue_lateness_p50_ns").abs_diff(late_ns) < late_ns / 20);
-    assert!(result.notes.iter().any(|note| note.contains("ms late by headstack")), "{:?}", result.notes);
-    // What one is late by does not make the next one late.
+    assert!(
+        result.notes.iter().any(|note| note.starts_with("headstack issued 1 % of the requests")),
+        "{:?}",
+        result.notes
+    );
+    // The lateness of one request does not delay the next.
     assert_eq!(result.duration_ns, 50 * 100 * MS + 2 * late_ns + MS);
     assert_eq!(result.late_arrivals, 0);
 }
@@ -227,12 +235,12 @@ fn an_overload_is_reported_with_its_lateness() {
     let result = measure(vec![one]);
     assert!(result.saturated);
     let done = exact.len() as u64;
-    assert_eq!(count(&result), done, "500 a second");
-    assert_eq!(result.backlog, arrived - done - 1, "but for the one under way");
+    assert_eq!(count(&result), done, "500 requests/s");
+    assert_eq!(result.backlog, arrived - done - 1, "all but the one in flight");
     let waits: Vec<_> = exact.iter().map(|(at_ns, end_ns)| end_ns - at_ns).collect();
     assert_eq!(response(&result).max_ns(), *waits.iter().max().unwrap());
     assert_eq!(response(&result).sum_ns(), waits.iter().map(|&ns| u128::from(ns)).sum());
-    // A request that completes at t arrived at about t / 2: the mean wait is a quarter of the run.
+    // A request that completes at time t arrived at about t / 2, so the mean wait is a quarter of the run.
     assert!((0.6..0.95).contains(&(response(&result).mean_ns() / 1e9)), "{}", response(&result).mean_ns());
     assert_eq!(result.kinds.read.service.max_ns(), 2 * MS);
     assert!(result.late_arrivals > 2_600, "{}", result.late_arrivals);
@@ -247,7 +255,8 @@ fn an_overload_with_a_warm_up_counts_from_its_end() {
     let result = measure(vec![one]);
     assert!(result.saturated);
     assert_eq!((count(&result), result.start_ns), (500, 500 * MS));
-    // 1,499 had arrived before the end, one is under way; those that had piled up before the start wait still.
+    // 1,499 requests had arrived before the end, and one is in flight; those that had piled up before the start still
+    // wait.
     assert_eq!(result.backlog, 1_499 - 749 - 1);
     assert_eq!(result.late_arrivals, 1_000);
 }
@@ -265,7 +274,7 @@ fn jobs_run_side_by_side_and_are_reported_by_name() {
     assert_eq!((kinds.read.count, kinds.write.count), (600, 300));
     let streams: Vec<_> = result.streams.iter().map(|one| (one.name.as_str(), one.kinds.read.count)).collect();
     assert_eq!(streams, [("reader", 600), ("writer", 0)]);
-    assert_eq!((result.duration_ns, result.depth.max), (150 * MS, 6), "at the same time");
+    assert_eq!((result.duration_ns, result.depth.max), (150 * MS, 6), "both jobs run at the same time");
 }
 
 #[test]
@@ -279,7 +288,7 @@ fn runs_in_virtual_time_are_the_same_each_time() {
         ];
         jobs[1].start_delay_ns = 30 * MS;
         let mut result = measure(jobs);
-        // The processor's own time and switches are another matter.
+        // Processor time and context switches differ between runs.
         result.counters.retain(|counter| !counter.name.contains("cpu_") && !counter.name.contains("switches"));
         result.counters.retain(|counter| !counter.name.contains("faults"));
         result.streams.iter_mut().for_each(|stream| stream.facts.clear());
@@ -311,7 +320,7 @@ fn a_job_that_begins_later_is_reported_for_the_intervals_it_ran_in() {
     assert_sound(&result);
     assert_eq!(result.intervals.iter().map(|interval| interval.count).sum::<u64>(), count(&result));
     let full: Vec<_> = result.intervals.iter().map(|interval| (interval.start_ns / MS, interval.count)).collect();
-    // What comes back at the end of an interval is of the next, and at the end of a job of none.
+    // A completion at the end of an interval belongs to the next interval; at the end of a job, to none.
     assert_eq!(full, [(0, 99), (100, 100), (200, 100), (300, 100), (400, 99), (500, 100)]);
 }
 
@@ -328,7 +337,7 @@ fn whoever_stops_a_run_keeps_its_results() {
         let result = result.unwrap();
         assert_sound(&result);
         assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
-        // The last report has seen those come back, too, that the end found under way.
+        // The last report also includes requests that were in flight at the end.
         assert!((seen - 4..=seen).contains(&count(&result)) && seen > 100, "{} of {seen}", count(&result));
         assert!((300 * MS..310 * MS).contains(&result.duration_ns), "{}", result.duration_ns);
     }
@@ -346,7 +355,7 @@ fn a_run_is_stopped_while_a_request_hangs() {
         assert_sound(&result);
         assert_eq!(count(&result), 0);
         assert_eq!(result.ended_early.as_deref(), Some("stopped by hand"));
-        assert!(result.duration_ns <= 300 * MS, "what is measured ends when somebody says so: {}", result.duration_ns);
+        assert!(result.duration_ns <= 300 * MS, "the measured part ends with the stop request: {}", result.duration_ns);
     }
 }
 
@@ -390,20 +399,20 @@ fn progress_is_reported_up_to_the_end() {
         true
     });
     assert!(told.iter().map(|one| one.elapsed_ns).eq((1..=told.len() as u64).map(|number| number * 50 * MS)));
-    assert_eq!(told.len(), 8, "seven while it goes on, and one of all: {told:?}");
+    assert_eq!(told.len(), 8, "seven during the run, and one at the end: {told:?}");
     for one in &told[..7] {
-        // It tells its share every 10 ms.
+        // The share is updated every 10 ms.
         let share = one.elapsed_ns as f64 / 400e6;
         assert!((share - 0.03..=share).contains(&one.share), "{one:?}");
     }
     assert!(told.windows(2).all(|pair| pair[0].completed <= pair[1].completed && pair[0].share <= pair[1].share));
     let (last, counted) = (told.last().unwrap(), count(&result.unwrap()));
     assert_eq!(last.share, 1.0);
-    // The last report is of all, that which the end found under way too.
+    // The last report includes everything, even the request that was in flight at the end.
     assert_eq!((last.completed, last.bytes), (counted + 1, 4096 * (counted + 1)));
 }
 
-/// In a process of its own, whose memory no other test takes.
+/// Runs in a separate process, whose memory no other test uses.
 #[test]
 fn memory_does_not_grow_with_depth_times_size_nor_with_a_backlog() {
     const ALONE: &str = "HEADSTACK_MEMORY_OF_LOOPS";
@@ -453,13 +462,13 @@ fn what_cannot_be_run_is_refused_before_anything_starts() {
             one.workload = workload(4096, 100.0, &open(10.0, "fixed"));
             one.slots = 0;
         }),
-        "queue depth 0; 1 to 65536 is allowed",
+        "queue depth 0; must be 1 to 65536",
     );
     has(refusal(&|one| one.workload = workload(4096, 100.0, &open(-1.0, "fixed"))), "-1 is out of range");
-    has(refusal(&|one| one.engine = EngineKind::Ring), "the engine null or auto is allowed");
-    has(refusal(&|one| one.workload = workload(1 << 31, 100.0, &closed(1))), "do not fit");
+    has(refusal(&|one| one.engine = EngineKind::Ring), "use the engine null or auto");
+    has(refusal(&|one| one.workload = workload(1 << 31, 100.0, &closed(1))), "requests of 2147483648 bytes");
     let outside = headstack_workload::Span { start_bytes: 1 << 29, length_bytes: 1 << 30 };
-    has(refusal(&|one| one.span = Some(outside)), "it has 1073741824 bytes");
+    has(refusal(&|one| one.span = Some(outside)), "its size is 1073741824 bytes");
 }
 
 #[test]

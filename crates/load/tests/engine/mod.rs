@@ -1,5 +1,5 @@
-//! Measurements from end to end: their loops on a target that answers after a fixed time, their requests on files and
-//! devices, and what goes wrong with these.
+//! End-to-end tests of measurements: the loops on a target with a fixed service time, requests on files and devices,
+//! and failures.
 
 mod failures;
 mod files;

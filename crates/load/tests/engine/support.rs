@@ -1,4 +1,4 @@
-//! Jobs and runs of tests, and what must hold in all of them.
+//! Jobs and runs for tests, and the checks that must hold for every run.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,7 +17,7 @@ pub const KIB: u32 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const MS: u64 = 1_000_000;
 
-/// A workload of one line, `changes` made to its form in JSON; nothing is left out at the start.
+/// Returns a workload of one line without warm-up, with `changes` applied to its JSON form.
 pub fn workload(size_bytes: u32, read_percent: f64, changes: &Value) -> Workload {
     let mut form = json!({
         "name": "test",
@@ -80,12 +80,12 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
     }
 }
 
-/// A job on the null target, by the wall.
+/// Returns a job on the null target in wall-clock time.
 pub fn null_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
     null_job_in(Time::Wall, service_ns, workload, limits)
 }
 
-/// A job on the null target in virtual time, where all that happens is exact.
+/// Returns a job on the null target in virtual time, in which all times are exact.
 pub fn virtual_job(service_ns: u64, workload: Workload, limits: Limits) -> Job {
     null_job_in(Time::Virtual { late_ns: 0 }, service_ns, workload, limits)
 }
@@ -94,14 +94,14 @@ pub fn null_job_in(time: Time, service_ns: u64, workload: Workload, limits: Limi
     job(&[Arc::new(Target::null_in(time, 1 << 30))], EngineKind::Null { service_ns }, workload, limits)
 }
 
-/// When requests of an open loop are to arrive, since its start.
+/// Returns the arrival times of an open loop, since its start, in ns.
 pub fn arrivals(job: &Job) -> impl Iterator<Item = u64> {
     let Arrivals::Open { rate_per_s, process } = job.workload.arrivals else { panic!("a closed loop") };
     let mut clock = ArrivalClock::new(rate_per_s, process, job.seed).unwrap();
     std::iter::repeat_with(move || clock.next_ns())
 }
 
-/// Arrival and completion of each request at one server that takes so long for each (Lindley's recursion).
+/// Returns arrival and completion of each request at a single server with a fixed service time (Lindley's recursion).
 pub fn at_one_server(job: &Job, service_ns: u64) -> impl Iterator<Item = (u64, u64)> {
     arrivals(job).scan(0, move |free_ns, at_ns| {
         *free_ns = at_ns.max(*free_ns) + service_ns;
@@ -123,14 +123,14 @@ pub fn spec(jobs: Vec<Job>) -> Spec {
     }
 }
 
-/// A run that ends by itself.
+/// Measures a run that ends by itself.
 pub fn measure(jobs: Vec<Job>) -> RunResult {
     let result = run(&spec(jobs), &mut |_| true).unwrap();
     assert_sound(&result);
     result
 }
 
-/// What holds in every run: its own checks, and sums that agree with each other.
+/// Checks what must hold for every run: its own checks, and sums that agree with each other.
 #[track_caller]
 pub fn assert_sound(result: &RunResult) {
     let failed: Vec<_> = result.checks.iter().filter(|check| !check.passed).collect();
@@ -162,7 +162,7 @@ pub fn counter(result: &RunResult, name: &str) -> u64 {
     result.counters.iter().find(|counter| counter.name == name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// What simulation would issue too.
+/// Returns the requests that a simulation would also issue.
 pub fn generated(job: &Job, count: u64) -> Vec<Request> {
     let length_bytes = job.targets.iter().map(|target| target.capacity_bytes()).sum();
     let block_bytes = job.targets.iter().map(|target| target.block_bytes()).max().unwrap().max(512);
@@ -171,11 +171,11 @@ pub fn generated(job: &Job, count: u64) -> Vec<Request> {
     (0..count).map(|_| generator.next()).collect()
 }
 
-/// A file of a test, removed with it.
+/// A test's file, removed on drop.
 pub struct TestFile(pub PathBuf);
 
 impl TestFile {
-    /// Of so many bytes, all of them holes, in the directory of temporary files.
+    /// Creates a file of `bytes`, all holes, in the temporary directory.
     pub fn holes(bytes: u64) -> TestFile {
         TestFile::holes_in(&std::env::temp_dir(), bytes)
     }
@@ -197,8 +197,8 @@ impl TestFile {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             match Target::open(self.path(), direct, Sync::No, &permission, &|_| true) {
-                // A program that another test starts has, until it runs, all that this process had open, this file as it was
-                // made among it.
+                // A program that another test starts holds, until it runs, all files that this process had open,
+                // including this file as it was created.
                 Err(error) if error.to_string().contains("is in use") && Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -207,7 +207,7 @@ impl TestFile {
         }
     }
 
-    /// All that is in it.
+    /// Returns the contents of the file.
     pub fn contents(&self) -> Vec<u8> {
         std::fs::read(&self.0).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Block devices: who may write them, and when.
+//! Tests of when block devices may be written.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ fn a_device_is_read_unless_it_is_named_to_be_destroyed() {
 
     let write = Permission { write: true, ..Permission::default() };
     assert_refused(&device.path, &write, &format!("--destroy {}", device.name()));
-    // Neither another name, nor a part of one, nor an empty one, nor a file called so.
+    // Not accepted: another name, a part of the name, an empty name, or a file with this name.
     for wrong in ["loop", "sda", "", " ", "/dev/null", &device.backing] {
         assert_refused(&device.path, &destroying(wrong), "--destroy");
     }
@@ -47,7 +47,7 @@ fn what_is_mounted_is_not_written() {
     }
     let all = Permission { signatures: vec!["ext4".into()], ..destroying(device.name()) };
     assert_refused(&path, &all, &format!("{} is mounted at {mount}", device.name()));
-    // Under another name, with a number of its own that leads to the same device.
+    // Another node with the same device number leads to the same device.
     let scratch = Scratch::new();
     let node = scratch.path("alias");
     let minor = device.name().strip_prefix("loop").unwrap();
@@ -115,11 +115,11 @@ fn a_disk_is_not_written_while_a_partition_is_in_use_nor_the_other_way_round() {
     let disk = Permission { signatures: vec!["ext4".into()], ..destroying(&name) };
     let second_name = format!("{name}p2");
     assert!(run(&["mkfs.ext4", "-q", &first]));
-    // What is in a partition is on the disk.
+    // The contents of a partition are on the disk too.
     assert_refused(&path, &destroying(&name), &format!("carries ext4 (at byte 1080 of {name}p1)"));
     assert!(device.during(&["mount", &first, &mount], &["umount", &mount]));
     assert_refused(&path, &disk, &format!("{name}p1 is mounted at"));
-    // Another partition is another's matter, and the disk's name does not name it.
+    // Another partition is not affected, and the disk's name does not name it.
     open(&second, &destroying(&second_name)).unwrap();
     assert_refused(&second, &destroying(&name), "names another target");
     device.undo_last();
@@ -151,13 +151,13 @@ fn what_is_behind_a_loop_device_is_not_written() {
     let Some(device) = LoopDevice::new(16 * MIB) else { return };
     let overwrite = Permission { write: true, overwrite: true, ..Permission::default() };
     assert_refused(&device.backing, &overwrite, &format!("is behind {}", device.name()));
-    // By another name of the same file, too.
+    // Another name of the same file is refused too.
     let alias = format!("{}.alias", device.backing);
     fs::hard_link(&device.backing, &alias).unwrap();
     assert_refused(&alias, &overwrite, &format!("is behind {}", device.name()));
     open(&device.backing, &Permission::default()).unwrap();
-    // A device behind a loop device, and a loop device on a file that another one is on.
-    for (backing, wanted) in [(&device.path, "is held by"), (&device.backing, "is on a file, as is")] {
+    // A device behind a loop device, and a loop device whose file also backs another one.
+    for (backing, wanted) in [(&device.path, "is held by"), (&device.backing, "is on a file that also backs")] {
         let other = attach(backing).unwrap();
         let line = refusal(&device.path, &destroying(device.name()));
         drop(other);
@@ -188,7 +188,7 @@ fn a_device_is_written_by_one_only() {
     assert_refused(&device.path, &destroying(name), "holds it exclusively");
     open(&device.path, &Permission::default()).unwrap();
     drop(target);
-    // As servers that export a device and virtual machines have it.
+    // Opened like servers that export a device, or virtual machines.
     let script = format!("exec 3<>{}; echo open; read line", device.path);
     let mut child =
         Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -214,7 +214,7 @@ fn unmeasurable_devices_are_refused_with_a_reason() {
         let error = target.check_span(offset_bytes, length_bytes).err().unwrap().to_string();
         assert!(error.contains("has 16MiB, and"), "{error}");
     }
-    // Numbers for experiments, which no driver takes; drives without a medium, and devices with nothing behind them.
+    // Device numbers for experiments without a driver, drives without a medium, and devices with nothing behind them.
     let scratch = Scratch::new();
     let node = scratch.path("none");
     assert!(run(&["mknod", &node, "b", "240", "0"]));

@@ -1,4 +1,4 @@
-//! Requests that fail in mid-run.
+//! Tests of requests that fail during a run.
 
 use std::fs;
 use std::io::Write;
@@ -11,14 +11,14 @@ use headstack_workload::{Kind, Request};
 use crate::bench::{LoopDevice, run};
 use crate::{MIB, destroying, open};
 
-/// Requests as the engine does them, with the error that one met.
+/// Executes a request like the engine. Returns the request and its error number.
 fn attempt(target: &Target, kind: Kind, offset_bytes: u64, length_bytes: u32) -> (Request, i32) {
     let request = Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
     let mut memory = vec![1u8; length_bytes as usize + 4096];
     let start = memory.as_ptr().align_offset(4096);
     let (data, fd) = (&mut memory[start..start + length_bytes as usize], target.fd().unwrap().as_raw_fd());
     let (length, offset) = (data.len(), offset_bytes as i64);
-    // SAFETY: a buffer of that length, which outlives the call.
+    // SAFETY: the buffer has the required length and outlives the call.
     let result = unsafe {
         match kind {
             Kind::Read => libc::pread(fd, data.as_mut_ptr().cast(), length, offset),
@@ -41,20 +41,20 @@ fn failures_during_a_run_end_it_or_count() {
         }
         FailureScope::CountOn(line) => panic!("goes on after {line}"),
     };
-    // Neither of a whole block.
+    // Neither request consists of whole blocks.
     let block_bytes = target.block_bytes();
     ends(
         classify(&target, attempt(&target, Kind::Write, 100, 4096)),
         &format!("{}: write of 4KiB at byte 100: offsets and lengths must be multiples of {block_bytes}", device.path),
     );
-    // A bad place: what is behind it is gone there, and only there.
+    // Simulates a bad block: the data after it is missing there, and only there.
     let backing = fs::OpenOptions::new().write(true).open(&device.backing).unwrap();
     backing.set_len(32 * MIB).unwrap();
     match classify(&target, attempt(&target, Kind::Read, 48 * MIB, 4096)) {
         FailureScope::CountOn(line) => assert!(line.starts_with("read of 4KiB at byte 50331648: "), "{line}"),
         FailureScope::End(line) => panic!("ended by {line}"),
     }
-    // A device that was taken away.
+    // Simulates a removed device.
     backing.set_len(0).unwrap();
     assert!(run(&["losetup", "--set-capacity", &device.path]));
     let gone =
@@ -64,7 +64,7 @@ fn failures_during_a_run_end_it_or_count() {
     backing.set_len(64 * MIB).unwrap();
     assert!(run(&["losetup", "--set-capacity", &device.path]));
 
-    // A file with holes on a file system that fills up.
+    // A file with holes on a file system that runs full.
     let (mount, path) = (device.directory("mount"), device.path.clone());
     if !run(&["mkfs.ext4", "-q", &path]) || !device.during(&["mount", &path, &mount], &["umount", &mount]) {
         return lacks(Need::Root, "no ext4 can be mounted");
@@ -94,7 +94,7 @@ fn alignment_is_blamed_only_if_it_is_the_cause() {
         }
     };
     assert!(said(1, libc::EINVAL).contains("offsets and lengths must be multiples of "), "{}", said(1, libc::EINVAL));
-    // What is aligned was refused for another reason, as by a server that is about to end.
+    // An aligned request was refused for another reason, for example by a server that is about to exit.
     let aligned = said(4096, libc::EINVAL);
     assert!(aligned.contains("its driver or server rejects the request"), "{aligned}");
     assert!(!aligned.contains("must be"), "{aligned}");

@@ -1,4 +1,4 @@
-//! Files: created, written, and what is noted of them.
+//! Tests of files: creation, writing, and the notes about them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -56,8 +56,8 @@ fn other_things_than_files_and_devices_are_refused() {
         assert_refused(&path, &create, wanted);
     }
     assert_refused(&empty, &Permission::default(), "is empty");
-    assert_refused(&scratch.path("none"), &Permission::default(), "does not exist");
-    // A device that was mistyped must not become a file in memory.
+    assert_refused(&scratch.path("none"), &Permission::default(), "not found");
+    // A mistyped device name must not create a file in memory.
     let buffered = Target::open("/dev/headstack-none", false, Sync::No, &create, &|_| true);
     assert!(buffered.err().unwrap().to_string().contains("files in /dev are not created"));
     assert!(!fs::exists("/dev/headstack-none").unwrap());
@@ -72,7 +72,7 @@ fn a_user_without_permission_is_refused() {
     let error = Target::open(&file, false, Sync::No, &Permission::default(), &|_| true);
     match error {
         Err(error) => assert!(error.to_string().contains("may not be read by this user"), "{error}"),
-        // Root may.
+        // Root may read it.
         Ok(_) => lacks(Need::Kernel, "this user may read everything"),
     }
     if run(&["chattr", "+i", &file]) {
@@ -104,20 +104,20 @@ fn a_file_is_created_written_and_never_changed_unasked() {
     let shares = shares.into_inner();
     assert!(shares.is_sorted() && shares.len() == 4 && shares[0] == 0.0 && shares[3] == 1.0, "{shares:?}");
     let contents = fs::read(&path).unwrap();
-    // Incompressible: of 2^20 words, none comes twice.
+    // The contents are incompressible: none of 2^20 words occurs twice.
     let mut words: Vec<&[u8]> = contents.chunks_exact(8).collect();
     words.sort_unstable();
     words.dedup();
     assert_eq!((contents.len() as u64, words.len() as u64), (bytes, bytes / 8));
     assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1);
 
-    // It exists now.
+    // The file exists now.
     assert_refused(&path, &create, "--overwrite");
     assert_refused(&path, &Permission { write: true, ..Permission::default() }, "--overwrite");
     let larger = Permission { create_bytes: Some(4 * MIB), ..Permission::default() };
     assert_refused(&path, &larger, "and 4MiB are requested");
     assert_eq!(fs::read(&path).unwrap(), contents);
-    // Smaller than it is, and read.
+    // The requested size is smaller than the file, which is only read.
     let smaller = Permission { create_bytes: Some(MIB), ..Permission::default() };
     assert_eq!(open(&path, &smaller).unwrap().capacity_bytes(), bytes);
     let grown = open(&path, &Permission { overwrite: true, ..larger }).unwrap();
@@ -134,11 +134,11 @@ fn a_stopped_creation_leaves_no_file() {
     let stopped = Target::open(&path, true, Sync::No, &create, &|share| share < 0.4);
     assert!(matches!(stopped, Err(LoadError::Stopped)));
     assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 0);
-    // The rest of a creation that was killed may be one that goes on.
+    // The remainder of a killed creation may belong to a creation in progress.
     fs::write(scratch.path(".file.partial"), "others").unwrap();
     assert_refused(&path, &create, "is being created by another process");
     assert_eq!(fs::read(scratch.path(".file.partial")).unwrap(), b"others");
-    // A file that grew in vain has the size it had.
+    // If growing a file fails, it gets its old size back.
     fs::write(&path, vec![7; 1000]).unwrap();
     let grow = Permission { overwrite: true, ..create };
     assert!(matches!(Target::open(&path, true, Sync::No, &grow, &|share| share < 0.4), Err(LoadError::Stopped)));
@@ -157,14 +157,15 @@ fn a_full_disk_leaves_no_file() {
     let file = format!("{mount}/file");
     assert_refused(&file, &create(1 << 40), "1TiB to write, but only");
     assert_refused(&file, &create(u64::MAX), "are free");
-    // Filled by another while it is written, where nothing was reserved: tmpfs has no fallocate past its size.
+    // Another process fills the file system while the file is written. Nothing was reserved, since tmpfs has no
+    // fallocate beyond its size.
     let full = device.directory("full");
     if device.during(&["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", &full], &["umount", &full]) {
         let file = format!("{full}/file");
         let other = format!("{full}/other");
         let fill = |share: f64| {
             if share == 0.0 {
-                // Given back to those who have room, as thin volumes do: the reservation is undone behind its back.
+                // Frees the reserved space behind the writer's back, as on thin volumes.
                 assert!(run(&["fallocate", "--punch-hole", "--length", "4M", &format!("{full}/.file.partial")]));
                 let mut other = fs::File::create(&other).unwrap();
                 other.write_all(&vec![1; 3 * MIB as usize]).unwrap();
@@ -209,7 +210,7 @@ fn what_is_not_allocated_is_noted() {
     });
     assert_eq!(reserved, sparse);
     assert_eq!(note("hole", &|file| file.set_len(MIB).unwrap()).split(' ').next(), Some("100.000"));
-    // More extents than the kernel tells at once.
+    // The file has more extents than the kernel reports at once.
     let comb = note("comb", &|file| {
         for tooth in 0..600 {
             file.write_all_at(&[1; 1024], tooth * 2048).unwrap();

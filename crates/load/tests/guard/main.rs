@@ -1,4 +1,4 @@
-//! Nobody's disk is destroyed: what is opened, what is refused, and in which words.
+//! Tests that no data are destroyed: which targets are opened, which are refused, and with which messages.
 
 #[path = "../bench/mod.rs"]
 mod bench;
@@ -20,7 +20,7 @@ fn open(path: &str, permission: &Permission) -> Result<Target, LoadError> {
     Target::open(path, true, Sync::No, permission, &|_| true)
 }
 
-/// What it says, on one line.
+/// Returns the one-line message with which a target is refused.
 fn refusal(path: &str, permission: &Permission) -> String {
     let Err(error) = open(path, permission) else { panic!("{path} was opened under {permission:?}") };
     let line = error.to_string();
@@ -39,7 +39,7 @@ fn destroying(name: &str) -> Permission {
 }
 
 fn descriptor_writes(target: &Target) -> bool {
-    // SAFETY: asks for flags.
+    // SAFETY: only queries flags.
     let flags = unsafe { libc::fcntl(target.fd().unwrap().as_raw_fd(), libc::F_GETFL) };
     flags & libc::O_ACCMODE != libc::O_RDONLY
 }

@@ -1,4 +1,4 @@
-//! What other programs put on a device is found before it is overwritten.
+//! Tests that data of other programs on a device are found before they are overwritten.
 
 use headstack_needs::{Need, lacks};
 use std::fs;
@@ -10,7 +10,7 @@ use headstack_load::Permission;
 use crate::bench::{LoopDevice, run};
 use crate::{MIB, assert_refused, destroying, open, refusal};
 
-/// What blkid finds on a device.
+/// Returns the signature that blkid finds on a device.
 fn blkid(path: &str) -> Option<String> {
     let output = Command::new("blkid").args(["--probe", "--output", "export", path]).output().ok()?;
     let text = String::from_utf8(output.stdout).unwrap();
@@ -66,7 +66,7 @@ fn what_other_programs_make_is_known_by_the_name_that_blkid_has_for_it() {
         let line = refusal(&device.path, &destroying(device.name()));
         assert!(line.contains(&format!("carries {name} (at byte")), "{maker:?}: {line}");
         assert!(line.ends_with(&format!("--signature {name}")), "{maker:?}: {line}");
-        // One that is named in another spelling of letters, and one of another.
+        // The signature's name in other letter case is accepted, and another name is not.
         let named = Permission { signatures: vec![name.to_uppercase()], ..destroying(device.name()) };
         open(&device.path, &named).unwrap();
         let other = Permission { signatures: vec!["zfs_member".into()], ..destroying(device.name()) };
@@ -74,7 +74,7 @@ fn what_other_programs_make_is_known_by_the_name_that_blkid_has_for_it() {
     }
 }
 
-/// With few rounds of the key, which has nothing to protect.
+/// Few iterations of the key derivation, since there is nothing to protect.
 const LUKS2: &[&str] = &[
     "cryptsetup",
     "luksFormat",

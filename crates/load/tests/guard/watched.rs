@@ -1,4 +1,4 @@
-//! Runs that write, and others who come to need what is written meanwhile.
+//! Tests of writing runs whose target others begin to use meanwhile.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn target(path: &str, write: bool) -> Arc<Target> {
     Arc::new(Target::open(path, false, Sync::No, &permission, &|_| true).unwrap())
 }
 
-/// One request at a time, within these limits; `meanwhile` is called as soon as one is complete.
+/// Runs one request at a time within these limits; calls `meanwhile` as soon as one request is complete.
 fn ran(target: &Arc<Target>, limits: Limits, meanwhile: &mut dyn FnMut()) -> RunResult {
     let read_percent = if target.is_writable() { 0 } else { 100 };
     let workload = json!({
@@ -74,7 +74,7 @@ fn count(result: &RunResult) -> u64 {
 
 #[track_caller]
 fn assert_stopped(ended: Option<&str>, path: &str, why: &str) {
-    let line = ended.expect("it went on");
+    let line = ended.expect("the run was stopped");
     assert!(line.starts_with(path) && line.contains(WRITING_STOPPED) && line.contains(why), "{line}");
     assert!(!line.contains('\n'), "{line}");
 }
@@ -91,9 +91,9 @@ fn a_run_stops_when_its_target_becomes_a_loop_device() {
         return;
     }
     assert_stopped(result.ended_early.as_deref(), &path, "it is behind loop");
-    // What was measured until then is the result.
+    // The measurements up to that point are the result.
     assert!(count(&result) > 0 && result.duration_ns < MINUTE_NS, "{} ns", result.duration_ns);
-    // Nor does another run begin to write, other than to find that out.
+    // The next run does not start writing either, except to find this out.
     let again = ran(&target, Limits { requests: Some(1), ..Limits::default() }, &mut || {});
     assert_stopped(again.ended_early.as_deref(), &path, "it is behind loop");
 }
@@ -107,7 +107,7 @@ fn a_run_that_is_over_at_once_is_looked_at_when_it_ends() {
     assert_eq!(ran(&writing, one, &mut || {}).ended_early, None);
     let Some(made) = attach(&path) else { return };
     assert_stopped(ran(&writing, one, &mut || {}).ended_early.as_deref(), &path, "it is behind loop");
-    // Who only reads is not disturbed.
+    // A run that only reads is not affected.
     assert_eq!(ran(&reading, one, &mut || {}).ended_early, None);
     drop(made);
     assert_eq!(ran(&writing, one, &mut || {}).ended_early, None);

@@ -1,4 +1,4 @@
-//! Exports of NBD servers: what is measured of them, what is refused, and what goes wrong.
+//! Tests of exports of NBD servers: measurements, refusals and failures.
 
 mod server;
 
@@ -37,7 +37,7 @@ fn reading(server: &Server, engine: EngineKind, load: Workload) -> Job {
     job(&[open(&server.uri(), &Permission::default()).unwrap()], engine, load, requests(2000))
 }
 
-/// The one note that tells of failures.
+/// Returns the only note about failures.
 #[track_caller]
 fn told(result: &RunResult) -> &str {
     let notes: Vec<_> = result.notes.iter().filter(|note| note.contains("failed")).collect();
@@ -58,7 +58,7 @@ fn nbd_writes_are_read_back_with_any_reply_format() {
                 let load = workload(size, 40.0, &changes);
                 let one = Job { verify: Verify::StampAndRead, ..job(&[target], engine, load, requests(count)) };
                 let result = run(&spec(vec![one]), &mut |_| true).unwrap();
-                let found = result.integrity.as_ref().expect("it was verified");
+                let found = result.integrity.as_ref().expect("the run was verified");
                 assert_eq!((found.faults(), errors(&result)), (0, 0), "{framing:?} {engine:?}: {found:?}");
                 assert!(found.intact > 0 && result.ended_early.is_none(), "{:?}", result.ended_early);
                 assert!(size > 64 * KIB || server.counters().flushes.load(Ordering::Relaxed) > 0);
@@ -73,7 +73,7 @@ fn corruption_by_a_server_is_detected() {
     for engine in ENGINES {
         let server = with(Quirk::Corrupts { at_bytes: 5 * 4096 + 100 });
         // The corrupt byte is in one of the blocks that are sampled before the export is overwritten.
-        let signature = open(&server.uri(), &destroying(&server)).err().expect("it looks used");
+        let signature = open(&server.uri(), &destroying(&server)).err().expect("the export looks used");
         let signature = signature.rsplit(' ').next().unwrap().to_owned();
         assert!(signature.starts_with("data:"), "{signature}");
         let permission = Permission { signatures: vec![signature], ..destroying(&server) };
@@ -81,7 +81,7 @@ fn corruption_by_a_server_is_detected() {
         let load =
             workload(4 * KIB, 0.0, &json!({"line": {"random_percent": 0}, "arrivals": {"closed": {"outstanding": 8}}}));
         let one = Job { verify: Verify::StampAndRead, ..job(&[target], engine, load, requests(100)) };
-        let found = run(&spec(vec![one]), &mut |_| true).unwrap().integrity.expect("it was verified");
+        let found = run(&spec(vec![one]), &mut |_| true).unwrap().integrity.expect("the run was verified");
         assert_eq!(found.faults(), 1, "{found:?}");
         assert!(found.findings[0].contains("20480"), "{found:?}");
     }
@@ -100,10 +100,10 @@ fn requests_over_nbd_are_those_that_simulation_would_issue() {
         assert_eq!(bytes(&result), expected.iter().map(|request| u64::from(request.length_bytes)).sum::<u64>());
         let writes = expected.iter().filter(|request| request.kind == Kind::Write).count() as u64;
         assert_eq!(result.kinds.write.count, writes);
-        assert_eq!(server.counters().flushes.load(Ordering::Relaxed), 1, "the flush at its end");
-        // Looking for signatures comes before.
+        assert_eq!(server.counters().flushes.load(Ordering::Relaxed), 1, "one flush, at the end of the run");
+        // The search for signatures comes first.
         assert!(server.counters().requests.load(Ordering::Relaxed) > 501);
-        assert_eq!(server.counters().connections.load(Ordering::Relaxed), 1, "what was opened is used");
+        assert_eq!(server.counters().connections.load(Ordering::Relaxed), 1, "the connection of the check is used");
     }
 }
 
@@ -171,7 +171,7 @@ fn a_lost_server_ends_the_run_and_keeps_measurements() {
                 let result = run(&spec(vec![reading(&server, engine, workload(4 * KIB, 100.0, &load))]), &mut |_| true);
                 let result = result.unwrap();
                 assert_sound(&result);
-                let ended = result.ended_early.as_deref().expect("it ended");
+                let ended = result.ended_early.as_deref().expect("the run ended early");
                 assert!(ended.contains(why) && ended.contains("read of 4KiB at byte "), "{ended}");
                 assert_eq!(count(&result), 200, "{engine:?}, {quirk:?}");
             }
@@ -193,7 +193,8 @@ fn what_a_silent_server_never_answers_is_named() {
         })
         .unwrap();
         assert_eq!(count(&result), 100);
-        let note = result.notes.iter().find(|note| note.contains("had not completed")).expect("they are named");
+        let note =
+            result.notes.iter().find(|note| note.contains("had not completed")).expect("a note lists the requests");
         assert!(
             note.starts_with("6 requests had not completed when they were abandoned, as requested (6 reads): "),
             "{note}"
@@ -212,7 +213,7 @@ fn each_thread_has_the_requested_connections() {
     });
     assert_eq!(count(&measure(jobs.clone().into())), 1000);
     assert_eq!(server.counters().connections.load(Ordering::Relaxed), 6);
-    // The next run has those of the first.
+    // The next run uses the connections of the first.
     assert_eq!(count(&measure(jobs.into())), 1000);
     assert_eq!(server.counters().connections.load(Ordering::Relaxed), 6);
     drop(target);
@@ -235,7 +236,7 @@ fn several_connections_write_only_with_multi_conn() {
     assert_eq!(count(&measure(vec![one.clone()])), 100);
     let error = run(&spec(vec![one.clone(), one]), &mut |_| true).err().unwrap().to_string();
     assert!(error.contains(expected), "{error}");
-    // Whoever only reads cannot disagree with anybody.
+    // Connections that only read cannot disagree.
     let two = Target::open_export(&server.uri(), Sync::No, &Permission::default(), 2).map(Arc::new).unwrap();
     let load = workload(4 * KIB, 100.0, &closed(4));
     assert_eq!(count(&measure(vec![job(&[two], EngineKind::Auto, load, requests(100))])), 100);
@@ -264,7 +265,7 @@ fn an_export_is_read_unless_it_is_named_to_be_destroyed() {
     for changes in [closed(1), json!({"line": {"trim_percent": 100}})] {
         let load = workload(4 * KIB, 0.0, &changes);
         let one = job(&[Arc::clone(&reading)], EngineKind::Auto, load, requests(10));
-        let ended = run(&spec(vec![one]), &mut |_| true).unwrap().ended_early.expect("it ends");
+        let ended = run(&spec(vec![one]), &mut |_| true).unwrap().ended_early.expect("the run ends early");
         assert!(ended.contains("such requests are not allowed"), "{ended}");
     }
     server.put(0, &[1]);
@@ -289,7 +290,7 @@ fn what_an_export_carries_is_not_overwritten_unless_it_is_named() {
 fn what_cannot_be_measured_is_refused_in_words() {
     let refusal = |settings: Settings, permission: fn(&Server) -> Permission, export: &str, expected: &str| {
         let server = Server::new(settings);
-        let error = open(&server.uri_of(export), &permission(&server)).err().expect("it is refused");
+        let error = open(&server.uri_of(export), &permission(&server)).err().expect("the target is refused");
         assert!(error.contains(expected), "{error}");
     };
     let reads: fn(&Server) -> Permission = |_| Permission::default();
@@ -309,7 +310,7 @@ fn what_cannot_be_measured_is_refused_in_words() {
         ("nbd+unix:///x?socket=/nowhere/at/all", "there is no socket at /nowhere/at/all"),
         ("nbd://127.0.0.1:1/x", "no server listens at 127.0.0.1:1"),
     ] {
-        let error = open(uri, &Permission::default()).err().expect("it is refused");
+        let error = open(uri, &Permission::default()).err().expect("the target is refused");
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -323,13 +324,13 @@ fn what_the_server_does_not_know_is_not_sent() {
     let ended = |changes: &Value, read_percent: f64| {
         let load = workload(4 * KIB, read_percent, changes);
         let one = job(&[Arc::clone(&target)], EngineKind::Auto, load, requests(100));
-        run(&spec(vec![one]), &mut |_| true).unwrap().ended_early.expect("it ends")
+        run(&spec(vec![one]), &mut |_| true).unwrap().ended_early.expect("the run ends early")
     };
     assert!(ended(&json!({"line": {"trim_percent": 100}}), 0.0).contains("the target does not support trim"));
     assert!(ended(&json!({"flush_every": 2}), 0.0).contains("the target does not support flush"));
     let long = job(&[Arc::clone(&target)], EngineKind::Auto, workload(128 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![long]), &mut |_| true).err().unwrap().to_string();
-    assert!(error.contains("requests of 131072 bytes; up to 65536 are allowed"), "{error}");
+    assert!(error.contains("requests of 131072 bytes; the maximum is 65536"), "{error}");
     let seen = server.counters();
     assert_eq!((seen.trims.load(Ordering::Relaxed), seen.flushes.load(Ordering::Relaxed)), (0, 0));
     let durable = Target::open_export(&server.uri(), Sync::Data, &destroying(&server), 1).err().unwrap().to_string();

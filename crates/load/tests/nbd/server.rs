@@ -1,4 +1,4 @@
-//! An NBD server of tests: it keeps its contents in memory, and breaks in one way.
+//! An NBD server for tests, which keeps its contents in memory and can misbehave in one way.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -13,25 +13,25 @@ use headstack_nbd::{
     self as wire, Framing, Header, To, chunk, command, info, option, option_reply, reply, transmission,
 };
 
-/// What it does wrong, or otherwise than the shortest way.
+/// How the server misbehaves, or differs from the simplest behavior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quirk {
     None,
-    /// Reads come in three parts, the last of them first, and what is zeros as a hole.
+    /// Reads are answered in three parts, the last one first, with zeros as a hole.
     InParts,
-    /// A byte is another one when this is read.
+    /// A byte is changed when it is read.
     Corrupts {
         at_bytes: u64,
     },
-    /// Requests of this command fail.
+    /// Requests with this command fail.
     Fails {
         command: u16,
         errno: u32,
     },
-    /// Reads end early, and say no more.
+    /// Reads end early, without an error.
     IsShort,
-    /// After so many requests it hangs up, answers nothing, or something else. Before it hangs up it stops reading, and
-    /// answers the last request when the client can no longer send.
+    /// After a number of requests the server hangs up, answers nothing, or sends garbage. Before it hangs up, it stops
+    /// reading, and answers the last request when the client can no longer send.
     HangsUp {
         after: u64,
     },
@@ -41,19 +41,19 @@ pub enum Quirk {
     Babbles {
         after: u64,
     },
-    /// It accepts only clients with TLS.
+    /// The server accepts only clients with TLS.
     WantsTls,
-    /// It is no server of NBD.
+    /// The peer is not an NBD server.
     IsAnother,
 }
 
 #[derive(Clone)]
 pub struct Settings {
     pub capacity_bytes: u64,
-    /// The best that it knows.
+    /// The best reply format that the server supports.
     pub framing: Framing,
     pub flags: u16,
-    /// Minimum, preferred, maximum.
+    /// Minimum, preferred and maximum block size, in bytes.
     pub blocks: Option<[u32; 3]>,
     pub quirk: Quirk,
 }
@@ -76,7 +76,7 @@ impl Default for Settings {
     }
 }
 
-/// What its clients asked for.
+/// What the clients requested.
 #[derive(Default)]
 pub struct Seen {
     pub connections: AtomicU64,
@@ -95,7 +95,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// One export, `disk`, at a socket of its own.
+/// A server with one export, `disk`, at its own socket.
 pub struct Server {
     path: PathBuf,
     shared: Arc<Shared>,
@@ -120,7 +120,7 @@ impl Server {
                 shared.seen.connections.fetch_add(1, Ordering::Relaxed);
                 std::thread::spawn(move || {
                     shared.seen.at_once.fetch_add(1, Ordering::Relaxed);
-                    // A client that goes ends it.
+                    // An error when a client leaves ends the connection.
                     let _ = Client { stream, shared: &shared, framing: Framing::Simple }.serve();
                     shared.seen.at_once.fetch_sub(1, Ordering::Relaxed);
                 });
@@ -291,7 +291,7 @@ impl Client<'_> {
         let mut say = Vec::new();
         match self.framing {
             Framing::Extended => wire::chunk_header(&mut say, self.to(header), chunk::FLAG_DONE, chunk::NONE, 0),
-            // Either is allowed where there are no data.
+            // Either format is allowed without data.
             Framing::Simple | Framing::Structured => wire::simple(&mut say, cookie, 0),
         }
         self.stream.write_all(&say)

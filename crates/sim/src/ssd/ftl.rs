@@ -234,9 +234,7 @@ impl Ftl {
         *moved_units += u64::from(row.units);
         match row {
             MovedRow { units: 0, .. } => Task::Erase,
-            MovedRow { units, pages } => {
-                Task::Move { units, pages, slc: space.blocks[victim.block as usize].slc }
-            }
+            MovedRow { units, pages } => Task::Move { units, pages, slc: space.blocks[victim.block as usize].slc },
         }
     }
 

@@ -1,4 +1,4 @@
-//! Stamps, the rule, the ledger's file, and the classes of a scan.
+//! Tests of stamps, the rule, the ledger's file, and the classes of a scan.
 
 mod model;
 mod verdicts;
@@ -27,7 +27,7 @@ fn sector(offset: u64, generation: u32) -> [u8; 512] {
     sector
 }
 
-/// A path for a file that is removed with the test.
+/// A path for a file that is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -76,7 +76,7 @@ fn data_differ_between_places_and_generations() {
     let mut bytes = [0_u32; 256];
     for index in 0..2000 {
         for word in sector(index % 50 * 512, (index / 50) as u32 + 1)[64..].chunks_exact(8) {
-            assert!(words.insert(word.to_vec()), "eight bytes twice among 112000 words");
+            assert!(words.insert(word.to_vec()), "no word occurs twice among 112000");
             word.iter().for_each(|&byte| bytes[usize::from(byte)] += 1);
         }
     }
@@ -97,20 +97,17 @@ fn generations_pass_their_end() {
 #[test]
 fn invalid_layouts_and_offsets_are_refused() {
     let error = |span, unit, sector| Layout::new(span, unit, sector).unwrap_err().to_string();
-    assert_eq!(error(8192, 4096, 520), "integrity: sectors of 520 bytes: a power of two from 512 to 65536 is needed");
-    assert_eq!(error(8192, 1000, 512), "integrity: units of 1000 bytes: a multiple of 512 is needed");
-    assert_eq!(error(8192, 0, 512), "integrity: units of 0 bytes: a multiple of 512 is needed");
+    assert_eq!(error(8192, 4096, 520), "integrity: sectors of 520 bytes; must be a power of two from 512 to 65536");
+    assert_eq!(error(8192, 1000, 512), "integrity: units of 1000 bytes; must be a multiple of 512");
+    assert_eq!(error(8192, 0, 512), "integrity: units of 0 bytes; must be a multiple of 512");
     let most = 1_u64 << 52;
-    assert_eq!(error(100, 4096, 512), format!("integrity: a span of 100 bytes: from 4096 to {most} are needed"));
-    assert_eq!(
-        error(u64::MAX, 4096, 512),
-        format!("integrity: a span of {} bytes: from 4096 to {most} are needed", u64::MAX)
-    );
+    assert_eq!(error(100, 4096, 512), format!("integrity: a span of 100 bytes; must be 4096 to {most}"));
+    assert_eq!(error(u64::MAX, 4096, 512), format!("integrity: a span of {} bytes; must be 4096 to {most}", u64::MAX));
     let stamper = Stamper::new(Layout::new(9000, 4096, 512).unwrap(), None).unwrap();
     for (offset, length) in [(100, 4096), (0, 100), (8192, 4096), (0, 0), (u64::MAX - 4095, 4096)] {
         let error = stamper.trim(offset, length).unwrap_err().to_string();
         let expected =
-            format!("integrity: a request of {length} bytes at {offset}: multiples of 4096 below 8192 are needed");
+            format!("integrity: a request of {length} bytes at {offset}; must be multiples of 4096 below 8192");
         assert_eq!(error, expected);
         assert!(stamper.fill(offset, &mut vec![0; length as usize]).is_err());
         assert!(stamper.expect(offset, length, &mut Expectation::default()).is_err());
@@ -139,10 +136,7 @@ fn a_ledger_is_opened_as_it_was_left_and_by_one_process() {
     use std::os::unix::fs::MetadataExt;
     assert_eq!(metadata.len(), 4096 + (1 << 28) * 16);
     let taken = metadata.blocks() * 512;
-    assert!(
-        (128 << 10..=256 << 10).contains(&taken),
-        "{taken} bytes for one write: two pieces of 64 KiB are given room"
-    );
+    assert!((128 << 10..=256 << 10).contains(&taken), "{taken} bytes for one write; expected two pieces of 64 KiB");
 }
 
 #[test]
@@ -176,7 +170,7 @@ fn a_ledger_whose_host_went_down_is_milder() {
     let mut new = vec![0; 4096];
     stamper.ended(stamper.fill(0, &mut new).unwrap(), Outcome::Acknowledged);
     drop(stamper);
-    // The host comes up with the ledger as of the sync, in another boot.
+    // The host comes up with the ledger as of the last sync, in another boot.
     let mut lost = synced;
     lost[128..144].fill(0xee);
     std::fs::write(&path.0, &lost).unwrap();
@@ -191,7 +185,7 @@ fn a_ledger_whose_host_went_down_is_milder() {
     assert_eq!(judge(&old).intact.count, 1);
     assert_eq!(judge(&[0; 4096]).faults(), 0);
     assert_eq!(judge(&[9; 4096]).foreign.count, 1);
-    // It stays so after a run has continued with it.
+    // The ledger stays lagging after a run has continued with it.
     drop(Stamper::resume(ledger).unwrap().finish().unwrap());
     assert!(Ledger::open(&path.0).unwrap().is_lagging());
 }

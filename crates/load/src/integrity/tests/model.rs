@@ -1,4 +1,5 @@
-//! Compares the rule with its definition, and the checks with a device that reorders, tears, loses and forgets.
+//! Compares the rule with its definition, and the checks with a device model that reorders, tears, loses and forgets
+//! writes.
 
 use proptest::prelude::*;
 
@@ -8,21 +9,21 @@ const UNITS: u64 = 4;
 const UNIT: usize = 1024;
 const SECTOR: usize = 512;
 
-/// A request as the definition has it: when it was issued, and how and when it ended, on one clock.
+/// A request in the terms of the definition: times of issue and end on one clock, and its outcome.
 struct Event {
     units: std::ops::Range<u64>,
     data: Option<Vec<u8>>,
     issued: usize,
     ended: Option<(usize, Outcome)>,
     ticket: Ticket,
-    /// Sectors that the device has still to write.
+    /// Sectors that the device has not written yet.
     pending: Vec<usize>,
 }
 
 struct Flush {
     begun: usize,
     epoch: u32,
-    /// Version of each sector when it began.
+    /// Version of each sector when the flush began.
     versions: Vec<usize>,
     done: bool,
 }
@@ -33,8 +34,8 @@ struct Read {
     content: Vec<Option<Vec<u8>>>,
 }
 
-/// A device with a volatile cache: per sector all contents since it was created, and the first of them that a power
-/// loss may leave.
+/// A device with a volatile cache: for each sector, all contents since creation, and the oldest that a power loss may
+/// leave.
 struct Model {
     stamper: Stamper,
     clock: usize,
@@ -102,7 +103,7 @@ impl Model {
         });
     }
 
-    /// Writes one sector, in any order; a trim zeroes it or not.
+    /// Writes one sector of a request, in any order. A trim may zero the sector or leave it.
     fn write_one_sector(&mut self, at: usize, choice: u64) {
         let event = &mut self.events[at];
         if event.pending.is_empty() {
@@ -185,14 +186,14 @@ impl Model {
         scanner.finish()
     }
 
-    /// Kills the process: the device keeps its contents.
+    /// Kills the process; the device keeps its contents.
     fn check_killed(&self) {
         let content: Vec<u8> = self.versions.iter().flat_map(|versions| versions.last().unwrap().clone()).collect();
         let report = self.scan(0, &content);
         assert_eq!(report.faults(), 0, "after a kill: {report:?}");
     }
 
-    /// Cuts the power: each sector keeps any of its contents since the last flush.
+    /// Simulates a power loss: each sector keeps any of its contents since the last flush.
     fn check_power_lost(&self, choices: &[u64]) {
         let sectors = self.versions.iter().zip(&self.kept).zip(choices.iter().cycle());
         let content: Vec<u8> = sectors
@@ -203,8 +204,8 @@ impl Model {
         assert_eq!(severe, (0, 0, 0, 0), "after power was lost: {report:?}");
     }
 
-    /// By the definition: whether acknowledged writes to a unit were issued after `ended`; with `on_medium`, only
-    /// durable ones count.
+    /// Returns whether, by the definition, acknowledged writes to a unit were issued after `ended`; with `on_medium`,
+    /// only durable writes count.
     fn superseded(&self, unit: u64, ended: Option<usize>, on_medium: bool) -> bool {
         let Some(ended) = ended else { return false };
         self.events.iter().any(|event| {
@@ -219,7 +220,7 @@ impl Model {
         })
     }
 
-    /// Checks every content that a unit ever had or was to have: a fault exactly if the definition requires it.
+    /// Checks every content that a unit ever had: the verdict must be a fault exactly if the definition requires it.
     fn check_rule(&self, unit: u64) {
         let here = || self.events.iter().filter(move |event| event.units.contains(&unit));
         let ended = |event: &Event| event.ended.map(|(at, _)| at);
@@ -245,7 +246,7 @@ impl Model {
     }
 }
 
-/// Plants one fault in the contents of a settled device.
+/// Injects one fault into the contents of a settled device.
 fn plant(content: &mut [u8], old: &[u8], fault: u8, at: usize) -> bool {
     let unit = at % UNITS as usize * UNIT;
     let before = content.to_vec();
@@ -259,7 +260,7 @@ fn plant(content: &mut [u8], old: &[u8], fault: u8, at: usize) -> bool {
     content != before
 }
 
-/// `PROPTEST_CASES`, or enough to cover what two overlapping writes and a trim can do.
+/// Returns `PROPTEST_CASES`, or enough cases to cover two overlapping writes and a trim.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
 }

@@ -1,4 +1,4 @@
-//! Each class and each severity, from a single fault that causes it.
+//! Tests of each class and severity, with a single fault that causes it.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Bench {
         Bench { stamper: Stamper::new(Layout::new(1 << 20, UNIT as u32, 512).unwrap(), None).unwrap() }
     }
 
-    /// A write that ends before anything else happens.
+    /// Writes data and records the end of the write before anything else happens.
     fn write(&self, offset: u64, length: usize) -> Vec<u8> {
         let mut buffer = vec![0; length];
         self.stamper.ended(self.stamper.fill(offset, &mut buffer).unwrap(), Outcome::Acknowledged);
@@ -51,7 +51,11 @@ fn losses_are_judged_by_flushes() {
     let third = bench.write(0, UNIT);
     bench.stamper.flushed(epoch);
     assert_eq!(bench.examine(&second), (Class::Stale, Severity::Acknowledged), "acknowledged after the flush began");
-    assert_eq!(bench.examine(&first), (Class::Stale, Severity::Acknowledged), "of what the floor was when it rose");
+    assert_eq!(
+        bench.examine(&first),
+        (Class::Stale, Severity::Acknowledged),
+        "compared with the floor when it last rose"
+    );
     bench.flush();
     assert_eq!(bench.examine(&second), (Class::Stale, Severity::Flushed));
     assert_eq!(bench.scan(0, &third).intact.count, 1);
@@ -82,7 +86,7 @@ fn data_of_another_place_and_changed_data_are_damage() {
     let (here, there) = (bench.write(0, UNIT), bench.write(65536, UNIT));
     assert_eq!(bench.examine(&there), (Class::Misplaced, Severity::Damage));
     assert_eq!(bench.scan(0, &there).findings[0].found_offset, Some(65536));
-    // Also where this run never wrote.
+    // This also holds where this run never wrote.
     assert_eq!(bench.scan(4096, &there).misplaced.count, 1);
     let mut flipped = here.clone();
     flipped[700] ^= 8;
@@ -106,7 +110,7 @@ fn either_of_two_overlapping_writes_is_valid_until_a_later_write() {
     let (mut one, mut two) = (vec![0; UNIT], vec![0; UNIT]);
     let first = bench.stamper.fill(0, &mut one).unwrap();
     let second = bench.stamper.fill(0, &mut two).unwrap();
-    assert_eq!(bench.scan(0, &zero).faults(), 0, "nothing acknowledged yet");
+    assert_eq!(bench.scan(0, &zero).faults(), 0, "no write is acknowledged yet");
     bench.stamper.ended(second, Outcome::Acknowledged);
     assert_eq!(bench.scan(0, &one).faults(), 0);
     assert_eq!(bench.examine(&zero).0, Class::Stale);
@@ -135,7 +139,7 @@ fn a_trim_leaves_zeros_or_old_data() {
     assert_eq!((bench.scan(0, &old).intact.count, bench.scan(0, &[0; UNIT]).trimmed.count), (1, 1));
     assert_eq!(bench.examine(&[1; UNIT]), (Class::Foreign, Severity::Flushed));
     bench.write(0, UNIT);
-    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the trim comes back");
+    assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged), "the zeros of the trim reappear");
     bench.flush();
     assert_eq!(bench.examine(&[0; UNIT]), (Class::Zeros, Severity::Flushed));
 }
@@ -151,7 +155,7 @@ fn a_durable_write_does_not_end_a_trim_that_came_after_it() {
     assert_eq!(
         bench.examine(&[0; UNIT]),
         (Class::Zeros, Severity::Acknowledged),
-        "the trim, if the last write is lost"
+        "zeros of the trim are allowed if the last write is lost"
     );
 }
 
@@ -173,13 +177,13 @@ fn a_read_is_held_against_all_that_could_be_there_while_it_ran() {
     bench.stamper.check(&expectation, &old, &mut report);
     bench.stamper.check(&expectation, &half_copied, &mut report);
     assert_eq!((report.stale.count, report.corrupt.count, report.lost_flushed.count), (1, 1, 1));
-    // Under way before the read and beyond its end.
+    // A write that was in flight before the read and is still in flight after it.
     let under_way = bench.stamper.fill(0, &mut [0; UNIT]).unwrap();
     bench.stamper.expect(0, UNIT as u64, &mut expectation).unwrap();
     bench.stamper.check(&expectation, &half_copied, &mut report);
     assert_eq!((report.unsettled.count, report.corrupt.count), (2, 1));
     bench.stamper.ended(under_way, Outcome::Acknowledged);
-    // A trim and a write that began and ended while the read ran.
+    // A trim and a write that began and ended during the read.
     bench.stamper.expect(0, UNIT as u64, &mut expectation).unwrap();
     bench.stamper.ended(bench.stamper.trim(0, UNIT as u64).unwrap(), Outcome::Acknowledged);
     bench.write(0, UNIT);

@@ -1,4 +1,4 @@
-//! What nobody needs, and somebody asks for.
+//! Writes that are requested and hurt no one.
 
 use super::{DESTROY, OVERWRITE, Way};
 

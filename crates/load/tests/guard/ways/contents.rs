@@ -1,4 +1,4 @@
-//! What a device carries.
+//! Contents of a device that must not be overwritten.
 
 use super::{DESTROY, Way};
 

@@ -1,5 +1,5 @@
-//! Ways to destroy data, a row each: what somebody has, how it comes about, what is asked, and why that is refused. Beside
-//! them what is allowed, so that nobody passes by refusing everything. `docs/safety.md` prints the rows.
+//! Ways to destroy data, one per row: the existing data, how they are set up, the requested write, and why it is
+//! refused. Other rows are allowed, so that refusing everything does not pass. `docs/safety.md` contains the rows.
 
 mod allowed;
 mod contents;
@@ -22,7 +22,7 @@ use headstack_workload::quantity::parse_bytes;
 use crate::bench::LoopDevice;
 use crate::{MIB, descriptor_writes};
 
-/// When somebody makes what is in the way.
+/// Time at which the obstacle is set up.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
     Before,
@@ -30,22 +30,22 @@ enum When {
     Running,
 }
 
-/// A row. Scripts are carried out by `sh`, with `$DISK` (a loop device), `$NAME` (its kernel name), `$FILE` (the file
-/// behind it) and `$DIR` (an empty folder); `hold` and `release` are commands that stay.
+/// A row. `sh` runs the scripts, with `$DISK` (a loop device), `$NAME` (its kernel name), `$FILE` (its backing file)
+/// and `$DIR` (an empty directory). `hold` and `release` start and end background commands.
 struct Way {
-    /// What is there, in words.
+    /// Description of the existing data or use.
     what: &'static str,
     disk_mib: u64,
     sector_bytes: u32,
     when: When,
-    /// How it comes about, and how it is undone.
+    /// Scripts that set up the row, and that undo the setup.
     make: &'static str,
     undo: &'static str,
-    /// What is written.
+    /// Target to write.
     target: &'static str,
-    /// What is allowed, as options of the commands.
+    /// Permissions, as options of the commands.
     asked: &'static str,
-    /// A part of the line that refuses it; empty where it is allowed.
+    /// Part of the message of the refusal; empty if the write is allowed.
     refused: &'static str,
 }
 
@@ -55,7 +55,7 @@ impl Way {
         Way { what, disk_mib, sector_bytes, when, make, undo, target, asked, refused }
     }
 
-    /// What a device carries, with nothing but its name given.
+    /// Creates a row for the contents of a device, with only the device's name given.
     const fn carries(what: &'static str, make: &'static str, refused: &'static str) -> Way {
         Way::new(what, make, DESTROY, refused)
     }
@@ -89,8 +89,8 @@ impl Way {
 const DESTROY: &str = "--destroy $NAME";
 const OVERWRITE: &str = "--overwrite";
 
-/// `hold` starts a command that stays, with what is opened for it (standard input of such commands is nothing), and `release`
-/// ends all of them.
+/// Shell functions: `hold` starts a command in the background, with empty standard input and the given redirections;
+/// `release` ends all of these commands.
 const STAYING: &str = r#"
 hold() {
   "$@" & echo $! >>"$DIR/pids"
@@ -104,7 +104,7 @@ release() {
 }
 "#;
 
-/// What a row is carried out on.
+/// Device and directory on which a row is run.
 struct Place {
     device: LoopDevice,
     folder: String,
@@ -123,7 +123,7 @@ impl Place {
         text.replace("$FILE", backing).replace("$DIR", &self.folder)
     }
 
-    /// Carries out a script; what it complains of where it fails.
+    /// Runs a script. Returns its error message if it fails.
     fn carry_out(&self, script: &str) -> Result<(), String> {
         let mut shell = Command::new("sh");
         shell
@@ -133,7 +133,7 @@ impl Place {
             .stdout(Stdio::null());
         shell.env("DISK", &self.device.path).env("NAME", self.device.name());
         shell.env("FILE", &self.device.backing).env("DIR", &self.folder);
-        // A file, since processes that stay would keep a pipe open.
+        // A file, since background processes would keep a pipe open.
         let said = format!("{}/.said", self.folder);
         let status = shell.stderr(fs::File::create(&said).unwrap()).status().unwrap();
         let text = fs::read_to_string(&said).unwrap();
@@ -165,10 +165,10 @@ impl Place {
         Target::open(&path, false, Sync::No, &permission, &|_| true)
     }
 
-    /// A sum of all that is stored in the folder's files, by their names and places.
+    /// Returns a checksum of the contents of all files in the directory, with their names and offsets.
     fn sum(&self) -> u64 {
-        // What a script has written reaches the file when the last of those closes the device that have it open, and other
-        // programs of this machine look at all loop devices.
+        // The data that a script has written reach the file when the last user of the device closes it, and other
+        // programs on this machine look at all loop devices.
         if let Ok(device) = fs::File::open(&self.device.path) {
             device.sync_all().unwrap();
         }
@@ -185,7 +185,7 @@ impl Place {
                 at = end.min(start + MIB);
                 let mut bytes = vec![0; (at - start) as usize];
                 file.read_exact_at(&mut bytes, start).unwrap();
-                // Zeros may be stored or not.
+                // Zeros may be stored or be a hole.
                 if bytes.iter().any(|&byte| byte != 0) {
                     sum.write_u64(start);
                     sum.write(&bytes);
@@ -196,21 +196,21 @@ impl Place {
     }
 }
 
-/// Where the next data of a file are, in whole MiB.
+/// Returns the offset of the next data of a file, rounded to whole MiB.
 fn data_from(file: &fs::File, at: u64) -> std::io::Result<u64> {
     use std::os::fd::AsRawFd;
-    // SAFETY: takes numbers only.
+    // SAFETY: takes only numbers.
     match unsafe { libc::lseek(file.as_raw_fd(), at as i64, libc::SEEK_DATA) } {
         -1 => Err(std::io::Error::last_os_error()),
         found => Ok((found as u64 / MIB * MIB).max(at)),
     }
 }
 
-/// What is wrong with a row, if anything.
+/// Runs a row. Returns what is wrong with it, if anything.
 fn try_out(way: &Way) -> Result<(), String> {
     let Some(place) = Place::new(way) else { return Ok(()) };
     let outcome = try_out_at(way, &place);
-    // What has failed half-way is undone as far as it goes.
+    // If the setup failed half-way, it is undone as far as it got.
     let undone = if way.undo.is_empty() { Ok(()) } else { place.carry_out(way.undo) };
     outcome.and(undone.map_err(|said| format!("cannot be undone: {said}")))
 }
@@ -254,7 +254,7 @@ fn try_out_at(way: &Way, place: &Place) -> Result<(), String> {
     if place.sum() == before { Ok(()) } else { Err("has changed".to_owned()) }
 }
 
-/// The chapters of the table: their titles and rows.
+/// Chapters of the table: titles and rows.
 fn chapters() -> [(&'static str, Vec<Way>); 5] {
     [
         ("What a device carries", contents::ways()),
@@ -265,7 +265,7 @@ fn chapters() -> [(&'static str, Vec<Way>); 5] {
     ]
 }
 
-/// Tries out a chapter, and tells of every row that is wrong.
+/// Runs a chapter, and reports every row that is wrong.
 fn chapter(index: usize) {
     let (title, ways) = chapters().into_iter().nth(index).unwrap();
     let wrong: Vec<String> =
@@ -298,7 +298,7 @@ fn unused_targets_are_written() {
     chapter(4);
 }
 
-/// `HEADSTACK_WRITE_DOCS=1` renews the table.
+/// Checks that the table in `docs/safety.md` is current; `HEADSTACK_WRITE_DOCS=1` renews it.
 #[test]
 fn the_table_in_the_documentation_is_current() {
     let chapters = chapters();

@@ -1,4 +1,4 @@
-//! What is named, and what names lead to.
+//! Names that the user gives, and the targets that they lead to.
 
 use super::{DESTROY, OVERWRITE, Way};
 

@@ -1,4 +1,4 @@
-//! What others begin while a target is being written.
+//! Uses of a target that begin while it is being written.
 
 use super::{DESTROY, Way};
 
@@ -6,7 +6,7 @@ pub fn ways() -> Vec<Way> {
     let ways = vec![
         Way::new("a loop device is made of the device", "losetup --find --show $DISK >$DIR/loop", DESTROY, "$NAME is held by loop")
             .undo("losetup --detach $(cat $DIR/loop)"),
-        Way::new("a loop device is made of the file behind it", "losetup --find --show $FILE >$DIR/loop", DESTROY, "$NAME is on a file, as is loop")
+        Way::new("a loop device is made of the file behind it", "losetup --find --show $FILE >$DIR/loop", DESTROY, "$NAME is on a file that also backs loop")
             .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
             "a loop device is made of the device, and mounted",
@@ -66,7 +66,7 @@ pub fn ways() -> Vec<Way> {
         Way::new("somebody locks the file", "exec 9<$DIR/target; flock --exclusive 9; hold sleep 1000", "--create 1MiB", "holds a lock on it")
             .target("$DIR/target")
             .undo("release"),
-        // What others may do.
+        // Uses that are permitted.
         Way::new("somebody reads the file", "hold sleep 1000 9<$DIR/target", "--create 1MiB", "")
             .target("$DIR/target")
             .undo("release"),

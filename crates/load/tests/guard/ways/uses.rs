@@ -1,8 +1,8 @@
-//! What others need while it is asked for.
+//! Uses of a target that exist before it is to be written.
 
 use super::{DESTROY, OVERWRITE, Way};
 
-/// An ext4 that writes nothing when it is mounted for reading.
+/// An ext4 that writes nothing when it is mounted read-only.
 const EXT4: &str = "--destroy $NAME --signature ext4";
 
 pub fn ways() -> Vec<Way> {
@@ -151,7 +151,7 @@ pub fn ways() -> Vec<Way> {
             "a loop device whose file another loop device shows",
             "losetup --find --show $FILE >$DIR/loop",
             DESTROY,
-            "$NAME is on a file, as is loop",
+            "$NAME is on a file that also backs loop",
         )
         .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(

@@ -33,8 +33,9 @@ impl WornIn {
         // process with the variance of half a Poisson variable.
         let deviation = (f64::from(units) / dies / 2.0).sqrt();
         let most = f64::from(layout.usable_units());
-        let draws: Vec<f64> =
-            (0..layout.dies).map(|_| (f64::from(units) / dies + deviation * random.normal()).clamp(0.0, most)).collect();
+        let draws: Vec<f64> = (0..layout.dies)
+            .map(|_| (f64::from(units) / dies + deviation * random.normal()).clamp(0.0, most))
+            .collect();
         let scale = f64::from(units) / draws.iter().sum::<f64>();
         let mut sum = 0.0;
         let mut ranks = vec![0];

@@ -4,7 +4,9 @@ use headstack_workload::{Purpose, Random};
 
 use super::super::ftl::{FlashPlace, Ftl, Task};
 use super::valid_of_blocks;
-use crate::description::ssd::{Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer};
+use crate::description::ssd::{
+    Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
+};
 
 /// A drive of `dies` dies with `blocks` blocks of `units` mapping units each, of which `exported` are the host's.
 fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32) -> SsdDescription {
@@ -91,7 +93,8 @@ fn worn_by_writing(description: &SsdDescription, seed: u64) -> Ftl {
 
 /// The largest difference of two distribution functions.
 fn kolmogorov_distance(one: &[u32], two: &[u32]) -> f64 {
-    let share = |values: &[u32], limit: u32| values.partition_point(|&value| value <= limit) as f64 / values.len() as f64;
+    let share =
+        |values: &[u32], limit: u32| values.partition_point(|&value| value <= limit) as f64 / values.len() as f64;
     one.iter().chain(two).map(|&limit| (share(one, limit) - share(two, limit)).abs()).fold(0.0, f64::max)
 }
 
@@ -163,7 +166,10 @@ fn a_unit_stays_on_its_die_until_it_is_written() {
     assert!(before.iter().all(|place| matches!(place, FlashPlace::OnDie(_))), "nothing is placed yet");
     overwrite(&mut ftl, 0.5, &mut Random::new(1, Purpose::Addresses));
     let kept = (0..units).filter(|&unit| ftl.place(unit) == before[unit as usize]).count();
-    assert!((0..units).all(|unit| ftl.place(unit) == before[unit as usize] || matches!(ftl.place(unit), FlashPlace::Flash(_))));
+    assert!(
+        (0..units)
+            .all(|unit| ftl.place(unit) == before[unit as usize] || matches!(ftl.place(unit), FlashPlace::Flash(_)))
+    );
     // Each unit escapes each of 0.5 n overwrites of n units.
     let expected = f64::from(units) * (-0.5f64).exp();
     assert!((kept as f64 / expected - 1.0).abs() < 0.02, "{kept} of {expected}");
