@@ -198,7 +198,7 @@ pub(super) fn seek_points(file: &str, text: &str) -> Result<Vec<(u32, u64)>, Inp
         return Err(error(
             text.lines().count().max(1),
             "distance",
-            "add lines; at least two distances are required".to_owned(),
+            "at least two distances are required; add lines".to_owned(),
         ));
     }
     Ok(points)
