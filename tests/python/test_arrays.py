@@ -123,7 +123,7 @@ IMPOSSIBLE = [
     ("spares =", 'drive_size = "3TB"\nspares =', "bad.toml:23: groups[0].drive_size: ", "holds 2000398934016"),
     ("spares =", 'rebuild.step = "0B"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
     ("spares =", 'rebuild.step = "96KiB"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
-    ("spares =", 'rebuild.rate_limit = "0B/s"\nspares =', "bad.toml:23: groups[0].rebuild.rate_limit: ", "must be above 0"),
+    ("spares =", 'rebuild.rate_limit = "0B/s"\nspares =', "bad.toml:23: groups[0].rebuild.rate_limit: ", "above 0"),
     ("spares =", 'pool.segment = "96KiB"\nspares =', "bad.toml:23: groups[0].pool.segment: ", "a power of two"),
     ("spares =", 'pool.segment = "0B"\nspares =', "bad.toml:23: groups[0].pool.segment: ", "a power of two"),
     ("spares =", 'pool.spare = "99TB"\nspares =', "bad.toml:23: groups[0].pool.spare: ", "at most"),

@@ -86,7 +86,7 @@ impl Phase {
     /// `capacity_bytes`.
     ///
     /// # Errors
-    /// As for [`demand`](Self::demand).
+    /// Returns the same errors as [`demand`](Self::demand).
     pub fn clients(
         &self,
         spans: &[Span],
