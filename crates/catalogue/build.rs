@@ -1,11 +1,12 @@
-//! Embeds the files of `catalogue/`: a new drive, array, scenario or workload is a new file and needs no code.
+//! Embeds the files of `catalogue/`. A new drive, array, scenario or workload is a new file and needs no code.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../catalogue");
+    let root =
+        Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR")).join("../../catalogue");
     let mut code = String::new();
     let folders = [
         ("ARRAYS", "arrays"),
@@ -17,19 +18,20 @@ fn main() {
     for (name, folder) in folders {
         let folder = root.join(folder);
         println!("cargo::rerun-if-changed={}", folder.display());
-        writeln!(code, "static {name}: &[Entry] = &[").expect("a string grows");
+        writeln!(code, "static {name}: &[Entry] = &[").expect("writing to a string never fails");
         for path in toml_files(&folder) {
-            let id = path.file_stem().expect("it has a name").display();
+            let id = path.file_stem().expect("a TOML file has a name").display();
             writeln!(code, "    Entry {{ id: \"{id}\", file_name: \"{id}.toml\", text: include_str!({path:?}) }},")
-                .expect("a string grows");
+                .expect("writing to a string never fails");
         }
-        writeln!(code, "];").expect("a string grows");
+        writeln!(code, "];").expect("writing to a string never fails");
     }
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("entries.rs");
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("entries.rs");
     fs::write(&out, code).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
 }
 
-/// The folder's TOML files by name. Without a catalogue there is nothing to simulate: it had better not be built.
+/// Returns the TOML files of the folder, sorted by name. Fails the build if there are none, because nothing could be
+/// simulated.
 fn toml_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
     let mut files: Vec<PathBuf> = entries
@@ -43,7 +45,7 @@ fn toml_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Writes one line for the user who builds.
+/// Prints a one-line error for the user and stops the build.
 fn fail(message: &str) -> ! {
     println!("cargo::error={message}");
     std::process::exit(1)

@@ -70,7 +70,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--hosts", "md-raid6-12x16t"], "md-raid6-12x16tb"),
         (["--hosts", DRIVE], "is a single drive; name an array"),
         (["--levels", "raid7"], "levels: 'raid7' is not a candidate; allowed: raid0, raid1"),
-        (["--levels", "draid2"], "as in draid2:8d:1s"),
+        (["--levels", "draid2"], "use a form such as draid2:8d:1s"),
         (["--levels", "raidz2"], f"levels: raidz2: no host supports it ({HOST})"),
         (["--drives", "x"], "--drives: x: not a number of drives; use for example 8 or 4..24"),
         (["--drives", "9..4"], "drives: 9..4 is empty"),

@@ -75,13 +75,13 @@ def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, headsta
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("operation=getattr", "operation=move"), "move needs a second tree as target; add target=FSD"),
+        (("operation=getattr", "operation=move"), "move needs a destination tree; add target=FSD"),
         (("operation=read", "operation=fly"), "'fly' is not an operation; allowed: mkdir, rmdir, create"),
-        (("fwdrate=RATE,", ""), "it has no fwdrate; add fwdrate=max or a number"),
+        (("fwdrate=RATE,", ""), "has no fwdrate; add fwdrate=max or a number"),
         (("fwd=*", "fwd=none"), "there is no fwd=none; allowed: look, fetch"),
-        (("anchor=ANCHOR,", ""), "it has no anchor; add the directory of the tree"),
+        (("anchor=ANCHOR,", ""), "has no anchor; add anchor=DIRECTORY"),
         (("fwdrate=RATE", "iorate=5"), "use fwdrate= for operations on files"),
-        (("rd=day", "wd=x"), "storage (sd, wd) and trees of files (fsd, fwd) need separate job files"),
+        (("rd=day", "wd=x"), "storage (sd, wd) and trees of files (fsd, fwd) must be in separate job files"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_line(

@@ -49,7 +49,7 @@ WAYS = [
     Way("replay trace.csv DISK --destroy NAME", CARRIES),
     Way("replay trace.csv FILE", "--overwrite a file"),
     Way("serve constant:1ms --nbd unix:s --data DISK", "is a block device"),
-    Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "an output file in /dev is not created"),
+    Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "write output files outside /dev"),
 ]
 FILES = {
     "job.fio": "[x]\nfilename=DISK\nrw=randwrite\nbs=4k\nnumber_ios=10\n",

@@ -1,5 +1,5 @@
-//! [`Blueprint`]: a file of the catalogue or of a user, from which descriptions with some changed values are derived
-//! repeatedly, for the points of a sweep.
+//! [`Blueprint`]: a file of the catalogue or of a user from which descriptions with changed values are derived
+//! repeatedly, for example for the points of a sweep.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -24,9 +24,9 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct Blueprint {
     kind: BlueprintKind,
-    /// The file as TOML; an array is merged with its base files.
+    /// The file as TOML; an array is already merged with its base files.
     text: String,
-    /// Files of drives that an array names by path.
+    /// Texts of the drive files that an array names by path.
     drives: BTreeMap<String, String>,
 }
 
@@ -40,11 +40,11 @@ enum BlueprintKind {
 }
 
 impl Blueprint {
-    /// Returns the blueprint of a drive or array, named as for [`crate::load_system`]; `drives` are paths of drives
-    /// that may be put into an array.
+    /// Returns the blueprint of a drive or array, named as in [`crate::load_system`]. `drives` holds paths of drives
+    /// that may replace those of an array.
     ///
     /// # Errors
-    /// When the name is unknown, or a file cannot be read.
+    /// If the name is unknown or a file cannot be read.
     pub fn for_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
             return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
@@ -66,10 +66,10 @@ impl Blueprint {
         Ok(Blueprint { kind: BlueprintKind::Array, text, drives })
     }
 
-    /// Returns the blueprint of a workload or scenario, named as for [`crate::load_demand`].
+    /// Returns the blueprint of a workload or scenario, named as in [`crate::load_demand`].
     ///
     /// # Errors
-    /// When the name is unknown, or its file cannot be read.
+    /// If the name is unknown or its file cannot be read.
     pub fn for_demand(name: &str) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
             return Err(unknown("workload or scenario", name, &[WORKLOADS, SCENARIOS]));
@@ -85,7 +85,7 @@ impl Blueprint {
     /// Returns the blueprint of a text, which is read again for every description derived from it.
     ///
     /// # Errors
-    /// When it is not TOML, or an array that names drive files which cannot be read.
+    /// If the text is not TOML, or is an array whose drive files cannot be read.
     pub fn of_text(file: &str, text: &str) -> Result<Blueprint, InputError> {
         let document = Document::parse(file, text)?;
         if document.states("lines[0]") || is_scenario(&document) {
@@ -94,16 +94,16 @@ impl Blueprint {
         Blueprint::for_system_document(&document, &[])
     }
 
-    /// Returns the contents of the text, key by key as in the file.
+    /// Returns the keys and values of the text as stated in the file.
     ///
     /// # Errors
-    /// When it is not TOML.
+    /// If the text is not TOML.
     pub fn stated(&self) -> Result<serde_json::Value, InputError> {
         toml::from_str(&self.text).map_err(|error| whole("", error.message()))
     }
 }
 
-/// Description derived from a blueprint.
+/// A description derived from a blueprint.
 #[allow(clippy::large_enum_variant)] // One a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Described {
@@ -113,13 +113,13 @@ pub enum Described {
     Demand(Demand),
 }
 
-/// A parsed blueprint, from which descriptions are derived on any number of threads.
+/// A parsed blueprint. Several threads may derive descriptions from it.
 pub struct Drafter {
     blueprint: Blueprint,
     table: Table,
-    /// Drives of arrays, each completed only once.
+    /// Completed drives of arrays, by name.
     complete: Mutex<HashMap<String, ResolvedDevice>>,
-    /// The drive file whose derived values were fixed last, with the result.
+    /// The drive file whose derived values were fixed last, and the result.
     frozen: Mutex<Option<(Table, Option<Frozen>)>>,
     /// Keys of a drive file that are known to change its description.
     effective: Mutex<HashSet<String>>,
@@ -129,9 +129,9 @@ impl Drafter {
     /// Parses a blueprint.
     ///
     /// # Errors
-    /// When its text is not TOML.
+    /// If the blueprint's text is not TOML.
     pub fn new(blueprint: Blueprint) -> Result<Drafter, InputError> {
-        // For the error, which names the line.
+        // Parsed only for its error, which names the line.
         Document::parse("", &blueprint.text)?;
         let table = blueprint.text.parse().map_err(|error: toml::de::Error| whole("", error.message()))?;
         Ok(Drafter {
@@ -143,16 +143,16 @@ impl Drafter {
         })
     }
 
-    /// Returns, as text, a file with the same description as [`Drafter::with`].
+    /// Returns the text of a file that yields the same description as [`Drafter::with`].
     ///
     /// # Errors
-    /// As for [`Drafter::with`]; and for a capacity, which a file does not state.
+    /// Returns the same errors as [`Drafter::with`], and an error for a capacity, which a file cannot state.
     pub fn text_with(&self, values: &[(String, String)]) -> Result<String, InputError> {
         let (table, changes) = self.drafted(values)?;
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })?;
         if changes.usable.is_some() {
-            return Err(key_error("usable", "the file has a fixed number of drives; set drives".to_owned()));
+            return Err(key_error("usable", "a file has a fixed number of drives; use drives instead".to_owned()));
         }
         match self.blueprint.kind {
             BlueprintKind::Array => {
@@ -163,23 +163,24 @@ impl Drafter {
         }
     }
 
-    /// Returns the description with other values of these keys, such as `seek.read_average` or `lines[0].size`, or for
-    /// an array of what [`Changes`] names, each as in the file but without quotation marks.
+    /// Returns the description with other values of keys such as `seek.read_average` or `lines[0].size`, or, for an
+    /// array, with [`Changes`]. Values are written as in the file, but without quotation marks.
     ///
     /// # Errors
-    /// A key that does not exist, a value that it cannot have, or an impossible description; errors name no line, since
-    /// no file has these values.
+    /// If a key does not exist, cannot have the value, or the description is impossible. Errors name no line, because
+    /// no file contains these values.
     pub fn with(&self, values: &[(String, String)]) -> Result<Described, InputError> {
         let (table, changes) = self.drafted(values)?;
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
     }
 
-    /// Returns the figures of a drive's `[stated]` that no longer hold with other values of these keys, such as
-    /// `stated.random_read`: the varied drive keeps the values derived from them, and is not fitted to them again.
+    /// Returns the keys of a drive's `[stated]` table, such as `stated.random_read`, that no longer hold with other
+    /// values of these keys. The varied drive keeps the values derived from those figures and is not fitted to them
+    /// again.
     ///
     /// # Errors
-    /// As for [`Drafter::with`].
+    /// Returns the same errors as [`Drafter::with`].
     pub fn dropped_figures(&self, values: &[(String, String)]) -> Result<Vec<String>, InputError> {
         let is_base = |key: &str| is_stated(key) || NOT_SIMULATED.contains(&top(key));
         let (base, varied): (Vec<_>, Vec<_>) = values.iter().cloned().partition(|(key, _)| is_base(key));
@@ -194,11 +195,10 @@ impl Drafter {
         }
     }
 
-    /// Returns a note on the figures of `[stated]` that these values drop, for the system of a name; `None` if they
-    /// drop none.
+    /// Returns a note on the `[stated]` figures of the system that these values invalidate; `None` if there are none.
     ///
     /// # Errors
-    /// As for [`Drafter::with`].
+    /// Returns the same errors as [`Drafter::with`].
     pub fn dropped_note(&self, system: &str, values: &[(String, String)]) -> Result<Option<String>, InputError> {
         let figures = self.dropped_figures(values)?;
         if figures.is_empty() {
@@ -208,7 +208,7 @@ impl Drafter {
             |value: &&(String, String)| self.dropped_figures(&[(*value).clone()]).is_ok_and(|one| !one.is_empty());
         let mut varied: Vec<&str> = values.iter().filter(drops).map(|(key, _)| key.as_str()).collect();
         if varied.is_empty() {
-            // They do only in combination.
+            // No value drops a figure alone, but their combination does.
             varied = values.iter().map(|(key, _)| key.as_str()).collect();
         }
         Ok(Some(note_of_dropped(system, &varied, &figures)))
@@ -221,7 +221,10 @@ impl Drafter {
             match (Changes::NAMES.contains(&key.as_str()), self.blueprint.kind) {
                 (true, BlueprintKind::Array) => changes.set(key, text)?,
                 (true, BlueprintKind::Drive) => {
-                    return Err(key_error(key, "this is a single drive; only arrays have this option".to_owned()));
+                    return Err(key_error(
+                        key,
+                        "the system is a single drive; only arrays have this option".to_owned(),
+                    ));
                 }
                 (_, BlueprintKind::Drive) if !is_stated(key) => others.push((key.as_str(), text.as_str())),
                 _ => stated.push((key.as_str(), text.as_str())),
@@ -233,7 +236,7 @@ impl Drafter {
         Ok((table, changes))
     }
 
-    /// Returns the file of a drive with other values of keys, where everything else keeps the values derived before.
+    /// Returns a drive file with other values of some keys; all other keys keep the values derived before.
     fn vary(&self, table: Table, values: &[(&str, &str)]) -> Result<Table, InputError> {
         let mut varied = table.clone();
         values.iter().try_for_each(|(key, text)| set(&mut varied, key, text))?;
@@ -251,7 +254,7 @@ impl Drafter {
         self.set_frozen(&table, &keys, values)
     }
 
-    /// Returns the file of a drive with its derived values fixed and some keys set.
+    /// Returns a drive file with its derived values fixed and some keys set.
     fn set_frozen(&self, table: &Table, keys: &[&str], values: &[(&str, &str)]) -> Result<Table, InputError> {
         let mut table = match self.frozen(table)? {
             Some(frozen) => frozen.for_varying(keys)?,
@@ -261,12 +264,13 @@ impl Drafter {
         Ok(table)
     }
 
-    /// Rejects a key that changes nothing because other keys of the file take precedence. Of keys of one table that are
-    /// varied together, such as all seek times, one with an effect is enough. A number without an effect, such as a
-    /// size that is rounded, is tried at other values first; a name cannot be, so it is never rejected.
+    /// Returns an error if a key changes nothing because other keys of the file take precedence. If several keys of a
+    /// table are varied together, such as all seek times, one with an effect is enough. A number without an effect, for
+    /// example because of rounding, is also tried at other values. A name cannot be tried at other values, so it is
+    /// never rejected.
     fn check_effect(&self, table: &Table, together: &[(&str, &str)], key: &str) -> Result<(), InputError> {
         let keys: Vec<&str> = together.iter().map(|&(key, _)| key).collect();
-        let effective = || self.effective.lock().expect("no panics with it");
+        let effective = || self.effective.lock().expect("no thread panics while it holds the lock");
         if NOT_SIMULATED.contains(&top(key)) || effective().contains(&keys.join(" ")) {
             return Ok(());
         }
@@ -276,14 +280,14 @@ impl Drafter {
         };
         let base = described(table)?;
         let varied = |values: &[(&str, &str)]| described(&self.set_frozen(table, &keys, values)?);
-        // The error is reported for all varied keys together.
+        // An error is reported for all varied keys together.
         let Ok(described) = varied(together) else { return Ok(()) };
         if described == base {
             let text = together.iter().find(|(other, _)| *other == key).map_or("", |(_, text)| text);
             let around = SCALES.iter().filter_map(|factor| scaled(text, *factor));
             let mut others = around.filter_map(|text| varied(&[(key, &text)]).ok()).peekable();
             if others.peek().is_some() && others.all(|other| other == base) {
-                let message = "varying it has no effect, since other keys of this file override it; vary those";
+                let message = "has no effect, because other keys of this file override it; vary those keys";
                 return Err(key_error(key, message.to_owned()));
             }
         }
@@ -292,7 +296,7 @@ impl Drafter {
     }
 
     fn frozen(&self, table: &Table) -> Result<Option<Frozen>, InputError> {
-        let last = || self.frozen.lock().expect("no panics with it");
+        let last = || self.frozen.lock().expect("no thread panics while it holds the lock");
         if let Some((_, frozen)) = last().as_ref().filter(|(other, _)| other == table) {
             return Ok(frozen.clone());
         }
@@ -317,38 +321,38 @@ impl Drafter {
         })
     }
 
-    /// Returns a drive that an array names.
+    /// Returns a drive by the name that an array uses.
     fn drive(&self, name: &str) -> Result<ResolvedDevice, InputError> {
-        if let Some(drive) = self.complete.lock().expect("no panics with it").get(name) {
+        if let Some(drive) = self.complete.lock().expect("no thread panics while it holds the lock").get(name) {
             return Ok(drive.clone());
         }
         let drive = match self.blueprint.drives.get(name) {
             Some(text) => resolve_device(&Document::parse(name, text)?)?,
             None => crate::load_device(name)?,
         };
-        self.complete.lock().expect("no panics with it").insert(name.to_owned(), drive.clone());
+        self.complete.lock().expect("no thread panics while it holds the lock").insert(name.to_owned(), drive.clone());
         Ok(drive)
     }
 }
 
-/// Returns a note on the stated figures of a system that the values of its varied keys drop.
+/// Returns a note that values of the varied keys invalidate stated figures of a system.
 pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[String]) -> String {
     let varied: Vec<&str> = varied.iter().map(AsRef::as_ref).collect();
     format!(
-        "{system}: other values of {} drop the stated figures {}; values derived from these figures stay as they are",
+        "{system}: changing {} invalidates the stated figures {}; values derived from these figures are kept",
         varied.join(", "),
         figures.join(", ")
     )
 }
 
-/// Tables of a drive file that the simulator does not use.
+/// Tables and keys of a drive file that do not affect the simulation.
 const NOT_SIMULATED: [&str; 9] =
     ["name", "vendor", "model", "notes", "power", "price", "reliability", "sources", "twin"];
 
-/// Factors that are tried to find out whether a number's key changes anything.
+/// Factors by which a number is scaled to find out whether its key has an effect.
 const SCALES: [f64; 4] = [0.5, 2.0, 0.1, 10.0];
 
-/// Multiplies a quantity in text form; `None` for a text that does not begin with a number.
+/// Scales a quantity in text form; `None` if the text does not begin with a number.
 fn scaled(text: &str, factor: f64) -> Option<String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-'))).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -356,7 +360,7 @@ fn scaled(text: &str, factor: f64) -> Option<String> {
     Some(if unit.is_empty() && !number.contains('.') { format!("{}", value.round()) } else { format!("{value}{unit}") })
 }
 
-/// Removes the parts of a description on which no rate depends.
+/// Removes the parts of a description that affect no rate.
 fn without_power(mut described: Described) -> Described {
     if let Described::System(SystemDescription::Drive(device)) = &mut described {
         match device {
@@ -368,7 +372,7 @@ fn without_power(mut described: Described) -> Described {
     described
 }
 
-/// Whether a key is in the stated table: figures of the data sheet.
+/// Whether a key is a stated figure of the data sheet.
 fn is_stated(key: &str) -> bool {
     ["stated", "sheet"].contains(&top(key))
 }
@@ -378,7 +382,7 @@ fn top(key: &str) -> &str {
     key.split(['.', '[']).next().unwrap_or(key)
 }
 
-/// A step of a key's path.
+/// A step of a key path.
 enum Step<'k> {
     Key(&'k str),
     Index(usize),
@@ -386,7 +390,8 @@ enum Step<'k> {
 
 /// Splits a path such as `lines[0].size` into its steps.
 fn steps(path: &str) -> Result<Vec<Step<'_>>, InputError> {
-    let wrong = || key_error(path, "this is not a key; write it as in seek.read_average or lines[0].size".to_owned());
+    let wrong =
+        || key_error(path, "this is not a key; use a form such as seek.read_average or lines[0].size".to_owned());
     let mut steps = Vec::new();
     for part in path.split('.') {
         let (name, indices) = part.split_at(part.find('[').unwrap_or(part.len()));
@@ -402,11 +407,11 @@ fn steps(path: &str) -> Result<Vec<Step<'_>>, InputError> {
     Ok(steps)
 }
 
-/// Sets the value of a key; missing tables on the way are created.
+/// Sets the value of a key and creates missing tables on its path.
 fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
     let steps = steps(path)?;
     let mut steps = steps.iter();
-    let Some(Step::Key(first)) = steps.next() else { unreachable!("a path begins with a key") };
+    let Some(Step::Key(first)) = steps.next() else { unreachable!("a path starts with a key") };
     let mut at = table.entry(*first).or_insert_with(|| Value::Table(Table::new()));
     let mut is_new = false;
     for step in steps {
@@ -418,15 +423,16 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
             (Step::Index(index), Value::Array(values)) => {
                 is_new = false;
                 let count = values.len();
-                let missing = || key_error(path, format!("no entry {index}; 0 to {count} (exclusive) are allowed"));
+                let missing =
+                    || key_error(path, format!("there is no entry {index}; the list has {count}, counted from 0"));
                 values.get_mut(*index).ok_or_else(missing)?
             }
             (Step::Index(_), _) => return Err(key_error(path, "this is not a list".to_owned())),
-            // The present value has one of several forms, and the new value another.
+            // The value may have several forms; the new value has another form than the present one.
             (Step::Key(key), other) => {
                 *other = Value::Table(Table::new());
                 is_new = true;
-                let Value::Table(table) = other else { unreachable!("it has just become one") };
+                let Value::Table(table) = other else { unreachable!("the value was just made a table") };
                 table.entry(*key).or_insert_with(|| Value::Table(Table::new()))
             }
         };
@@ -437,7 +443,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Parses a value: as TOML without quotation marks, and as text otherwise, or if the present value is text.
+/// Parses a value. Unless the present value is text, tries TOML first; anything else is text.
 fn value(path: &str, text: &str, stated: Option<&Value>) -> Result<Value, InputError> {
     if text.starts_with(['[', '{']) {
         let line: Table = format!("value = {text}").parse().map_err(|error: toml::de::Error| {
@@ -532,11 +538,11 @@ mod tests {
         };
         assert_eq!(
             note(&exos, &[("seek.read_average", "4ms")]).unwrap(),
-            "a drive: other values of seek.read_average drop the stated figures stated.random_read, stated.random_write: what \
-             was derived from them is kept and not derived again"
+            "a drive: changing seek.read_average invalidates the stated figures stated.random_read, stated.random_write; \
+             values derived from these figures are kept"
         );
         let note_text = note(&exos, &[("stated.random_read.iops", "180"), ("seek.read_average", "4ms")]).unwrap();
-        assert!(note_text.starts_with("a drive: other values of seek.read_average drop "), "{note_text}");
+        assert!(note_text.starts_with("a drive: changing seek.read_average invalidates "), "{note_text}");
         assert_eq!(note(&pro, &[("power.active_w", "3")]), None);
         assert_eq!(note(&pro, &[]), None);
         let again = varied(&exos, &[("stated.random_read.iops", "150")]).unwrap();
@@ -546,10 +552,10 @@ mod tests {
     #[test]
     fn keys_that_other_keys_decide_are_refused() {
         for (id, key, value, words) in [
-            // Its file states the curve.
-            ("cheetah-9lp", "seek.read_average", "5ms", "changes nothing"),
+            // The drive's file states the curve.
+            ("cheetah-9lp", "seek.read_average", "5ms", "has no effect"),
             ("990-pro-2tb", "flash.generation", "qlc-144", "follow from stated.after_slc, stated.random_read"),
-            ("990-pro-2tb", "flash.raw", "1TB", "more than the capacity"),
+            ("990-pro-2tb", "flash.raw", "1TB", "above the capacity"),
         ] {
             let error = varied(&drafter(id), &[(key, value)]).unwrap_err().to_string();
             assert!(error.starts_with(key) && error.contains(words), "{error}");
@@ -585,6 +591,6 @@ mod tests {
         }
         let workload = Drafter::new(Blueprint::for_demand("file-server").unwrap()).unwrap();
         let error = varied(&workload, &[("lines[8].size", "4KiB")]).unwrap_err().to_string();
-        assert_eq!(error, "lines[8].size: no entry 8; there are 8, from 0");
+        assert_eq!(error, "lines[8].size: there is no entry 8; the list has 8, counted from 0");
     }
 }

@@ -1,4 +1,4 @@
-//! Writes a complete description of a disk as a TOML file that leaves nothing to derive.
+//! Writes a complete description of a disk as a TOML file that states every value.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::file::{
 };
 use crate::hosts::HostProfile;
 
-/// Returns the complete form of a description, with `sources` from key path to `CODE text`.
+/// Returns the complete TOML form of a description. `sources` maps key paths to `CODE text`.
 ///
-/// [`crate::resolve()`] of the text returns exactly `description` again and derives nothing.
+/// [`crate::resolve()`] of this text returns exactly `description` and derives nothing.
 pub fn description_to_toml(description: &DriveDescription, sources: &BTreeMap<String, String>) -> String {
     let file = DriveFile {
         name: description.name.clone(),
@@ -39,11 +39,11 @@ pub fn description_to_toml(description: &DriveDescription, sources: &BTreeMap<St
         sources: sources.clone(),
         ..DriveFile::default()
     };
-    toml::to_string(&file).expect("a drive file becomes TOML")
+    toml::to_string(&file).expect("a drive file is valid TOML")
 }
 
 fn duration(ns: u64) -> DurationNs {
-    DurationNs(i64::try_from(ns).expect("times of a drive are shorter than 292 years"))
+    DurationNs(i64::try_from(ns).expect("drive times are shorter than 292 years"))
 }
 
 fn after(cost: AfterReadWrite) -> AfterTable {

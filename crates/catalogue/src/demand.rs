@@ -5,11 +5,10 @@ use headstack_workload::{Document, InputError, Scenario, Workload};
 
 use crate::{SCENARIOS, WORKLOADS, find, unknown, whole};
 
-/// Loads a workload of the catalogue, named by id or by the name of its access specification, or one of the user's
-/// files, named by a path that ends in `.toml`.
+/// Loads a workload: an id of the catalogue, the name of an access specification, or a path that ends in `.toml`.
 ///
 /// # Errors
-/// When the workload or file does not exist, or is not acceptable.
+/// If the workload or file does not exist or is invalid.
 pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
     let Some(document) = find(name_or_path, &[("workloads", WORKLOADS)])? else {
         return Err(unknown("workload", name_or_path, &[WORKLOADS]));
@@ -20,10 +19,10 @@ pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
     Workload::from_toml(document.file(), document.text())
 }
 
-/// Loads a scenario, named as workloads are.
+/// Loads a scenario by a name as in [`load_workload`].
 ///
 /// # Errors
-/// When the scenario or file does not exist, or is not acceptable.
+/// If the scenario or file does not exist or is invalid.
 pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
     let Some(document) = find(name_or_path, &[("scenarios", SCENARIOS)])? else {
         return Err(unknown("scenario", name_or_path, &[SCENARIOS]));
@@ -34,10 +33,10 @@ pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
     Scenario::from_toml(document.file(), document.text())
 }
 
-/// Loads a workload or a scenario, named as workloads are.
+/// Loads a workload or a scenario by a name as in [`load_workload`].
 ///
 /// # Errors
-/// As for [`load_workload`] and [`load_scenario`].
+/// Returns the same errors as [`load_workload`] and [`load_scenario`].
 pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
     let Some(document) = find(name_or_path, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
         return Err(unknown("workload or scenario", name_or_path, &[WORKLOADS, SCENARIOS]));
@@ -49,7 +48,7 @@ pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
     }
 }
 
-/// Whether a file describes a scenario: only scenarios have tables of streams, where a workload has their number.
+/// Whether a file describes a scenario. Only scenarios have tables of streams; a workload has only their number.
 pub(crate) fn is_scenario(document: &Document) -> bool {
     ["streams[0]", "pool", "network", "cpus"].iter().any(|key| document.states(key))
 }

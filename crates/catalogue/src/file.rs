@@ -1,8 +1,8 @@
-//! [`DriveFile`]: the TOML form of a disk drive, from the few numbers of a data sheet to a complete description. See
+//! [`DriveFile`]: the TOML form of a disk drive, from a few figures of a data sheet to a complete description. See
 //! docs/design/catalogue.md.
 //!
-//! Nearly every key is optional: missing values are derived (see [`crate::resolve`]). The complete form states
-//! everything and derives nothing.
+//! Nearly every key is optional: missing values are derived (see [`crate::resolve`]). The complete form states every
+//! value.
 
 mod assists;
 mod price;
@@ -34,61 +34,61 @@ pub struct DriveFile {
     pub year: Option<u32>,
     /// Notes for readers.
     pub notes: Option<String>,
-    /// Independent arms, each with its share of the heads and blocks; default 1.
+    /// Number of independent arms, each with an equal share of the heads and blocks; default 1.
     pub actuators: Option<u32>,
-    /// Capacity.
+    /// Capacity and sector sizes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: CapacityTable,
-    /// Surfaces, cylinders, zones.
+    /// Surfaces, cylinders and zones.
     #[serde(default, skip_serializing_if = "is_default")]
     pub geometry: GeometryTable,
-    /// Rates and densities of a data sheet.
+    /// Rates and densities from the data sheet.
     #[serde(default, skip_serializing_if = "is_default")]
     pub media: MediaTable,
-    /// Speed, and the start of accesses within a turn.
+    /// Spindle speed, and where in a turn accesses start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spindle: SpindleTable,
-    /// Seek times of a data sheet or a curve, switching and settling.
+    /// Seek times from the data sheet or a seek curve, and switching and settling times.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seek: SeekTable,
     /// The drive's command queue.
     #[serde(default, skip_serializing_if = "is_default")]
     pub queue: QueueTable,
-    /// The buffer.
+    /// Buffer and write cache.
     #[serde(default, skip_serializing_if = "is_default")]
     pub buffer: BufferTable,
-    /// Fixed costs of a command.
+    /// Overheads of a command.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overheads: OverheadsTable,
-    /// The connection to the host.
+    /// Connection to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: InterfaceTable,
-    /// Slow processes, off by default.
+    /// Occasional slow operations; off by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow: SlowTable,
-    /// Figures that the sheet promises; missing values are fitted to them.
+    /// Figures that the sheet promises; missing values of the drive are fitted to them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// Flash that serves reads; none by default.
+    /// Flash that caches reads; none by default.
     pub flash_cache: Option<FlashCacheTable>,
-    /// Media that take random writes in order; none by default.
+    /// Media cache, which takes random writes in order; none by default.
     pub media_cache: Option<MediaCacheTable>,
-    /// Overlapping tracks; none by default.
+    /// Shingled (overlapping) tracks; none by default.
     pub shingles: Option<ShinglesTable>,
     /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: PowerTable,
-    /// Reliability; carried, not used by the model.
+    /// Reliability; stored, but not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
-    /// Price; carried, not used by the model.
+    /// Price; stored, but not used by the model.
     pub price: Option<PriceTable>,
-    /// Key path, or the path of a table that holds it, or `default`, to `CODE text`: confidence (A read in the named
-    /// source, S stated by a study's document, B general knowledge of high and C of medium confidence, D estimate, I
-    /// inferred) and source.
+    /// Sources as `CODE text`, by key path, by the path of a table that contains the key, or `default`. Codes: A read
+    /// in the named source, S stated by a study's document, B general knowledge of high and C of medium confidence, D
+    /// estimate, I inferred.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// Provenance of a calibrated model (twin); carried, not used by the model.
+    /// Provenance of a calibrated model (twin); stored, but not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -96,17 +96,17 @@ pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {
     *table == T::default()
 }
 
-/// `[stated]`
+/// Table `[stated]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedTable {
-    /// Random reads.
+    /// Promised rate of random reads.
     pub random_read: Option<StatedRate>,
-    /// Random writes.
+    /// Promised rate of random writes.
     pub random_write: Option<StatedWrites>,
 }
 
-/// Random writes promised by a sheet, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
+/// A promised rate of random writes, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedWrites {
@@ -114,14 +114,14 @@ pub struct StatedWrites {
     pub iops: f64,
     /// Queue depth; default 1.
     pub depth: Option<u32>,
-    /// Bytes of a request; default 4 KiB.
+    /// Size of a request; default 4 KiB.
     pub size: Option<Bytes>,
-    /// Whether the volatile write cache was on or off.
+    /// Setting of the volatile write cache during the measurement.
     pub cache: CacheState,
 }
 
 impl StatedWrites {
-    /// Returns the rate without the cache state.
+    /// Returns the rate without the cache setting.
     pub fn rate(&self) -> StatedRate {
         StatedRate { iops: self.iops, depth: self.depth, size: self.size }
     }
@@ -137,316 +137,316 @@ pub enum CacheState {
     Off,
 }
 
-/// `[capacity]`
+/// Table `[capacity]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapacityTable {
-    /// Blocks the drive exports.
+    /// Number of exported blocks.
     pub logical_blocks: Option<u64>,
-    /// Its size if the count of blocks is unknown; rounded down to whole blocks.
+    /// Exported size, rounded down to whole blocks; used if the number of blocks is unknown.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; default 512.
+    /// Size of a logical block; default 512 bytes.
     pub logical_block: Option<Bytes>,
-    /// Bytes of a physical sector; by default as the logical block.
+    /// Size of a physical sector; by default the size of a logical block.
     pub physical_sector: Option<Bytes>,
 }
 
-/// `[geometry]`
+/// Table `[geometry]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeometryTable {
-    /// Disks of the stack.
+    /// Number of disks on the spindle.
     pub platters: Option<u32>,
-    /// Diameter of a disk, which determines the power of the spindle.
+    /// Diameter of a disk in mm, which determines the spindle power.
     pub media_diameter_mm: Option<f64>,
-    /// Recording surfaces.
+    /// Number of recording surfaces.
     pub heads: Option<u32>,
-    /// Cylinders.
+    /// Number of cylinders.
     pub cylinders: Option<u32>,
-    /// Order of the blocks.
+    /// Order of the blocks on the surfaces.
     pub order: Option<BlockOrder>,
-    /// Place of spares.
+    /// Location of spare sectors.
     pub sparing: Option<Sparing>,
-    /// Number of zones, if their table is unknown.
+    /// Number of zones, if the zone table is unknown.
     pub zone_count: Option<u32>,
-    /// Physical sectors of the outermost track, if the zone table is unknown.
+    /// Physical sectors on the outermost track, if the zone table is unknown.
     pub outer_sectors_per_track: Option<u32>,
-    /// Physical sectors of the innermost track, if the zone table is unknown.
+    /// Physical sectors on the innermost track, if the zone table is unknown.
     pub inner_sectors_per_track: Option<u32>,
-    /// The zones, from the outer rim inwards.
+    /// Zone table, from the outer edge inwards.
     pub zones: Option<Vec<ZoneTable>>,
 }
 
-/// `[[geometry.zones]]`
+/// Table `[[geometry.zones]]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneTable {
-    /// First cylinder.
+    /// First cylinder of the zone.
     pub first_cylinder: u32,
-    /// Last cylinder, inclusive.
+    /// Last cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors of a track.
+    /// Number of physical sectors per track.
     pub sectors_per_track: u32,
-    /// Angle of the first sector in turns; default 0.
+    /// Angle of the first sector, in turns; default 0.
     pub offset_turns: Option<f64>,
-    /// Skew at a change of head, in turns.
+    /// Skew at a head change, in turns.
     pub track_skew_turns: Option<f64>,
-    /// Skew at a change of cylinder, in turns.
+    /// Skew at a cylinder change, in turns.
     pub cylinder_skew_turns: Option<f64>,
-    /// Sectors at the front without logical blocks; default 0.
+    /// Number of sectors at the start of the zone that hold no logical blocks; default 0.
     pub reserved_sectors: Option<u64>,
-    /// Spares of a region; default 0.
+    /// Number of spare sectors per region; default 0.
     pub spares: Option<u32>,
-    /// Places skipped; none by default.
+    /// Slipped (skipped) places; none by default.
     pub slips: Option<Vec<u64>>,
-    /// Pairs (defective, replacement); none by default.
+    /// Pairs of defective place and replacement; none by default.
     pub remaps: Option<Vec<(u64, u64)>>,
 }
 
-/// `[media]`
+/// Table `[media]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaTable {
-    /// Sustained rate of user data at the outer rim.
+    /// Sustained rate of user data at the outer edge.
     pub sustained_outer_rate: Option<Rate>,
-    /// Sustained rate of user data at the inner rim.
+    /// Sustained rate of user data at the inner edge.
     pub sustained_inner_rate: Option<Rate>,
-    /// Raw rate off the head at the outer rim ("internal transfer rate").
+    /// Raw rate at the head at the outer edge ("internal transfer rate").
     pub raw_outer_rate: Option<Rate>,
-    /// Raw rate off the head at the inner rim.
+    /// Raw rate at the head at the inner edge.
     pub raw_inner_rate: Option<Rate>,
-    /// Tracks per inch; carried, not used by the model.
+    /// Tracks per inch; stored, but not used by the model.
     pub tracks_per_inch: Option<f64>,
-    /// Maximum bits per inch of track; carried, not used by the model.
+    /// Maximum bits per inch of track; stored, but not used by the model.
     pub bits_per_inch: Option<f64>,
-    /// Gigabits per square inch; carried, not used by the model.
+    /// Areal density in gigabits per square inch; stored, but not used by the model.
     pub gbit_per_square_inch: Option<f64>,
 }
 
-/// `[spindle]`
+/// Table `[spindle]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpindleTable {
     /// Spindle speed.
     pub speed: Option<Rpm>,
-    /// Whether reads start with the first wanted sector that passes.
+    /// Whether reads start at the first requested sector that passes the head.
     pub read_on_arrival: Option<bool>,
-    /// Whether writes start with the first wanted sector that passes.
+    /// Whether writes start at the first requested sector that passes the head.
     pub write_on_arrival: Option<bool>,
 }
 
-/// `[seek]`: at most one of the four curves; without any, a curve is derived from the figures of the sheet.
+/// Table `[seek]` with at most one of the four curves. Without a curve, one is derived from the figures of the sheet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeekTable {
-    /// Mean read seek over random pairs of blocks, without overhead.
+    /// Mean read seek time over random pairs of blocks, without overheads.
     pub read_average: Option<DurationNs>,
-    /// Mean write seek.
+    /// Mean write seek time.
     pub write_average: Option<DurationNs>,
-    /// Read seek to the next cylinder.
+    /// Read seek time to the next cylinder.
     pub read_track_to_track: Option<DurationNs>,
-    /// Write seek to the next cylinder.
+    /// Write seek time to the next cylinder.
     pub write_track_to_track: Option<DurationNs>,
-    /// Read seek over all cylinders.
+    /// Read seek time over all cylinders.
     pub read_full_stroke: Option<DurationNs>,
-    /// Write seek over all cylinders.
+    /// Write seek time over all cylinders.
     pub write_full_stroke: Option<DurationNs>,
-    /// Measured points (cylinders, time), ascending.
+    /// Measured curve: points (cylinders, time) in ascending order.
     pub points: Option<Vec<(u32, DurationNs)>>,
-    /// Ruemmler and Wilkes' two pieces.
+    /// Two-piece curve of Ruemmler and Wilkes.
     pub two_piece: Option<TwoPieceTable>,
-    /// Lee and Katz's three parameters.
+    /// Three-parameter curve of Lee and Katz.
     pub three_parameter: Option<ThreeParameterTable>,
-    /// Constant time for every distance.
+    /// Constant seek time for every distance.
     pub constant: Option<DurationNs>,
     /// Time to change to another surface.
     pub head_switch: Option<DurationNs>,
-    /// Added to a read whenever the arm or the head moved; may be negative.
+    /// Time added to a read after a movement of the arm or a change of head; may be negative.
     pub read_settle: Option<DurationNs>,
-    /// Added to a write whenever the arm or the head moved; may be negative.
+    /// Time added to a write after a movement of the arm or a change of head; may be negative.
     pub write_settle: Option<DurationNs>,
 }
 
-/// `[seek.two_piece]`: coefficients are plain nanoseconds, since a fit rarely gives whole ones.
+/// Table `[seek.two_piece]`. Coefficients are fractional nanoseconds, as fits yield them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwoPieceTable {
-    /// Distance at which the second piece begins.
+    /// Distance at which the long piece begins, in cylinders.
     pub boundary_cylinders: u32,
-    /// Constant of the short piece.
+    /// Constant of the short piece, in ns.
     pub short_ns: f64,
-    /// Factor of the square root.
+    /// Factor of the square root in the short piece, in ns.
     pub short_ns_per_sqrt: f64,
-    /// Constant of the long piece.
+    /// Constant of the long piece, in ns.
     pub long_ns: f64,
-    /// Slope of the long piece.
+    /// Slope of the long piece, in ns per cylinder.
     pub long_ns_per_cylinder: f64,
-    /// Times of the distances 1, 2, ...
+    /// Seek times for the distances 1, 2, and so on.
     #[serde(default)]
     pub first: Vec<DurationNs>,
 }
 
-/// `[seek.three_parameter]`
+/// Table `[seek.three_parameter]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreeParameterTable {
-    /// Single-cylinder seek.
+    /// Single-cylinder seek time.
     pub minimum: DurationNs,
-    /// Mean seek.
+    /// Mean seek time.
     pub average: DurationNs,
-    /// Full stroke.
+    /// Full-stroke seek time.
     pub maximum: DurationNs,
 }
 
-/// `[queue]`
+/// Table `[queue]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueTable {
-    /// Most commands that the drive holds.
+    /// Maximum number of commands that the drive holds.
     pub depth: Option<u32>,
     /// Scheduling policy.
     pub policy: Option<Policy>,
-    /// Age that takes precedence; none by default.
+    /// Age at which a command takes precedence; none by default.
     pub ageing: Option<DurationNs>,
-    /// Share of the open commands that the policy may choose from, 0 to 1.
+    /// Fraction of the queue from which the policy may choose, 0 to 1.
     pub reordering_strength: Option<f64>,
-    /// Commands after the one in service whose order is fixed.
+    /// Number of commands after the current one whose order is fixed.
     pub committed: Option<f64>,
-    /// A sector that passes within this time of the end of the seek is assumed to be missed.
+    /// Rotation margin: a sector that passes the head less than this time after the seek is assumed to be missed.
     pub rotation_margin: Option<DurationNs>,
-    /// Positioning time that one unit of waiting time makes up for, 0 to 1.
+    /// Positioning time that each unit of waiting time offsets, 0 to 1.
     pub age_weight: Option<f64>,
 }
 
-/// `[buffer]`
+/// Table `[buffer]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferTable {
-    /// Bytes of the buffer.
+    /// Size of the buffer.
     pub size: Option<Bytes>,
     /// Number of segments.
     pub segments: Option<u32>,
-    /// Physical sectors of a segment.
+    /// Number of physical sectors per segment.
     pub segment_sectors: Option<u32>,
-    /// How far reads continue.
+    /// How far reads continue beyond the request.
     pub read_ahead: Option<ReadAhead>,
-    /// Most sectors read ahead.
+    /// Maximum number of sectors read ahead.
     pub read_ahead_max_sectors: Option<u32>,
-    /// Sectors read ahead before another command is served.
+    /// Minimum number of sectors read ahead before another command is served.
     pub read_ahead_min_sectors: Option<u32>,
     /// Whether read-ahead continues after a hit.
     pub read_ahead_on_hit: Option<bool>,
-    /// Whether sectors that pass before the first wanted one are kept.
+    /// Whether the drive keeps sectors that pass the head before the first requested one.
     pub keep_passing_sectors: Option<bool>,
-    /// Whether a read joins read-ahead that is just reading its first sector.
+    /// Whether a read hits if read-ahead is just reading its first sector.
     pub read_hits_on_arriving: Option<bool>,
-    /// Whether reads of written data are hits.
+    /// Whether reads of buffered writes are hits.
     pub read_hits_on_writes: Option<bool>,
-    /// When a write is complete.
+    /// Condition for the completion of a write.
     pub write_cache: Option<WriteCache>,
-    /// Most extents that may be dirty at once.
+    /// Maximum number of dirty extents.
     pub dirty_extents_max: Option<u32>,
-    /// Most physical sectors that may be dirty at once.
+    /// Maximum number of dirty physical sectors.
     pub dirty_sectors_max: Option<u32>,
-    /// Whether writes have a segment of their own.
+    /// Whether writes use a separate segment.
     pub separate_write_segment: Option<bool>,
-    /// Share of a read in the buffer before it goes to the host.
+    /// Fraction of a read that must be in the buffer before the transfer to the host starts.
     pub read_watermark: Option<f64>,
-    /// Share of a write that is in the buffer before the media are written, 0 to 1.
+    /// Fraction of a write that must be in the buffer before the media write starts, 0 to 1.
     pub write_watermark: Option<f64>,
 }
 
-/// `[overheads]`
+/// Table `[overheads]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadsTable {
-    /// Cost of a command that goes to the media, in place of the individual kinds below.
+    /// Overhead of a command that accesses the media; replaces the individual kinds below.
     pub command: Option<DurationNs>,
-    /// Before a read that hits.
+    /// Overhead before a read that hits the buffer.
     pub read_hit: Option<AfterTable>,
-    /// Before a read that misses.
+    /// Overhead before a read that misses the buffer.
     pub read_miss: Option<AfterTable>,
-    /// Before a write that appends.
+    /// Overhead before a write that extends buffered data.
     pub write_hit: Option<AfterTable>,
-    /// Before any other write.
+    /// Overhead before any other write.
     pub write_miss: Option<AfterTable>,
-    /// After a read's last byte.
+    /// Overhead after the last byte of a read.
     pub read_completion: Option<DurationNs>,
-    /// After a write's last byte.
+    /// Overhead after the last byte of a write.
     pub write_completion: Option<DurationNs>,
-    /// Before a transfer to the host.
+    /// Overhead before a transfer to the host.
     pub data_preparation: Option<DurationNs>,
-    /// Earliest end of a write's arm movement.
+    /// Minimum time after which a write's seek ends.
     pub minimum_seek_delay: Option<DurationNs>,
-    /// Earliest arrival of a read at its track, where the arm need not move.
+    /// Minimum time after which a read without a seek is on its track.
     pub read_settled_min: Option<AfterTable>,
 }
 
-/// A cost by the kind of the previous command.
+/// An overhead that depends on the kind of the previous command.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfterTable {
-    /// After a read.
+    /// Overhead after a read.
     pub after_read: DurationNs,
-    /// After a write.
+    /// Overhead after a write.
     pub after_write: DurationNs,
 }
 
-/// `[interface]`: `rate`, or the two times per byte if exact times were measured.
+/// Table `[interface]`, with `rate` or the two measured times per byte.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceTable {
     /// Kind of interface.
     pub kind: Option<InterfaceKind>,
-    /// Its rate: of data, or of a serial line in bits, as sheets state it.
+    /// Rate of the data, or bit rate of a serial line, as the sheet states it.
     pub rate: Option<LinkRate>,
-    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
+    /// Time per byte towards the host, in ns; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: Option<f64>,
-    /// Time of one byte towards the drive.
+    /// Time per byte towards the drive, in ns.
     pub write_ns_per_byte: Option<f64>,
-    /// Most commands that the host keeps in the drive.
+    /// Maximum number of commands that the host queues in the drive.
     pub host_tags: Option<u32>,
-    /// Order of the host's own queue.
+    /// Scheduling policy of the host's own queue.
     pub host_elevator: Option<Policy>,
-    /// Host of a drive that is a system of its own; by default one that takes no time.
+    /// Host of the drive if it is a system by itself; by default a host that takes no time.
     pub host: Option<HostProfile>,
-    /// Costs of releasing the bus; by default the drive stays connected.
+    /// Times to release and reacquire the bus; by default the drive stays connected.
     pub disconnect: Option<DisconnectTable>,
 }
 
-/// `[interface.disconnect]`
+/// Table `[interface.disconnect]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DisconnectTable {
     /// Time to release the bus after a read command.
     pub read: AfterTable,
-    /// Time to release the bus after a write's data.
+    /// Time to release the bus after the data of a write.
     pub write: DurationNs,
-    /// Time to reacquire the bus, first time.
+    /// Time to reacquire the bus for the first time.
     pub first_reselect: DurationNs,
-    /// Time to reacquire the bus, later times.
+    /// Time to reacquire the bus again.
     pub other_reselect: DurationNs,
-    /// A second disconnection within a write.
+    /// Second disconnection within a write.
     pub extra: Option<ExtraDisconnectTable>,
 }
 
-/// `[interface.disconnect.extra]`
+/// Table `[interface.disconnect.extra]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtraDisconnectTable {
-    /// Command overhead in place of the usual one.
+    /// Command overhead that replaces the usual one.
     pub command: DurationNs,
-    /// First disconnection.
+    /// Time of the first disconnection.
     pub disconnect: DurationNs,
-    /// Time off the bus.
+    /// Time between the disconnections.
     pub between: DurationNs,
-    /// Second disconnection.
+    /// Time of the second disconnection.
     pub second_disconnect: DurationNs,
-    /// Added to the seek.
+    /// Time added to the seek.
     pub seek_delta: DurationNs,
 }
 
-/// `[slow]`
+/// Table `[slow]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowTable {
@@ -456,57 +456,57 @@ pub struct SlowTable {
     pub recalibration: Option<RecalibrationTable>,
     /// Background media scan.
     pub scan: Option<ScanTable>,
-    /// Whether each write is read back one turn later; default off.
+    /// Whether each write is read back one turn later; default false.
     pub write_verify: Option<bool>,
 }
 
-/// `[slow.retries]`
+/// Table `[slow.retries]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetriesTable {
     /// Probability that a pass over a track fails.
     pub probability: f64,
-    /// Passes after which the drive gives up.
+    /// Maximum number of passes, after which the drive reports an error.
     pub passes_max: u32,
 }
 
-/// `[slow.recalibration]`
+/// Table `[slow.recalibration]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecalibrationTable {
-    /// Time between two starts.
+    /// Interval between the starts of recalibrations.
     pub interval: DurationNs,
-    /// Duration.
+    /// Duration of a recalibration.
     pub duration: DurationNs,
 }
 
-/// `[slow.scan]`
+/// Table `[slow.scan]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScanTable {
-    /// Idle time before it starts.
+    /// Idle time before the scan starts.
     pub idle: DurationNs,
-    /// Sectors of one step.
+    /// Number of sectors read in one step.
     pub step_sectors: u32,
 }
 
-/// `[power]`
+/// Table `[power]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerTable {
     /// Idle power with the spindle turning, in W.
     pub idle_w: Option<f64>,
-    /// Power while reading randomly one request after the other, or without a pause, in W.
+    /// Active power in W: with random reads one at a time, or with continuous transfers.
     pub active_w: Option<f64>,
-    /// Part of the idle power that the electronics consume, in W.
+    /// Electronics' part of the idle power, in W.
     pub electronics_w: Option<f64>,
-    /// Part of the idle power that the spindle consumes, in W.
+    /// Spindle's part of the idle power, in W.
     pub spindle_w: Option<f64>,
     /// Additional power while the arm moves, in W.
     pub seek_w: Option<f64>,
-    /// Additional power while data pass the heads, in W.
+    /// Additional power during transfers to or from the media, in W.
     pub transfer_w: Option<f64>,
-    /// Power with the spindle at rest, in W.
+    /// Power with the spindle stopped, in W.
     pub standby_w: Option<f64>,
     /// Energy of the drive during a spin-down, in J.
     pub spin_down_j: Option<f64>,
@@ -516,7 +516,7 @@ pub struct PowerTable {
     pub spin_up_j: Option<f64>,
     /// Duration of a spin-up.
     pub spin_up: Option<DurationNs>,
-    /// Time without work after which the spindle stops; never by default.
+    /// Idle time after which the spindle stops; never by default.
     pub idle_timeout: Option<DurationNs>,
     /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: Option<f64>,
@@ -524,7 +524,7 @@ pub struct PowerTable {
     pub airflow_k_per_w: Option<f64>,
 }
 
-/// `[reliability]`
+/// Table `[reliability]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReliabilityTable {

@@ -1,8 +1,8 @@
-//! [`Frozen`]: drive files in which derived values are fixed, so that other values can be varied.
+//! [`Frozen`]: drive files with fixed derived values, so that other values can be varied.
 //!
-//! A figure of `[stated]` is fitted once, with the file as it is. A varied file keeps the solution and no longer states
-//! the figure: otherwise the solver would undo every variation. Values that the class of an SSD determines are fixed
-//! too, so that, for example, capacitors do not add channels.
+//! A figure of `[stated]` is fitted once, with the file unchanged. A varied file keeps the fitted values and no longer
+//! states the figure; otherwise the solver would undo every variation. Values determined by the class of an SSD are
+//! also fixed, so that, for example, adding capacitors does not add channels.
 
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
@@ -13,7 +13,7 @@ use crate::file::{DriveFile, StatedTable};
 use crate::ssd::file::{Generation, SsdFile, StatedTable as StatedFigures};
 use crate::{ResolvedDevice, key_error, resolve_device, whole};
 
-/// Alternative keys, of which a file states one: a varied one replaces a frozen one.
+/// Groups of alternative keys; a file states one key of a group. A varied key replaces a fixed one.
 const ALTERNATIVES: [&[&str]; 5] = [
     &["flash.channel_rate", "flash.channel_ns_per_byte"],
     &["flash.raw", "flash.over_provisioning", "flash.blocks_per_plane"],
@@ -31,14 +31,14 @@ const ALTERNATIVES: [&[&str]; 5] = [
 /// Keys that determine many values of the flash.
 const KINDS_OF_FLASH: [&str; 2] = ["flash.generation", "flash.cells"];
 
-/// Values of the flash that a sheet's figures may have determined.
+/// Values of the flash that may have been derived from stated figures.
 const SOLVED_OF_FLASH: [&str; 5] =
     ["flash.read", "flash.program", "flash.channel_ns_per_byte", "slc_cache.read", "slc_cache.program"];
 
 /// A drive file without `[stated]` that describes the same drive.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Frozen {
-    /// The file, with the fixed values.
+    /// The file with the fixed values.
     table: Table,
     /// Keys of the fixed values.
     solved: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// Fixes values that a drive file does not state; `None` for a file in which nothing has to be fixed.
+    /// Fixes the values that a drive file does not state; `None` if nothing has to be fixed.
     pub fn of(table: &Table) -> Result<Option<Frozen>, InputError> {
         let figures: Vec<String> = ["stated", "sheet"]
             .iter()
@@ -72,10 +72,10 @@ impl Frozen {
         Ok(Some(Frozen { table: frozen, solved, figures }))
     }
 
-    /// Returns the file in which `varied` keys can be set.
+    /// Returns the file prepared for setting the `varied` keys.
     ///
     /// # Errors
-    /// For a key that determines values which the stated figures have determined.
+    /// If a key determines values that were derived from stated figures.
     pub fn for_varying(&self, varied: &[&str]) -> Result<Table, InputError> {
         let mut table = self.table.clone();
         for key in varied {
@@ -108,7 +108,7 @@ impl Frozen {
     }
 }
 
-/// Returns the file with the fitted values, and without `[stated]`.
+/// Returns the file with the fitted values and without `[stated]`.
 fn freeze_disk(file: &DriveFile, solved: &DriveFile) -> DriveFile {
     let mut frozen = file.clone();
     frozen.seek.read_average = solved.seek.read_average;
@@ -119,8 +119,8 @@ fn freeze_disk(file: &DriveFile, solved: &DriveFile) -> DriveFile {
     frozen
 }
 
-/// Returns the file with the values that its stated figures or its class determine, where the file does not state them.
-/// Dies of a channel, blocks and the buffer still follow from the varied keys.
+/// Returns the file with the values that follow from its stated figures or its class. Dies per channel, blocks and the
+/// buffer still follow from the varied keys.
 fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
     let stated = &file.stated;
     let SsdDescription { flash, timing, slc_cache: slc, controller, interface, .. } = description;
@@ -161,8 +161,8 @@ fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
     frozen
 }
 
-/// Returns the share that yields as many blocks: half a block of each plane less than there is, since blocks are
-/// rounded up.
+/// Returns the over-provisioning that yields the same number of blocks. Half a block per plane is subtracted because
+/// the number of blocks is rounded up.
 fn over_provisioning(description: &SsdDescription) -> f64 {
     let flash = &description.flash;
     let block = f64::from(flash.page_bytes) * f64::from(flash.pages_per_block) * f64::from(flash.planes_per_die);
@@ -177,7 +177,7 @@ fn hold<T>(key: &mut Option<T>, is_decided: bool, value: impl FnOnce() -> T) {
 }
 
 fn duration(ns: u64) -> DurationNs {
-    DurationNs(i64::try_from(ns).expect("times of a drive are at most an hour"))
+    DurationNs(i64::try_from(ns).expect("drive times are at most an hour"))
 }
 
 /// Collects the paths of all keys that hold a value.
@@ -208,7 +208,7 @@ fn add_sources(table: &mut Table, solved: &[String], figures: &[String]) {
     }
 }
 
-/// Returns the value of a key such as `flash.read`.
+/// Returns the value of a key path such as `flash.read`.
 pub(crate) fn get<'t>(table: &'t Table, path: &str) -> Option<&'t toml::Value> {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match (table.get(first)?, rest) {

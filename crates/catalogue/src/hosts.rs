@@ -1,21 +1,21 @@
-//! [`HostProfile`]: hosts of drives, with the times that driver, adapter and link take for each command, each figure
-//! with its source.
+//! [`HostProfile`]: hosts of drives, with the times that driver, adapter and link take per command, each with its
+//! source.
 //!
 //! Unless noted otherwise, figures were fitted to one SSD, an Intel D3-S4610 under fio (4 KiB random requests of one
-//! job at depths 1 to 64, `libaio`, direct), and compared with another, a Samsung PM883, on the same host:
-//! docs/accuracy.md has both errors. They apply to one submitting thread; a faster processor takes less, a slower one
-//! more. An interval is the inverse of the rate that the host reached at depth 8 and more.
+//! job at depths 1 to 64, `libaio`, direct), and compared with a Samsung PM883 on the same host; docs/accuracy.md has
+//! both errors. They apply to one submitting thread; a faster processor takes less time, a slower one more. An interval
+//! is the inverse of the rate that the host reached at depth 8 and more.
 //!
-//! A sheet states a latency as its maker measured it, at a host, so a drive's latency already includes that host. The
-//! latency of a host here is the difference from the maker's: for the fitted hosts, the time of a write at depth 1
-//! minus the 37 us of the drive's sheet; for NVMe nothing, since makers measure under Linux too.
+//! A sheet states the latency that its maker measured at a host, so a drive's latency already includes that host. The
+//! latency of a host here is the difference from the maker's host. For the fitted hosts, it is the time of a write at
+//! depth 1 minus the 37 us of the drive's sheet. For NVMe it is 0, because makers also measure under Linux.
 
 use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::Policy;
 use serde::{Deserialize, Serialize};
 
-/// A host, by the adapter or bridge to which a drive is attached.
+/// A host, named by the adapter or bridge to which a drive is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostProfile {
@@ -26,27 +26,27 @@ pub enum HostProfile {
     /// AHCI at 3 Gb/s, on a small server of 2013 (HP MicroServer Gen8).
     #[serde(rename = "ahci-3g")]
     Ahci3g,
-    /// SAS2008: LSI 9211-8i, 9240-8i, IBM M1015, Dell H200 and H310.
+    /// SAS2008 controller: LSI 9211-8i, 9240-8i, IBM M1015, Dell H200 and H310.
     M1015,
-    /// HP Smart Array P420i, with each drive as a RAID 0 of its own; its cache belongs to an array.
+    /// HP Smart Array P420i with each drive as a separate RAID 0; its cache belongs to an array.
     P420i,
-    /// HP Smart Array P420i as a host bus adapter.
+    /// HP Smart Array P420i in host bus adapter mode.
     #[serde(rename = "p420i-hba")]
     P420iHba,
-    /// USB 3.0 bridge with one command at a time (Bulk-Only Transport).
+    /// USB 3.0 bridge that handles one command at a time (Bulk-Only Transport).
     UsbBot,
-    /// USB 3.0 bridge with queueing (USB Attached SCSI).
+    /// USB 3.0 bridge with command queueing (USB Attached SCSI).
     UsbUas,
-    /// NVM Express, one queue pair.
+    /// NVM Express with one queue pair.
     Nvme,
 }
 
-/// Overhead of a controller shared by many drives: the part of a host that an array uses.
+/// Overhead of a controller that many drives share; an array uses only this part of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SharedAdapter {
-    /// Processor time for a command to any drive.
+    /// Processor time per command to any drive, in ns.
     pub command_ns: u64,
-    /// Times of the host adapter for each request and each drive.
+    /// Times of the host adapter per request and per drive.
     pub adapter: AdapterDescription,
 }
 
@@ -64,7 +64,7 @@ impl HostProfile {
         HostProfile::Nvme,
     ];
 
-    /// Returns the adapter of a single drive on it; `None` if it takes no time.
+    /// Returns the adapter of a single drive on this host; `None` if it takes no time.
     pub fn adapter(self) -> Option<AdapterDescription> {
         let base = AdapterDescription {
             tags: NCQ_TAGS,
@@ -77,9 +77,9 @@ impl HostProfile {
         };
         Some(match self {
             HostProfile::Direct => return None,
-            // 58.9 k reads and 52.1 k writes a second; the drive needs 6.8 us of a link of 6 Gb/s for 4 KiB, so its own
-            // rate limits long requests. At depth 2 a write is 17 us faster than at depth 1: the processor does not go
-            // to sleep.
+            // 58.9 k reads and 52.1 k writes per second. For 4 KiB, the drive needs 6.8 us of a 6 Gb/s link, so its own
+            // rate limits long requests. At depth 2, a write is 17 us faster than at depth 1 because the processor does
+            // not go to sleep.
             HostProfile::Ahci => AdapterDescription {
                 read_interval_ns: 17_000,
                 write_interval_ns: 19_200,
@@ -87,7 +87,8 @@ impl HostProfile {
                 wake_ns: 17_000,
                 ..base
             },
-            // 52.8 k and 50.5 k with any number of jobs: 300 MB/s, and the frames of a command around its data.
+            // 52.8 k reads and 50.5 k writes per second with any number of jobs: 300 MB/s, with the frames of a command
+            // around its data.
             HostProfile::Ahci3g => AdapterDescription {
                 read_interval_ns: 5_300,
                 write_interval_ns: 6_150,
@@ -95,12 +96,12 @@ impl HostProfile {
                 latency_ns: 21_000,
                 ..base
             },
-            // 63.5 k and 58.5 k.
+            // 63.5 k reads and 58.5 k writes per second.
             HostProfile::M1015 => {
                 AdapterDescription { read_interval_ns: 15_700, write_interval_ns: 17_100, latency_ns: 31_000, ..base }
             }
-            // 69.5 k and 48.0 k (tests of another day: 64.4 k and 45.1 k). Medians at depth 4 are 171 us regardless of
-            // the drive's own time: the controller coalesces interrupts.
+            // 69.5 k reads and 48.0 k writes per second (64.4 k and 45.1 k on another day). Medians at depth 4 are 171
+            // us regardless of the drive's own time, because the controller coalesces interrupts.
             HostProfile::P420i => AdapterDescription {
                 read_interval_ns: 14_900,
                 write_interval_ns: 21_300,
@@ -108,7 +109,7 @@ impl HostProfile {
                 coalescing: P420I_INTERRUPTS,
                 ..base
             },
-            // 44.7 k to 50.2 k and 47.9 k.
+            // 44.7 k to 50.2 k reads and 47.9 k writes per second.
             HostProfile::P420iHba => AdapterDescription {
                 read_interval_ns: 21_100,
                 write_interval_ns: 20_900,
@@ -116,7 +117,8 @@ impl HostProfile {
                 coalescing: P420I_INTERRUPTS,
                 ..base
             },
-            // D estimates: three transfers a command, each in a microframe of its own (125 us); 400 MB/s of 5 Gb/s are payload.
+            // D estimates: three transfers per command, each in its own microframe (125 us); the payload is 400 MB/s of
+            // 5 Gb/s.
             HostProfile::UsbBot => AdapterDescription {
                 tags: 1,
                 read_interval_ns: 60_000,
@@ -125,7 +127,7 @@ impl HostProfile {
                 latency_ns: 60_000,
                 ..base
             },
-            // D estimates: Linux keeps 30 commands in a bridge, and bridges reach 30 to 40 k requests a second.
+            // D estimates: Linux queues 30 commands in a bridge, and bridges reach 30 to 40 k requests per second.
             HostProfile::UsbUas => AdapterDescription {
                 tags: 30,
                 read_interval_ns: 18_000,
@@ -134,8 +136,9 @@ impl HostProfile {
                 latency_ns: 40_000,
                 ..base
             },
-            // C usual under Linux: half a million IOPS on one core. Its few microseconds for system call and interrupt
-            // are in the sheet's latency: four drives answered sooner at their hosts than their sheets state.
+            // C usual under Linux: half a million IOPS on one core. The sheet's latency already includes the few
+            // microseconds for system call and interrupt: on their hosts, four drives responded sooner than their
+            // sheets state.
             HostProfile::Nvme => {
                 AdapterDescription { tags: 1023, read_interval_ns: 2_000, write_interval_ns: 2_000, ..base }
             }
@@ -147,16 +150,16 @@ impl HostProfile {
         HostProfile::ALL.into_iter().find(|host| host.adapter().as_ref() == Some(adapter))
     }
 
-    /// Returns the part that the drives of an array share; links have their own tables.
+    /// Returns the part of the host that the drives of an array share; links have their own tables.
     pub(crate) fn shared(self) -> Option<SharedAdapter> {
         let adapter = self.adapter()?;
         let command_ns = match self {
-            // Ports of a chipset and bridges share nothing.
+            // Chipset ports and bridges share nothing.
             HostProfile::Direct | HostProfile::Ahci | HostProfile::Ahci3g => 0,
             HostProfile::UsbBot | HostProfile::UsbUas => 0,
-            // C 350,000 requests a second (ServeTheHome on the SAS2008).
+            // C 350,000 requests per second (ServeTheHome on the SAS2008).
             HostProfile::M1015 => 2_900,
-            // D estimate: as its generation, 200,000 requests a second.
+            // D estimate: 200,000 requests per second, as for its generation.
             HostProfile::P420i | HostProfile::P420iHba => 5_000,
             HostProfile::Nvme => 2_000,
         };
@@ -171,7 +174,8 @@ impl HostProfile {
         }
     }
 
-    /// Returns the order in which it submits requests that exceed the drive's queue; `None` for the drive's usual one.
+    /// Returns the order in which the host submits requests that exceed the drive's queue; `None` for the drive's usual
+    /// order.
     pub(crate) fn elevator(self) -> Option<Policy> {
         match self {
             // Linux sorts requests for devices that cannot queue (mq-deadline).
@@ -188,11 +192,11 @@ impl HostProfile {
     }
 }
 
-/// Tags of native command queueing.
+/// Number of tags of native command queueing.
 const NCQ_TAGS: u32 = 32;
 
-/// Fitted to the D3-S4610: the 95th percentiles of its reads at depths 1, 2 and 4 are 157, 173 and 175 us, of its
-/// writes 161, 181 and 183 us, 25 % of them at depths 1 and 2 and nearly all at depth 4; at depth 16 the steps are
-/// gone.
+/// Interrupt coalescing, fitted to the D3-S4610. At depths 1, 2 and 4, the 95th percentiles of its reads are 157, 173
+/// and 175 us, and of its writes 161, 181 and 183 us. 25 % of the requests are at these times at depths 1 and 2, and
+/// nearly all at depth 4. At depth 16 the steps have disappeared.
 const P420I_INTERRUPTS: Option<Coalescing> =
     Some(Coalescing { interval_ns: 170_000, completions_max: 8, from_outstanding: 4, one_in: 4 });

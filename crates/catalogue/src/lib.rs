@@ -46,45 +46,45 @@ include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 /// A file of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The file's name without its extension, such as `cheetah-x15-36lp`.
+    /// File name without its extension, such as `cheetah-x15-36lp`.
     pub id: &'static str,
-    /// The file's name.
+    /// File name with its extension.
     pub file_name: &'static str,
-    /// Its contents.
+    /// Contents of the file.
     pub text: &'static str,
 }
 
-/// Returns the drives, by id.
+/// Returns all drives, sorted by id.
 pub fn drives() -> &'static [Entry] {
     DRIVES
 }
 
-/// Returns the disk drives, by id.
+/// Returns the disk drives, sorted by id.
 pub fn disks() -> impl Iterator<Item = &'static Entry> {
     DRIVES.iter().filter(|entry| !entry.is_ssd())
 }
 
-/// Returns the arrays, by id.
+/// Returns the arrays, sorted by id.
 pub fn arrays() -> &'static [Entry] {
     ARRAYS
 }
 
-/// Returns the cloud volumes, by id.
+/// Returns the cloud volumes, sorted by id.
 pub fn volumes() -> &'static [Entry] {
     VOLUMES
 }
 
-/// Returns the scenarios, by id.
+/// Returns the scenarios, sorted by id.
 pub fn scenarios() -> &'static [Entry] {
     SCENARIOS
 }
 
-/// Returns the workloads, by id.
+/// Returns the workloads, sorted by id.
 pub fn workloads() -> &'static [Entry] {
     WORKLOADS
 }
 
-/// Returns a hash of all these files and their names, which identifies a catalogue.
+/// Returns a hash of all files of the catalogue and their names, which identifies the catalogue.
 pub fn hash() -> String {
     let folders = [
         ("arrays", ARRAYS),
@@ -100,12 +100,13 @@ pub fn hash() -> String {
 }
 
 impl Entry {
-    /// Whether it is the file of an SSD.
+    /// Whether the file describes an SSD.
     pub fn is_ssd(&self) -> bool {
         self.document("drives").is_ok_and(|document| ssd::is_ssd(&document))
     }
 
-    /// Returns its name: of a workload, its access specification; its id if it has no name.
+    /// Returns the name in the file: for a workload, the name of its access specification. Without a name, returns the
+    /// id.
     pub fn name(&self) -> String {
         let named = Document::parse(self.file_name, self.text).and_then(|document| document.read());
         let Named { name, specification } = named.unwrap_or(Named { name: None, specification: None });
@@ -130,7 +131,7 @@ pub enum ResolvedDevice {
 }
 
 impl ResolvedDevice {
-    /// Returns its description.
+    /// Returns the description of the drive.
     pub fn description(self) -> DeviceDescription {
         match self {
             ResolvedDevice::Disk(drive) => DeviceDescription::Disk(drive.description),
@@ -150,7 +151,7 @@ pub enum ResolvedSystem {
 }
 
 impl ResolvedSystem {
-    /// Returns its description.
+    /// Returns the description of the system.
     pub fn description(self) -> SystemDescription {
         match self {
             ResolvedSystem::Drive(drive) => SystemDescription::Drive(drive.description()),
@@ -159,11 +160,10 @@ impl ResolvedSystem {
     }
 }
 
-/// Loads and completes a drive of the catalogue, named by id or by its exact name, or one of the user's files, named by
-/// a path that ends in `.toml`.
+/// Loads and completes a drive: an id or exact name in the catalogue, or a path that ends in `.toml`.
 ///
 /// # Errors
-/// When the drive or file does not exist, or cannot be completed.
+/// If the drive or file does not exist or cannot be completed.
 pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     let document = match find(name_or_path, &[("drives", DRIVES), ("volumes", VOLUMES)])? {
         Some(document) => document,
@@ -175,10 +175,10 @@ pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     resolve_device(&document)
 }
 
-/// Loads and completes a disk drive, as [`load_device`] does.
+/// Loads and completes a disk drive by a name as in [`load_device`].
 ///
 /// # Errors
-/// As for [`load_device`]; also when it is an SSD.
+/// Returns the same errors as [`load_device`], and an error if the drive is not a disk.
 pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
     match load_device(name_or_path)? {
         ResolvedDevice::Disk(drive) => Ok(*drive),
@@ -197,10 +197,10 @@ fn resolve_device(document: &Document) -> Result<ResolvedDevice, InputError> {
     })
 }
 
-/// Loads and completes an array, named as drives are.
+/// Loads and completes an array by a name as in [`load_device`].
 ///
 /// # Errors
-/// When the array or file does not exist, it cannot be completed, or `changes` do not fit.
+/// If the array or file does not exist, cannot be completed, or does not support the changes.
 pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray, InputError> {
     let document = match find(name_or_path, &[("arrays", ARRAYS)])? {
         Some(document) => document,
@@ -212,10 +212,10 @@ pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray
     array::resolve(&document, changes)
 }
 
-/// Loads and completes a drive or an array, named by id, by its exact name or by a path that ends in `.toml`.
+/// Loads and completes a drive or array: an id or exact name in the catalogue, or a path that ends in `.toml`.
 ///
 /// # Errors
-/// As for [`load_drive`] and [`load_array`]; `changes` fit only arrays.
+/// Returns the same errors as [`load_drive`] and [`load_array`], and an error for changes to a drive.
 pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSystem, InputError> {
     let document = match find(name_or_path, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? {
         Some(document) => document,
@@ -230,7 +230,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
     }
 }
 
-/// Returns the file at a path, or the entry with that id or exact name; `None` if the catalogue has none.
+/// Returns the file at a path, or the catalogue's entry with this id or exact name; `None` if there is none.
 fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Option<Document>, InputError> {
     if name_or_path.ends_with(".toml") {
         return read_document(name_or_path).map(Some);
@@ -250,7 +250,7 @@ fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Opti
     Ok(None)
 }
 
-/// Names of a file.
+/// The names in a file.
 #[derive(Deserialize)]
 struct Named {
     name: Option<String>,
@@ -264,13 +264,13 @@ fn read_document(path: &str) -> Result<Document, InputError> {
     Document::parse(path, &text)
 }
 
-/// Protects a description that a command reads from being overwritten by its outputs.
+/// Protects a description that a command reads from being overwritten by the command's outputs.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) fn note_input(path: &str) -> Result<(), InputError> {
     headstack_files::note_input(Path::new(path)).map_err(|error| whole(path, &error.message))
 }
 
-/// Does nothing: in a browser there are no outputs.
+/// Does nothing, because there are no output files in a browser.
 #[cfg(target_family = "wasm")]
 #[allow(clippy::unnecessary_wraps)] // As elsewhere.
 pub(crate) fn note_input(_path: &str) -> Result<(), InputError> {
@@ -283,7 +283,7 @@ fn beside(document: &Document, path: &str) -> String {
     folder.join(path).to_string_lossy().into_owned()
 }
 
-/// Returns an error about something that no file states.
+/// Returns an error about a key that is in no file.
 fn key_error(key: &str, message: String) -> InputError {
     InputError { file: String::new(), line: None, key: key.to_owned(), message }
 }
@@ -301,9 +301,9 @@ fn unknown(what: &str, name: &str, catalogues: &[&'static [Entry]]) -> InputErro
     whole("", &message)
 }
 
-/// Returns the three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives
-/// consist of parts in any order, which an edit distance does not detect. Ties are resolved by the number of letters in
-/// the same place, since short names have few pairs.
+/// Returns the three of `names` that share most pairs of letters with `name` (Dice's coefficient). Drive names consist
+/// of parts in any order, which an edit distance does not detect. Ties are resolved by the number of letters in the
+/// same place, because short names have few pairs.
 fn closest<'n>(name: &str, names: &[&'n str]) -> Vec<&'n str> {
     let pairs = |text: &str| -> Vec<[char; 2]> {
         let letters: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();

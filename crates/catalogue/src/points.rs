@@ -1,4 +1,4 @@
-//! [`Points`] of a sweep: each consists of the files of a system and a workload with some values changed, and some
+//! [`Points`] of a sweep. A point consists of the files of a system and a workload with some changed values, and some
 //! options.
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,26 +11,26 @@ use serde::Deserialize;
 use crate::options::{Draft, uniform_workload};
 use crate::{Blueprint, Described, Drafter};
 
-/// Prefix of the columns of varied fields, some of which have the same name as columns of results.
+/// Prefix of the columns of varied fields, whose names may equal those of result columns.
 const MARK: &str = "=";
 
-/// Points of one system under one workload, as a sweep requests them; other fields of its request do not matter here.
+/// The points of one system under one workload in a sweep. Other fields of the sweep's request are ignored.
 #[derive(Debug, Deserialize)]
 pub struct Points {
     system: SystemRequest,
-    /// The load; `None` if the options define it.
+    /// Load; `None` if options define it.
     demand: Option<DemandRequest>,
     /// Varied fields.
     fields: Vec<String>,
     /// Kind of each field.
     kinds: Vec<FieldKind>,
-    /// Column of each field in the table.
+    /// Column of each field in the result table.
     columns: Vec<String>,
-    /// The unit of all values of each field, which its column names.
+    /// Common unit of all values of each field, shown in the column name.
     units: Vec<Option<String>>,
-    /// A value for each field.
+    /// Points, each with a value for every field.
     points: Vec<Vec<String>>,
-    /// Schedules of faults by the value of the option: the machine that runs a point need not have their files.
+    /// Fault schedules by the value of the option. Their files need not exist on the machine that runs a point.
     #[serde(default)]
     faults: BTreeMap<String, Schedule>,
 }
@@ -39,7 +39,7 @@ pub struct Points {
 #[serde(deny_unknown_fields)]
 struct SystemRequest {
     name: String,
-    /// A range of the system.
+    /// Part of the system that is used, as a range.
     part: Option<String>,
     blueprint: Blueprint,
 }
@@ -50,33 +50,33 @@ struct DemandRequest {
     blueprint: Blueprint,
 }
 
-/// Kind of a field.
+/// Kind of a varied field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum FieldKind {
-    /// A key of the system's file, or a change of an array.
+    /// A key of the system's file, or a change to an array.
     System,
     /// A key of the workload's file.
     Demand,
-    /// An option of runs.
+    /// An option of the run.
     Option,
 }
 
-/// A point, ready to run.
+/// A point that is ready to run.
 #[derive(Debug)]
 pub struct Point {
-    /// Labels that distinguish it from the others, by the columns of the table.
+    /// Labels that distinguish the point from others, as (column, value).
     pub labels: Vec<(String, String)>,
-    /// The run.
+    /// The run of the point.
     pub draft: Result<Draft, Refused>,
 }
 
 /// Reason why a point cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Its description is impossible.
+    /// The description of the point is impossible.
     Impossible(String),
-    /// Describing it has failed, which is an internal error.
+    /// An internal error occurred while the point was described.
     Failed(String),
 }
 
@@ -86,10 +86,10 @@ impl From<InputError> for Refused {
     }
 }
 
-/// Descriptions by the values from which they follow.
+/// Descriptions by the values from which they are derived.
 type ByValues<'p, T> = HashMap<Vec<&'p str>, Result<T, Refused>>;
 
-/// Points with described systems and loads: points with the same values share them.
+/// Points with their systems and loads. Points with the same values share a description.
 #[derive(Debug)]
 pub struct DescribedPoints<'p> {
     asked: &'p Points,
@@ -108,18 +108,18 @@ impl Points {
         self.points.is_empty()
     }
 
-    /// Describes the systems and loads of the points.
+    /// Derives the systems and loads of the points.
     ///
     /// # Errors
-    /// An invalid blueprint.
+    /// If a blueprint is invalid.
     pub fn describe(&self) -> Result<DescribedPoints<'_>, InputError> {
         let system = |described| match described {
             Described::System(system) => system,
-            Described::Demand(_) => unreachable!("a system's blueprint describes one"),
+            Described::Demand(_) => unreachable!("a system's blueprint describes a system"),
         };
         let demand = |described| match described {
             Described::Demand(demand) => demand,
-            Described::System(_) => unreachable!("a demand's blueprint describes one"),
+            Described::System(_) => unreachable!("a demand's blueprint describes a demand"),
         };
         Ok(DescribedPoints {
             asked: self,
@@ -153,7 +153,7 @@ impl Points {
         Ok(found)
     }
 
-    /// Returns the values of a point's fields of one kind.
+    /// Returns the values of a point's fields of the given kind.
     fn of_kind<'p>(&self, kind: FieldKind, point: &'p [String]) -> Vec<&'p str> {
         self.kinds.iter().zip(point).filter(|&(&of, _)| of == kind).map(|(_, value)| value.as_str()).collect()
     }
@@ -171,7 +171,7 @@ impl Points {
         }
     }
 
-    /// Returns the workload of the access options.
+    /// Returns the workload defined by the options `size`, `read` and `random`.
     fn one_size(&self, point: &[String]) -> Result<Workload, InputError> {
         let chosen = |name, usual| self.option(name, point).unwrap_or(usual);
         uniform_workload(chosen("size", "4KiB"), chosen("read", "100"), chosen("random", "100"))
@@ -179,14 +179,14 @@ impl Points {
 }
 
 impl DescribedPoints<'_> {
-    /// Returns a point.
+    /// Returns a point by its number.
     pub fn point(&self, number: usize) -> Point {
         let point = &self.asked.points[number];
         let system = &self.systems[&self.asked.of_kind(FieldKind::System, point)];
         Point { labels: self.labels(point, system.as_ref().ok()), draft: self.draft(point, system) }
     }
 
-    /// Returns the labels of a point; values that all have the same unit are without it.
+    /// Returns the labels of a point. If all values of a field have the same unit, the labels omit it.
     fn labels(&self, point: &[String], system: Option<&SystemDescription>) -> Vec<(String, String)> {
         let Points { fields, columns, units, .. } = self.asked;
         let mut labels = vec![(format!("{MARK}system"), self.asked.system_name())];

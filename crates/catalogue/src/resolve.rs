@@ -1,7 +1,7 @@
 //! Completes a drive file ([`resolve`]): missing values follow from rules.
 //!
-//! Each rule documents its physics and its source; its results are listed in [`Resolved::derived`], so that a report
-//! can distinguish a sheet's figure from a deduction.
+//! Each rule documents its physics and its source. [`Resolved::derived`] lists the results, so that a report can
+//! distinguish figures of a data sheet from derived values.
 
 mod assists;
 mod check;
@@ -26,28 +26,28 @@ pub(crate) use check::source_code as check_source;
 pub use geometry::cylinders_from_density;
 pub use power::spindle_w;
 
-/// A complete drive, with the file it came from.
+/// A complete drive with its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// The description, with every number of the model.
+    /// Description with every value that the model needs.
     pub description: DriveDescription,
-    /// The file as it was read, with its sources and the facts that the model does not use.
+    /// The file as it was read, with its sources and the keys that the model does not use.
     pub file: DriveFile,
-    /// The file with the values fitted to its `[stated]` figures.
+    /// The file with the values that were fitted to its `[stated]` figures.
     pub(crate) solved: DriveFile,
-    /// Values that the file does not state, in the order of derivation.
+    /// Values that the file does not state, in order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl Resolved {
-    /// Returns the source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the
-    /// default.
+    /// Returns the source of a key of the file as `CODE text`: the source of the key itself, else of the table that
+    /// contains the key, else the default.
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// Returns the source of a key, or of the table that holds it, or the default.
+/// Returns the source of a key, of the table that contains the key, or the default.
 pub(crate) fn source_of<'s>(sources: &'s BTreeMap<String, String>, key: &str) -> Option<&'s str> {
     let mut path = key;
     loop {
@@ -62,17 +62,17 @@ pub(crate) fn source_of<'s>(sources: &'s BTreeMap<String, String>, key: &str) ->
 /// A value that the file does not state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Derived {
-    /// Key that would state it.
+    /// Key that would state the value.
     pub key: String,
     /// The value, as text.
     pub value: String,
-    /// Its rule.
+    /// Rule from which the value follows.
     pub rule: String,
 }
 
 impl Derived {
     pub(crate) fn new(key: &str, value: &impl Serialize, rule: &str) -> Derived {
-        let text = serde_json::to_string(value).expect("plain values become JSON");
+        let text = serde_json::to_string(value).expect("a plain value is valid JSON");
         Derived { key: key.to_owned(), value: text.trim_matches('"').to_owned(), rule: rule.to_owned() }
     }
 }
@@ -80,11 +80,11 @@ impl Derived {
 /// Completes a drive file.
 ///
 /// # Errors
-/// When the file is not a drive file, contradicts itself, or lacks values that cannot be derived; the error names file,
+/// If the file is not a drive file, contradicts itself, or lacks values that cannot be derived. The error names file,
 /// line and key.
 ///
-/// Figures that a sheet promises under `[stated]` are fitted first, and the rest follows as if the file stated the
-/// solution.
+/// Figures that a sheet promises under `[stated]` are fitted first. Everything else then follows as if the file stated
+/// the fitted values.
 pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     let file: DriveFile = document.read()?;
     check::file(document, &file)?;
@@ -96,8 +96,8 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     Ok(Resolved { description, file, solved: solved.file, derived })
 }
 
-/// Returns the description and its derived values. The seek curve is last, over a checked geometry: its mean depends on
-/// the place of the blocks.
+/// Returns the description and its derived values. The seek curve is derived last, with a checked geometry, because the
+/// mean seek time depends on the location of the blocks.
 fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, Vec<Derived>), InputError> {
     let mut resolver = Resolver { document, file, derived: Vec::new() };
     let interface = resolver.interface()?;
@@ -138,12 +138,12 @@ fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, 
     Ok((description, resolver.derived))
 }
 
-/// Returns the end of an error message, which lists the other missing keys so that all are reported at once.
+/// Returns the end of an error message, which lists the other missing keys so that all are reported together.
 pub(crate) fn also_missing(key: &str, needed: &[(&str, bool)]) -> String {
     let others = needed.iter().filter(|(other, is_stated)| !is_stated && *other != key).map(|(other, _)| *other);
     match others.collect::<Vec<_>>() {
         others if others.is_empty() => String::new(),
-        others => format!("; missing too: {}", others.join(", ")),
+        others => format!("; also missing: {}", others.join(", ")),
     }
 }
 
@@ -158,7 +158,7 @@ impl Resolver<'_> {
         Err(self.document.error(key, format!("this key is missing; {why}{}", self.also_missing(key))))
     }
 
-    /// Returns the required keys, other than `key`, that this file does not state.
+    /// Returns the required keys, other than `key`, that the file does not state.
     fn also_missing(&self, key: &str) -> String {
         let DriveFile { capacity, geometry, spindle, seek, buffer, interface, .. } = self.file;
         let has_curve = mechanics::explicit_curve(seek).is_some();
@@ -177,7 +177,7 @@ impl Resolver<'_> {
         )
     }
 
-    /// Returns the value in the file, else the one that `make` derives, which is recorded with its rule.
+    /// Returns the stated value. If there is none, returns the result of `make` and records it with its rule.
     fn given_or<T: Serialize>(
         &mut self,
         given: Option<T>,
@@ -206,15 +206,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// Interpolates a quantity that has changed over the years.
+    /// Interpolates a quantity that has changed over the years, for the drive's year.
     fn by_year(&self, table: &[(f64, f64)]) -> Result<f64, InputError> {
         Ok(constants::interpolate(table, f64::from(self.year()?)))
     }
 }
 
-/// Returns the nanoseconds of a duration that [`check::file`] has found not negative.
+/// Converts a duration to nanoseconds. [`check::file`] must have found that it is not negative.
 fn ns(duration: DurationNs) -> u64 {
-    u64::try_from(duration.0).expect("durations were checked")
+    u64::try_from(duration.0).expect("check::file rejects negative durations")
 }
 
 fn ms(value: f64) -> DurationNs {

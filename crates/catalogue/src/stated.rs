@@ -1,4 +1,4 @@
-//! [`StatedRate`]: rates that data sheets promise, as the files of disks and SSDs state them under `[stated]`.
+//! [`StatedRate`]: rates that data sheets promise, as stated under `[stated]` in files of disks and SSDs.
 
 use headstack_workload::quantity::Bytes;
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub struct StatedRate {
     /// Rate, in IOPS.
     pub iops: f64,
-    /// Queue depth; by default that at which the kind of drive is usually measured.
+    /// Queue depth; by default the depth at which this kind of drive is usually measured.
     pub depth: Option<u32>,
-    /// Bytes of a request; default 4 KiB.
+    /// Size of a request; default 4 KiB.
     pub size: Option<Bytes>,
 }
 
 impl StatedRate {
-    /// Returns the bytes of a request.
+    /// Returns the size of a request in bytes.
     pub fn bytes(&self) -> u64 {
         self.size.map_or(4096, |size| size.0)
     }

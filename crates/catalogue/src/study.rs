@@ -1,4 +1,4 @@
-//! [`Study`]: parses a `study.toml`, with the line of each error. Studies are run elsewhere. See
+//! [`Study`]: parses a `study.toml` and keeps the line of each key for errors. Python code runs the studies. See
 //! docs/design/studies.md.
 
 use std::collections::BTreeMap;
@@ -7,35 +7,35 @@ use headstack_workload::{Document, InputError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A question, the runs that answer it, and published results about it.
+/// A question, the runs that answer it, and published results to compare with.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// A heading.
+    /// Title of the study.
     pub title: String,
-    /// The question.
+    /// Question that the study answers.
     pub question: String,
     /// Sources of published figures.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// The results, in some sentences.
+    /// Summary of the results in a few sentences.
     #[serde(default)]
     pub summary: String,
-    /// The runs.
+    /// Runs of the study.
     pub grids: Vec<Grid>,
     /// Tables of published figures for the runs of a grid.
     #[serde(default)]
     pub published: Vec<Published>,
-    /// Tables that are derived from others.
+    /// Tables derived from other tables.
     #[serde(default)]
     pub tables: Vec<DerivedTable>,
-    /// Values that were fitted to published figures.
+    /// Choices that were fitted to published figures.
     #[serde(default)]
     pub chosen: Vec<FittedChoice>,
-    /// Values that the documents leave open, and that this study chose without fitting.
+    /// Choices that the documents leave open and that this study made without fitting.
     #[serde(default)]
     pub open: Vec<Open>,
-    /// Sources of tolerances, by tolerance: `15%`.
+    /// Source of each tolerance, such as `15%`.
     #[serde(default)]
     pub tolerances: BTreeMap<String, String>,
     /// Published claims.
@@ -55,11 +55,11 @@ pub enum GridKind {
     Run,
     /// Replays of a trace that was recorded on one system.
     Replay,
-    /// Predictions from the low-level tests of systems.
+    /// Predictions from low-level tests of systems.
     Predict,
 }
 
-/// Every system under every workload and combination of settings.
+/// A grid of runs: every system under every workload with every combination of settings.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
@@ -68,105 +68,105 @@ pub struct Grid {
     /// How its rows are produced.
     #[serde(default)]
     pub kind: GridKind,
-    /// Systems of the catalogue, parts of them, or files.
+    /// Systems of the catalogue, their parts, or files.
     pub systems: Vec<String>,
-    /// Workloads and scenarios, likewise; empty if the settings define the load.
+    /// Workloads and scenarios of the catalogue, or files; empty if the settings define the load.
     #[serde(default)]
     pub workloads: Vec<String>,
-    /// Options with a value, or a list of values that are swept.
+    /// Options with a value, or with a list of values to sweep.
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,
-    /// The trace to replay; for replays only.
+    /// Trace to replay; only for replays.
     pub record: Option<Record>,
-    /// Latencies at which the throughput of each curve is reported.
+    /// Latency limits at which the throughput of each curve is reported.
     #[serde(default)]
     pub within: Vec<String>,
-    /// Further tables.
+    /// Additional tables.
     #[serde(default)]
     pub keep: Vec<Keep>,
 }
 
-/// A table of a grid in addition to that of its runs.
+/// A table of a grid in addition to the table of its runs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// Figures over time.
+    /// Results over time.
     Intervals,
-    /// The streams of scenarios.
+    /// Results of the streams of scenarios.
     Streams,
-    /// Values specific to streams.
+    /// Values specific to a kind of stream.
     Facts,
-    /// Percentiles of latencies.
+    /// Latency percentiles.
     Percentiles,
     /// Utilization of each component.
     Components,
 }
 
-/// Runs whose requests are recorded.
+/// Runs whose requests are recorded as a trace.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// The system on which they are recorded.
+    /// System on which the requests are recorded.
     pub system: String,
-    /// The load on it.
+    /// Load of the recorded runs.
     #[serde(default)]
     pub workloads: Vec<String>,
-    /// Options of runs.
+    /// Options of the recorded runs.
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,
 }
 
-/// A published table, each row of which is compared with a run.
+/// A published table whose rows are each compared with a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// File in the folder of the study.
     pub file: String,
-    /// Grid of the runs.
+    /// Name of the grid with the runs.
     pub grid: String,
-    /// Columns that identify the run, with the same name in both.
+    /// Columns that identify the run; they have the same name in both tables.
     pub by: Vec<String>,
 }
 
-/// A query over other tables.
+/// A table that is the result of a query on other tables.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DerivedTable {
     /// Name of the table.
     pub name: String,
-    /// A heading, if it is to be displayed.
+    /// Title, if the table is displayed.
     pub title: Option<String>,
-    /// The query.
+    /// SQL query.
     pub sql: String,
 }
 
-/// A choice of this study that was fitted to published figures. Values of descriptions and constants are marked
-/// themselves: their source names the claims (`S0.99`).
+/// A choice of this study that was fitted to published figures. Values of descriptions and constants are marked where
+/// they are defined: their source names the claims (`S0.99`).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedChoice {
     /// The choice, with its value.
     pub what: String,
-    /// Claims to whose figures it was fitted.
+    /// Claims with the figures to which the choice was fitted.
     pub on: Vec<String>,
-    /// Systems whose runs it affects; all if none is named.
+    /// Systems whose runs the choice affects; empty for all.
     #[serde(default)]
     pub systems: Vec<String>,
 }
 
-/// A choice that the documents leave open: the drive that replaces an unnamed one, a client's think time.
+/// A choice that the documents leave open, such as the drive that replaces an unnamed one, or a client's think time.
 ///
-/// The runs are repeated with each of the alternatives, to see what depends on it.
+/// The runs are repeated with each alternative to see which results depend on the choice.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
     /// The choice, with its value.
     pub what: String,
-    /// The grids that are run again.
+    /// Grids that are run again.
     pub grids: Vec<String>,
-    /// Alternatives.
+    /// Alternatives to the choice.
     pub others: Vec<Alternative>,
-    /// Claims that it may affect.
+    /// Claims that the choice may affect.
     pub on: Vec<String>,
 }
 
@@ -174,39 +174,40 @@ pub struct Open {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
-    /// The alternative in words.
+    /// Description of the alternative.
     pub what: String,
-    /// Chosen names of systems, workloads and drives, with those that replace them.
+    /// Replacements for names of systems, workloads and drives.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
-    /// Settings that are added to the grids', or replace them.
+    /// Settings that are added to those of the grids or replace them.
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,
 }
 
-/// A published claim, and what is expected of it.
+/// A published claim and the expected result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// A short name.
+    /// Short name of the claim.
     pub id: String,
     /// The claim in words.
     pub says: String,
-    /// A query that returns published figures and results.
+    /// Query that returns published and simulated figures.
     pub sql: Option<String>,
-    /// Tolerance of each: `5%`, or an amount with its unit.
+    /// Tolerance of each figure, such as `5%` or an amount with its unit.
     pub tolerance: Option<String>,
-    /// Source of the tolerance, if it differs from the study's other claims.
+    /// Reason for the tolerance, if it differs from the study's other claims.
     pub because: Option<String>,
-    /// Tolerance of their mean.
+    /// Tolerance of the mean error.
     pub mean: Option<String>,
-    /// Input of ours that states it, if results of runs only repeat that.
+    /// Input of the study that already states the claim, if the results only repeat it.
     pub configured: Option<String>,
-    /// Why the published figure cannot be right.
+    /// Reason why the published figure cannot be right.
     pub contradicted: Option<String>,
-    /// Reason why it is not reproduced: missing information, or by how much it is missed and why.
+    /// Reason why the claim is not reproduced, for example missing information, or the size and cause of the
+    /// difference.
     pub missing: Option<String>,
-    /// A remark.
+    /// A remark for readers.
     #[serde(default)]
     pub note: String,
 }
@@ -215,40 +216,40 @@ pub struct Claim {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PictureKind {
-    /// Lines over another quantity.
+    /// Line chart.
     Lines,
-    /// Bars next to each other.
+    /// Bar chart.
     Bars,
-    /// Values over two discrete quantities.
+    /// Values by two discrete quantities.
     Grid,
     /// Heat map.
     Heat,
-    /// Rows of figures and words.
+    /// Table of numbers and text.
     Table,
 }
 
-/// A query and its picture.
+/// A query and the chart of its result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
-    /// Name of the file.
+    /// File name of the chart.
     pub name: String,
-    /// A heading.
+    /// Title of the chart.
     pub title: String,
     /// Kind of chart.
     pub kind: PictureKind,
-    /// The query.
+    /// SQL query.
     pub sql: String,
-    /// Quantity of the horizontal axis, with its unit.
+    /// Label of the horizontal axis, with its unit.
     #[serde(default)]
     pub x_label: String,
-    /// Quantity of the vertical axis, with its unit.
+    /// Label of the vertical axis, with its unit.
     #[serde(default)]
     pub y_label: String,
-    /// Logarithmic axes: `x`, `y` or `xy`.
+    /// Which axes are logarithmic: `x`, `y` or `xy`.
     #[serde(default)]
     pub log: String,
-    /// Unit of the values of grids and heat maps.
+    /// Unit of the values in grids and heat maps.
     #[serde(default)]
     pub unit: String,
     /// Whether colours diverge from 0.
@@ -257,74 +258,74 @@ pub struct Picture {
     /// Whether the horizontal axis shows percentiles in nines.
     #[serde(default)]
     pub percentiles: bool,
-    /// A remark.
+    /// A remark for readers.
     #[serde(default)]
     pub note: String,
 }
 
-/// An inverse study: it searches for settings of undocumented values that reproduce all of a document's figures at
-/// once.
+/// An inverse study: a search for undocumented values that reproduce all figures of a document at once.
 ///
-/// It is a study with blanks: in systems, workloads, settings and queries, and in files of its folder that these name,
-/// `{name}` is replaced by the value of an unknown.
+/// It is a study with placeholders: in systems, workloads, settings and queries, and in the files of its folder that
+/// these name, `{name}` is replaced with the value of an unknown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fit {
-    /// A heading.
+    /// Title of the study.
     pub title: String,
-    /// The question.
+    /// Question that the study answers.
     pub question: String,
-    /// The results, in some sentences.
+    /// Summary of the results in a few sentences.
     #[serde(default)]
     pub summary: String,
     /// Undocumented values.
     pub unknowns: Vec<Unknown>,
-    /// The runs, with blanks.
+    /// Runs of the study, with placeholders.
     pub grids: Vec<Grid>,
-    /// Tables that are derived from others.
+    /// Tables derived from other tables.
     #[serde(default)]
     pub tables: Vec<DerivedTable>,
-    /// A query for the figures: `figure`, `found`, and `published` or `low` and `high`.
+    /// Query for the figures, with the columns `figure`, `found`, and `published` or `low` and `high`.
     pub sql: String,
-    /// Tolerance of each: `5%`, or an amount with its unit.
+    /// Tolerance of each figure, such as `5%` or an amount with its unit.
     pub tolerance: String,
-    /// Figures that are held out from fitting.
+    /// Figures that are not used for fitting.
     pub held_out: Vec<String>,
 }
 
-/// An undocumented value, and its possible range.
+/// An undocumented value and its possible range.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unknown {
-    /// Name of its blank.
+    /// Name of the placeholder.
     pub name: String,
-    /// Its meaning.
+    /// Meaning of the value.
     pub what: String,
-    /// Why it may have these values: a source, or what was usual.
+    /// Reason for the range: a source, or what was usual.
     pub why: String,
-    /// Equally likely values.
+    /// Values that are equally likely.
     #[serde(default)]
     pub values: Vec<String>,
-    /// The lowest value, if all between two are equally likely.
+    /// Lowest value, if all values up to `high` are equally likely.
     pub low: Option<f64>,
-    /// The highest value.
+    /// Highest value.
     pub high: Option<f64>,
-    /// Whether all orders of magnitude between the two are equally likely.
+    /// Whether all orders of magnitude between `low` and `high` are equally likely.
     #[serde(default)]
     pub log: bool,
-    /// Whether only whole numbers are allowed.
+    /// Whether only whole numbers are possible.
     #[serde(default)]
     pub whole: bool,
-    /// Unit after the number in its blank: `ms`, `%`.
+    /// Unit that follows the number in the placeholder, such as `ms` or `%`.
     #[serde(default)]
     pub unit: String,
 }
 
 impl Fit {
-    /// Parses the `text` of an inverse study, as `Study::from_toml` does.
+    /// Parses the `text` of an inverse study from `file`. Also returns the line of each key by its path
+    /// (`unknowns[3].name`).
     ///
     /// # Errors
-    /// When it is not TOML, or a key is unknown, missing or of the wrong type.
+    /// If the text is not TOML, or a key is unknown, missing or of the wrong type.
     pub fn from_toml(file: &str, text: &str) -> Result<(Fit, BTreeMap<String, usize>), InputError> {
         let document = Document::parse(file, text)?;
         Ok((document.read()?, document.lines()))
@@ -332,11 +333,10 @@ impl Fit {
 }
 
 impl Study {
-    /// Parses the `text` of a study that came from `file`; returns also the line of each key, by its path
-    /// (`claims[3].id`).
+    /// Parses the `text` of a study from `file`. Also returns the line of each key by its path (`claims[3].id`).
     ///
     /// # Errors
-    /// When it is not TOML, or a key is unknown, missing or of the wrong type.
+    /// If the text is not TOML, or a key is unknown, missing or of the wrong type.
     pub fn from_toml(file: &str, text: &str) -> Result<(Study, BTreeMap<String, usize>), InputError> {
         let document = Document::parse(file, text)?;
         Ok((document.read()?, document.lines()))

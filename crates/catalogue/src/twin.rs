@@ -1,43 +1,43 @@
-//! [`TwinTable`]: provenance of a calibrated model (twin): carried, not used by the model.
+//! [`TwinTable`]: provenance of a calibrated model (twin); stored, but not used by the model.
 
 use std::collections::BTreeMap;
 
 use headstack_workload::quantity::DurationNs;
 use serde::{Deserialize, Serialize};
 
-/// `[twin]`
+/// Table `[twin]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinTable {
     /// The measured device.
     pub of: String,
-    /// Class of the device: intervals are learned from others of its class.
+    /// Class of the device; prediction intervals are learned from other devices of the class.
     pub class: TwinClass,
     /// Date of the measurement.
     pub made: Option<String>,
-    /// Version of the software.
+    /// Version of headstack that made the model.
     pub version: Option<String>,
-    /// Seed of its random choices.
+    /// Seed of the random choices.
     pub seed: Option<u64>,
-    /// Number of requests.
+    /// Number of requests measured.
     pub requests: Option<u64>,
-    /// Measurement time on the device.
+    /// Time that the measurement took on the device.
     pub device_time: Option<DurationNs>,
-    /// Whether it wrote.
+    /// Whether the measurement wrote to the device.
     pub wrote: Option<bool>,
-    /// Probes that were run.
+    /// Names of the probes that were run.
     pub probes: Option<Vec<String>>,
-    /// The file in the same folder with other descriptions that fit the measurements as well.
+    /// File in the same folder with other descriptions that fit the measurements equally well.
     pub sample: Option<String>,
-    /// Key path to the confidence of its value.
+    /// Confidence of each value, by key path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, TwinValue>,
-    /// Kind of request to the error of the description.
+    /// Error of the description, by kind of request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub residuals: BTreeMap<String, TwinResidual>,
 }
 
-/// Classes of devices.
+/// Class of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TwinClass {
@@ -52,13 +52,13 @@ pub enum TwinClass {
     Volume,
 }
 
-/// Confidence of a value, and its derivation.
+/// Confidence of a value and how it was derived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinValue {
     /// Lower bound, with its unit.
     pub low: Option<String>,
-    /// Upper bound.
+    /// Upper bound, with its unit.
     pub high: Option<String>,
     /// How it was derived.
     pub how: String,
@@ -70,10 +70,10 @@ pub struct TwinValue {
 pub struct TwinResidual {
     /// Error of the mean latency.
     pub mean: f64,
-    /// Error of the median.
+    /// Error of the median latency.
     pub p50: f64,
-    /// Error of the 99th percentile.
+    /// Error of the 99th percentile of the latency.
     pub p99: f64,
-    /// Number of requests that it was learned from.
+    /// Number of requests from which the errors were determined.
     pub requests: u64,
 }

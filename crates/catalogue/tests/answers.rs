@@ -1,8 +1,8 @@
-//! Pins the simulator's results: a hash of every request's completion, for each system of the catalogue under some of
-//! its workloads, and for each scenario. `answers.txt` holds them, so that a change of results is visible in its diff,
-//! and a change that must not alter any fails here.
+//! Pins the simulator's results: a hash of every request's completion, for each system of the catalogue under some
+//! workloads, and for each scenario. `answers.txt` contains the hashes, so that its diff shows a change of results and
+//! an unintended change fails here.
 //!
-//! `HEADSTACK_WRITE_ANSWERS=1 cargo test -p headstack-catalogue answers` renews the file.
+//! Run `HEADSTACK_WRITE_ANSWERS=1 cargo test -p headstack-catalogue answers` to update the file.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 const REQUESTS: u64 = 400;
 
-/// Systems on which every scenario is run: a disk behind a bus, and an array with caches.
+/// Systems that run every scenario: a disk behind a bus, and an array with caches.
 const HOSTS: [&str; 2] = ["cheetah-x15-36lp", "compaq-raid5-7"];
 
 fn demand(name: &str, outstanding: u32) -> Demand {
@@ -35,7 +35,7 @@ fn demand(name: &str, outstanding: u32) -> Demand {
     }
 }
 
-/// Returns one line of the file: what was run, and the hash of its completions or the error message.
+/// Returns one line of the file: the run, and the hash of its completions or the error message.
 fn answer(system: &str, load: &str, outstanding: u32) -> String {
     let description = load_system(system, &Changes::default()).expect("the catalogue is valid").description();
     let spec = RunSpec {
@@ -50,7 +50,7 @@ fn answer(system: &str, load: &str, outstanding: u32) -> String {
     };
     let mut seen = String::new();
     let mut sink = |observed: &Observed| {
-        // Without the pre-flush, which no run has.
+        // Omits the field of the pre-flush, which no run has.
         let Recorded { arrival_ns, completion_ns, request, .. } = observed.recorded;
         write!(seen, "Recorded {{ arrival_ns: {arrival_ns}, completion_ns: {completion_ns:?}, ")
             .expect("a string takes it");
@@ -73,8 +73,8 @@ fn answers_are_those_that_are_pinned() {
     let depths = [1, 4, 16, 64];
     let mut runs: Vec<(&str, &str, u32)> = Vec::new();
     for system in drives().iter().chain(arrays()) {
-        // Three workloads at three depths each. The name selects them, so that a new system does not change the rows of
-        // others.
+        // Three workloads at three depths each. The system's name selects them, so that a new system does not change
+        // the rows of other systems.
         let at = system.id.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
         for turn in 0..3 {
             let workload = &workloads()[(at % workloads().len() + 5 * turn) % workloads().len()];

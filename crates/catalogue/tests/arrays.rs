@@ -1,4 +1,4 @@
-//! The arrays of the catalogue are complete, sourced, and have their known properties.
+//! The arrays of the catalogue are complete, have sources, and have their known properties.
 
 use headstack_catalogue::array::standards::LinkStandard;
 use headstack_catalogue::{
@@ -83,7 +83,7 @@ fn changing_the_level_drops_keys_of_the_old_level() {
     let mirrored = changed("demartek-512n-raid5-24", &[("level", "raid10")]).unwrap();
     assert_eq!((mirrored.groups[0].level, mirrored.groups[0].name.as_str()), (Level::Raid10, "raid10"));
     assert_eq!(mirrored.capacity_bytes(), array("demartek-512n-raid10-24").description.capacity_bytes());
-    // LUNs name groups by the level of the file.
+    // LUNs name groups by the level in the file.
     let several = changed("demartek-512n-raid5-20-log-raid10-4", &[("level", "raid6")]).unwrap();
     assert_eq!(several.groups.iter().map(|group| group.level).collect::<Vec<_>>(), [Level::Raid6, Level::Raid6]);
     for (asked, expected) in [
@@ -92,14 +92,14 @@ fn changing_the_level_drops_keys_of_the_old_level() {
             "level: \"raid7\" is unknown; allowed: jbod, concat, raid0, raid1, raid10, raid5, raid6",
         ),
         (&[("levels", "raid6")], "levels: this cannot be changed; allowed: drives, drive, level, usable"),
-        (&[("drives", "+4")], "drives: \"+4\" is not a whole number of drives; 1 to 4096 are allowed"),
+        (&[("drives", "+4")], "drives: \"+4\" is not a number of drives; must be 1 to 4096"),
         (&[("drives", "4097")], "drives: \"4097\" is not a whole number of drives"),
     ] {
         assert!(changed("md-raid5-8x2tb", asked).unwrap_err().starts_with(expected));
     }
-    // Keys that a virtual array does not have are reported.
+    // A virtual array does not support some keys; these are errors.
     let refused = changed("va-7100", &[("level", "raid6")]).unwrap_err();
-    assert!(refused.starts_with("level: a pool has its own placement rules; only raid10"), "{refused}");
+    assert!(refused.starts_with("level: a pool has its own placement rules and must be raid10"), "{refused}");
     assert!(changed("va-7100", &[("level", "raid10")]).is_ok());
 }
 
@@ -122,17 +122,17 @@ fn the_fewest_drives_that_export_the_requested_capacity_are_used() {
         assert!(fewer.is_err() || fewer.unwrap().capacity_bytes() < usable, "{level} {usable}");
     }
     for (name, asked, expected) in [
-        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: too large for any number of drives; "),
+        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB is too large for any number of drives; "),
         ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "much"), "usable: "),
-        ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB: needs 110 drives, which is not allowed: "),
+        ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB needs 110 drives, which is not possible: "),
     ] {
         let error = changed(name, &[asked]).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     }
     let both = changed("md-raid5-8x2tb", &[("drives", "8"), ("usable", "1TB")]).unwrap_err();
-    assert_eq!(both, "usable: drives, usable: only one of the two is allowed");
+    assert_eq!(both, "usable: set drives or usable, not both");
     let error = load_system("cheetah-9lp", &Changes { usable: Some(Bytes(1)), ..Changes::default() }).unwrap_err();
     assert!(error.to_string().starts_with("usable: cheetah-9lp is a single drive"), "{error}");
 }
@@ -151,7 +151,7 @@ fn a_loop_carries_the_peaks_of_the_va_7100() {
     let mb_per_s = |bytes: f64, own_ns: u64| bytes / (bytes * front.ns_per_byte + own_ns as f64) * 1000.0;
     assert!((mb_per_s(131_072.0, front.command_ns + front.read_ns) - 93.1).abs() < 0.1);
     assert!((mb_per_s(131_072.0, front.command_ns + front.write_ns) - 92.7).abs() < 0.1);
-    // 12,400 reads of 1 KiB a second, the limit of the controller.
+    // 12,400 reads of 1 KiB per second, the limit of the controller.
     assert!(mb_per_s(1024.0, front.command_ns + front.read_ns) / 1024e-6 > 12_400.0);
 }
 
@@ -165,7 +165,7 @@ fn mark5c_has_two_drives_on_each_of_four_cables() {
     assert_eq!(cable("mark5c-module").kind, LinkKind::Ata);
     assert!(cable("mark5c-module").held_by_command && !cable("mark5c-module-overlapped").held_by_command);
     assert_eq!(cable("mark5c-barracuda").ns_per_byte, 10.0);
-    // 8 x 2 TB.
+    // 8 drives of 2 TB.
     assert_eq!(description.capacity_bytes() / 1_000_000_000, 16_003);
 }
 
@@ -216,7 +216,7 @@ fn values(of: &[(&str, &str)]) -> Vec<(String, String)> {
     of.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// Drives, number, level and keys replaced: as a point of a sweep, and as the file written from it.
+/// Drives, number, level and keys are changed in a sweep point and in the file written from it.
 #[test]
 fn a_drafted_file_matches_its_sweep_point() {
     let changes: [&[(&str, &str)]; 5] = [
@@ -238,7 +238,7 @@ fn a_drafted_file_matches_its_sweep_point() {
     }
 }
 
-/// A controller that switches the caches of its disks off says nothing about the SSDs that replace them.
+/// A controller that switches off the caches of its disks has no effect on SSDs that replace the disks.
 #[test]
 fn what_only_disks_know_goes_with_them() {
     let drafter =
@@ -247,7 +247,7 @@ fn what_only_disks_know_goes_with_them() {
     assert!(as_stated.contains("write_cache = \"off\""));
     let of_flash = drafter.text_with(&values(&[("drive", "dc-s3700-400gb")])).expect("it takes them");
     assert!(!of_flash.contains("write_cache"), "{of_flash}");
-    // An array that states it for drives it names is refused for kinds that only disks have.
+    // An array file that sets a disk-only key for named drives is rejected for other kinds of drives.
     let wrong = as_stated.replace("exos-x18-18tb", "dc-s3700-400gb").replace("\"off\"", "\"protected\"");
     let error = self::drafter(&wrong).with(&[]).expect_err("solid-state drives have no such cache").to_string();
     assert!(error.contains("only disks have this"), "{error}");
@@ -257,5 +257,5 @@ fn what_only_disks_know_goes_with_them() {
 fn a_capacity_is_no_file() {
     let drafter = Drafter::new(Blueprint::for_system("md-raid6-12x16tb", &[]).expect("it is there")).expect("TOML");
     let error = drafter.text_with(&values(&[("usable", "90TB")])).expect_err("a file counts drives").to_string();
-    assert_eq!(error, "usable: the file has a fixed number of drives; set drives");
+    assert_eq!(error, "usable: a file has a fixed number of drives; use drives instead");
 }

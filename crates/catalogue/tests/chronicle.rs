@@ -1,4 +1,4 @@
-//! The event logs of systems add up to their results.
+//! The event logs of systems are consistent with their results.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ fn array(name: &str) -> ArrayDescription {
     }
 }
 
-/// A disk under a policy.
+/// Returns a disk with a scheduling policy.
 fn disk(policy: Policy) -> SystemDescription {
     let mut system = system(DISK);
     if let SystemDescription::Drive(DeviceDescription::Disk(drive)) = &mut system {
@@ -70,7 +70,7 @@ fn counter(result: &RunResult, name: &str) -> u64 {
     result.counters.iter().find(|counter| counter.name == name).expect("results count it").value
 }
 
-/// Returns for each answered request: its arrival, the beginning of its service, and its answer.
+/// Returns arrival, start of service and completion of each completed request.
 fn answered(told: &Chronicle) -> Vec<(u64, u64, u64)> {
     let mut arrivals = HashMap::new();
     let mut answered = Vec::new();
@@ -128,14 +128,14 @@ fn an_access_is_seek_rotation_and_transfer_and_fits_its_service_time() {
             assert!(start_ns + seek_ns + rotation_ns < end_ns, "what is left is the transfer");
             assert!(from_cylinder != cylinder || seek_ns < 2_000_000, "who stays on a cylinder does not seek");
             let Some(&(started_ns, done_ns)) = completed.get(&id) else { continue };
-            // Without an access a service consists only of the firmware's overheads and the bus: less than a
+            // Without a media access, the service consists only of firmware overheads and the bus: less than a
             // millisecond here.
             assert_eq!(started_ns, at_ns);
             assert!(end_ns <= done_ns && done_ns - started_ns < end_ns - start_ns + 1_000_000);
             (seek_ns_sum, free_ns, head) = (seek_ns_sum + seek_ns, end_ns, cylinder);
         }
         assert!(head > 0);
-        // The drive has begun one more when the last is answered.
+        // When the last request completes, the drive has already started another one.
         let of_result = counter(&result, "seek_ns");
         assert!(seek_ns_sum <= of_result && of_result - seek_ns_sum < 20_000_000, "{seek_ns_sum} {of_result}");
     }
@@ -166,7 +166,7 @@ fn fair_policies_starve_no_command() {
     assert!(passed(Policy::Sptf) > 50);
 }
 
-/// Returns for each host request: the kinds and purposes of the commands that it became, in order of issue.
+/// Returns the kinds and purposes of the commands issued for each host request, in order of issue.
 fn commands(told: &Chronicle) -> HashMap<u32, Vec<(&'static str, Purpose)>> {
     let mut commands: HashMap<u32, Vec<_>> = HashMap::new();
     for event in &told.events {

@@ -1,4 +1,4 @@
-//! The complete form of any description reads back exactly.
+//! The complete TOML form of any description reads back exactly.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ fn media_cache() -> impl Strategy<Value = MediaCache> {
     )
 }
 
-/// Generates a catalogue drive with all parts replaced that the derivation never produces.
+/// Generates a catalogue drive in which all parts that the derivation never produces are replaced.
 fn description() -> impl Strategy<Value = DriveDescription> {
     let places = (
         prop::sample::select(BlockOrder::ALL.to_vec()),

@@ -29,7 +29,7 @@ fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     sectors
 }
 
-/// Returns the mean seek over the whole drive, and over the outer cylinders that hold half of it, in ns.
+/// Returns the mean seek time over the whole drive, and over the outer cylinders that hold half of the data, in ns.
 fn mean_seeks(mechanics: &Mechanics, geometry: &Geometry) -> (f64, f64) {
     let table: Vec<u32> =
         (0..geometry.cylinders).map(|distance| seek_ns(&mechanics.seek, distance, geometry.cylinders)).collect();
@@ -76,7 +76,7 @@ fn zones_hold_the_blocks_with_little_slack() {
 
 #[test]
 fn extracted_zones_match_the_published_capacity() {
-    // Block counts that DiskSim computes of the same zones.
+    // Block counts that DiskSim computes for the same zones.
     for (id, blocks) in [
         ("cheetah-9lp", 17_918_387),
         ("atlas-10k-9", 17_966_953),
@@ -122,14 +122,14 @@ fn derived_curves_meet_the_sheet_and_shorten_as_measured_ones_do() {
         let (file, description) = (&resolved.file, &resolved.description);
         let (all, half) = mean_seeks(&description.mechanics, &description.geometry);
         let Some(average) = file.seek.read_average else {
-            // Fitted to the sheet's random reads.
+            // The mean seek time is fitted to the sheet's random reads.
             assert!(file.stated.random_read.is_some(), "{id}");
             return;
         };
         let average = average.0 as f64;
         assert!((all / average - 1.0).abs() < 0.02, "{id}: mean seek {all} ns, the sheet says {average}");
-        // The curves extracted from drives yield 0.70 to 0.77; the catalogue holds one drive without zones. A square
-        // root yields 0.71 without zones, and an arm that coasts all the way 0.5.
+        // The extracted curves yield 0.70 to 0.77; the catalogue has one drive without zones. Without zones, a square
+        // root yields 0.71, and an arm that coasts all the way 0.5.
         let ratio = half / all;
         let accelerated = description.mechanics.rpm < 9000.0 && file.year >= Some(constants::ACCELERATED_SINCE);
         let least = if accelerated { 0.55 } else { 0.69 };
@@ -179,7 +179,7 @@ fn cylinders_that_follow_from_rates_give_the_sheets_sustained_rate() {
         if file.geometry.cylinders.is_some() {
             return;
         }
-        // A pass over the outermost zone: its bytes, its turns, and a skew after each track.
+        // One pass over the outermost zone: its bytes, its turns, and a skew after each track.
         let zone = &geometry.zones[0];
         let steps = match geometry.order {
             BlockOrder::SurfaceSerpentine { band_cylinders } => 1.0 - 1.0 / f64::from(band_cylinders),
@@ -203,7 +203,7 @@ fn stated_cylinders_agree_with_areal_density() {
             return;
         };
         if geometry.zones.len() == 1 {
-            return; // the formula is one of zoned recording
+            return; // the formula applies only to zoned recording
         }
         let year = f64::from(resolved.file.year.unwrap());
         let line = |table: &[(f64, f64)]| {

@@ -1,9 +1,9 @@
-//! Errors of invalid drive files: one line each that names file, line, key and the allowed values.
+//! Errors of invalid drive files have one line with file, line, key and the allowed values.
 
 use headstack_catalogue::resolve;
 use headstack_workload::Document;
 
-/// A good data sheet; tests replace or add lines.
+/// A valid data sheet; tests replace or add lines.
 const SHEET: &str = r#"name = "Test"
 year = 2001
 [capacity]
@@ -28,7 +28,7 @@ kind = "scsi"
 rate = "160MB/s"
 "#;
 
-/// Two zones of 10 cylinders, 2 heads, 100 and 80 sectors: 3,600 blocks.
+/// A valid file with two zones of 10 cylinders, 2 heads, and 100 and 80 sectors per track: 3,600 blocks.
 const ZONES: &str = r#"name = "Test"
 year = 2001
 [capacity]
@@ -62,8 +62,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// Replaces `from` in `text`, which must contain it, and expects an error that starts with `place` and contains
-/// `words`.
+/// Replaces `from`, which `text` must contain, and expects an error that starts with `place` and contains `words`.
 #[track_caller]
 fn refused(text: &str, from: &str, to: &str, place: &str, words: &str) {
     assert!(text.contains(from), "{from}");
@@ -93,14 +92,20 @@ fn zones() {
 #[test]
 fn counts() {
     let sheet = |from: &str, to: &str, place: &str| refused(SHEET, from, to, place, "allowed");
-    sheet("heads = 8", "heads = 0", "bad.toml:6: geometry.heads: 0;");
-    sheet("cylinders = 18479", "cylinders = 0", "bad.toml:7: geometry.cylinders: 0;");
-    sheet("cylinders = 18479", "cylinders = 18479\nzone_count = 0", "bad.toml:8: geometry.zone_count: 0;");
-    sheet("blocks = 71687369", "blocks = 0", "bad.toml:4: capacity.logical_blocks: 0;");
+    sheet("heads = 8", "heads = 0", "bad.toml:6: geometry.heads: 0 is not allowed;");
+    sheet("cylinders = 18479", "cylinders = 0", "bad.toml:7: geometry.cylinders: 0 is not allowed;");
     sheet(
+        "cylinders = 18479",
+        "cylinders = 18479\nzone_count = 0",
+        "bad.toml:8: geometry.zone_count: 0 is not allowed;",
+    );
+    sheet("blocks = 71687369", "blocks = 0", "bad.toml:4: capacity.logical_blocks: 0 is not allowed;");
+    refused(
+        SHEET,
         "blocks = 71687369",
         "blocks = 71687369\nphysical_sector = \"520B\"",
         "bad.toml:5: capacity.physical_sector: ",
+        "must be",
     );
     refused(SHEET, "depth = 64", "depth = 0", "bad.toml:17: queue.depth: 0;", "must be 1");
     let strength = "bad.toml:17: queue.reordering_strength: 1.5;";
@@ -110,7 +115,7 @@ fn counts() {
         refused(SHEET, "\"8MiB\"", &format!("\"8MiB\"\nread_watermark = {share}"), &place, "must be 0 to 1");
     }
     let order = "heads = 8\norder = { surface-serpentine = { band_cylinders = 0 } }";
-    sheet("heads = 8", order, "bad.toml:7: geometry.order: a band of 0");
+    refused(SHEET, "heads = 8", order, "bad.toml:7: geometry.order: ", "1 cylinder or more");
     refused(SHEET, "= 18479", "= 9000000", "bad.toml:7: geometry.cylinders: ", "more tracks than");
 }
 
@@ -119,18 +124,28 @@ fn times_and_rates() {
     let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
     sheet("15000rpm", "0rpm", "bad.toml:12: spindle.speed: ", "positive");
     sheet("15000rpm", "15000", "bad.toml:12: spindle.speed: ", "15000rpm");
+<<<<<<< HEAD
     sheet("15000rpm", "9rpm", "bad.toml:12: spindle.speed: ", "must be 300");
     sheet("\"51MB/s\"", "\"70MB/s\"", "bad.toml:10: media.sustained_inner_rate: ", "more than media.sustained_outer");
+=======
+    sheet("15000rpm", "9rpm", "bad.toml:12: spindle.speed: ", "allowed");
+    sheet(
+        "\"51MB/s\"",
+        "\"70MB/s\"",
+        "bad.toml:10: media.sustained_inner_rate: ",
+        "must not exceed media.sustained_outer",
+    );
+>>>>>>> h/E
     sheet("\"51MB/s\"", "\"0MB/s\"", "bad.toml:10: media.sustained_inner_rate: 0", "allowed");
     sheet("\"3.6ms\"", "\"-3.6ms\"", "bad.toml:14: seek.read_average: -3.6ms", "0ms or more");
-    sheet("\"3.6ms\"", "\"8ms\"", "bad.toml:14: seek.read_average: 8ms", "more than seek.read_full_stroke, 7ms");
+    sheet("\"3.6ms\"", "\"8ms\"", "bad.toml:14: seek.read_average: 8ms", "must not exceed seek.read_full_stroke, 7ms");
     sheet(
         "\"7ms\"",
         "\"7ms\"\nread_track_to_track = \"4ms\"",
         "bad.toml:16: seek.read_track",
-        "more than seek.read_av",
+        "must not exceed seek.read_av",
     );
-    sheet("\"7ms\"", "\"400ms\"", "bad.toml:14: seek.read_average: ", "no curve of the usual shape");
+    sheet("\"7ms\"", "\"400ms\"", "bad.toml:14: seek.read_average: ", "no usual curve");
     sheet(
         "\"7ms\"",
         "\"7ms\"\nconstant = \"1ms\"\npoints = [[1, \"1ms\"]]",
@@ -177,7 +192,7 @@ fn caches_and_actuators() {
 fn missing_required_keys_are_reported_at_once() {
     let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
     let cut = "kind = \"scsi\"\nrate = \"160MB/s\"\n";
-    sheet(cut, "", "bad.toml:20: interface.kind: this key is missing", "; missing too: interface.rate");
+    sheet(cut, "", "bad.toml:20: interface.kind: this key is missing", "; also missing: interface.rate");
 }
 
 #[test]
@@ -211,7 +226,10 @@ fn keys() {
     );
     let sources = |line: &str| format!("{SHEET}[sources]\n{line}\n");
     let found = error(&sources("default = \"X a book\""));
-    assert!(found.starts_with("bad.toml:24: sources.default: \"X a book\";") && found.contains("A, S, B"), "{found}");
+    assert!(
+        found.starts_with("bad.toml:24: sources.default: \"X a book\" is not a source;") && found.contains("A, S, B"),
+        "{found}"
+    );
     assert!(error(&sources("default = \"A\"")).starts_with("bad.toml:24: sources.default"));
 }
 
@@ -227,9 +245,9 @@ fn prices_have_a_figure_and_a_date() {
         let message = error(&price(table));
         assert!(message.starts_with(place) && message.contains(words), "{message}");
     };
-    refused("usd = 0.0\ndate = \"2019\"", "bad.toml:17: price.usd: 0;", "above 0");
+    refused("usd = 0.0\ndate = \"2019\"", "bad.toml:17: price.usd: 0 is not allowed;", "above 0");
     for date in ["19", "2019-13", "2019-6", "2019-06-32", "2019-06-04-1", "June 2019", ""] {
-        refused(&format!("usd = 1.0\ndate = \"{date}\""), "bad.toml:18: price.date: ", "such as \"2019-06\"");
+        refused(&format!("usd = 1.0\ndate = \"{date}\""), "bad.toml:18: price.date: ", "for example \"2019-06\"");
     }
     refused("usd = 1.0", "bad.toml:16: price", "missing");
 }

@@ -1,4 +1,4 @@
-//! Arrays with SSDs: as members, and as the cache of others.
+//! Arrays with SSDs as members, and as a cache for other drives.
 
 use headstack_catalogue::{Changes, array, arrays, load_array};
 use headstack_result::RunResult;
@@ -10,7 +10,7 @@ fn description(name: &str) -> ArrayDescription {
     load_array(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}")).description
 }
 
-/// Random requests of 8 KiB, `read_percent` of them reads.
+/// Returns a workload of random 8 KiB requests with `read_percent` reads.
 fn mixed(read_percent: u32, requests: u64, warm_up: u64) -> Workload {
     let text = format!(
         "name = \"mixed\"\nsource = \"test\"\nwarm_up = {{ requests = {warm_up} }}\n\
@@ -54,7 +54,7 @@ fn a_cache_of_flash_serves_a_hot_set_faster() {
         let mut without = description(plain);
         without.controller.cache = None;
         let disks = pace(without, 0);
-        // Each block three times.
+        // Each block is read three times on average.
         let cached = pace(description(&format!("{plain}-nvme-cache")), 400_000);
         println!("{plain:20} {disks:10.0} a second, {cached:10.0} with its cache of flash");
         assert!(cached > 2.0 * disks, "{plain}: {disks} a second, {cached} with a cache of flash");

@@ -27,7 +27,7 @@ fn results(specs: &[RunSpec]) -> Vec<RunResult> {
     results.inspect(|result| assert!(result.passed(), "{:?}", result.checks)).collect()
 }
 
-/// Requests of one size, read and random percentages, in a closed loop; one stream for each outstanding request.
+/// Returns a closed-loop workload with one request size and one stream per outstanding request.
 fn workload(size: &str, read: f64, random: f64, outstanding: u32, requests: u64) -> Demand {
     let workload = json!({
         "name": "test",
@@ -40,7 +40,7 @@ fn workload(size: &str, read: f64, random: f64, outstanding: u32, requests: u64)
     serde_json::from_value::<Workload>(workload).unwrap().into()
 }
 
-/// Returns a scenario of the catalogue with this many clients, for this many seconds after as many of warm-up.
+/// Returns a scenario of the catalogue with a number of clients. Its warm-up and measurement have the same duration.
 fn scenario(id: &str, clients: u32, seconds: u64) -> Demand {
     let entry = scenarios().iter().find(|entry| entry.id == id).unwrap();
     let mut scenario = Scenario::from_toml(entry.file_name, entry.text).unwrap().with_clients(clients);
@@ -55,10 +55,10 @@ fn assert_near(what: &str, simulated: f64, published: f64, percent: f64) {
     assert!(deviation.abs() <= percent, "{what}: {simulated:.1}, {published:.1} published: {deviation:+.1} %");
 }
 
-/// Table 1: the largest of 1, 2, 4, ... processes whose mean latency is at most 25 ms, as the guide varied them.
+/// Table 1: the best of 1, 2, 4, ... processes whose mean latency is at most 25 ms, as in the guide.
 #[test]
 fn hp_2001_va_7100_table_1_random_requests_within_25_ms() {
-    // The mix is too high and is compared with the measured error of this model, not with the limit of 5 %.
+    // The mix is too high; its limit is the measured error of this model instead of 5 %.
     for (kind, published, percent) in [("read", 3110.0, 5.0), ("write", 1790.0, 5.0), ("oltp", 2270.0, 12.0)] {
         for size in ["2k", "8k"] {
             let id = if kind == "oltp" { format!("hp-oltp-{size}") } else { format!("hp-random-{kind}-{size}") };
@@ -94,7 +94,7 @@ fn hp_2001_va_7100_figure_3_and_table_2_sequential_requests() {
     assert_near("many sequential readers", rates[2], 90.0, 5.0);
     assert_near("their response", results[2].mean_response_ns() / 1e6, 17.0, 10.0);
     assert_near("one sequential writer", rates[3], 42.0, 5.0);
-    // Towards 36 MB/s: the filling cache absorbs some of it for a while.
+    // The rate falls towards 36 MB/s, but the filling cache absorbs some writes for a while.
     assert!(rates[4] < 0.97 * rates[3] && rates[4] > 34.0, "{rates:.1?}");
 }
 
@@ -106,7 +106,7 @@ fn demartek_2016_24_drives_in_raid_10_start_at_5_ms_and_top_out_near_6000_reads(
     assert_near("reads a second at depth 64", results[1].throughput_per_s(), 6000.0, 15.0);
 }
 
-/// The three drives that Demartek compares differ only in their caches.
+/// The three drives in Demartek's comparison differ only in their caches.
 #[test]
 fn demartek_2016_the_variants_share_their_mechanism() {
     let [plain, awc, both] =
@@ -118,8 +118,9 @@ fn demartek_2016_the_variants_share_their_mechanism() {
     assert_eq!(awc.media_cache, both.media_cache);
 }
 
-/// Published: 4,591, 7,828 and 8,017 random writes a second. The first two were each fitted with one number (the writes
-/// that a drive sorts, and the log that a minute fills); the third is predicted with the second's.
+/// Published: 4,591, 7,828 and 8,017 random writes per second. One number each was fitted to the first two (the writes
+/// that a drive sorts, and the size of the log that fills in a minute). The third is predicted with the second's
+/// number.
 #[test]
 fn demartek_2016_random_writes_of_the_three_variants() {
     let variants = [("512n", 4591.0), ("512n-awc", 7828.0), ("512e", 8017.0)];
@@ -128,9 +129,9 @@ fn demartek_2016_random_writes_of_the_three_variants() {
         let mut spec = spec(&array, workload("4KiB", 0.0, 100.0, 64, 30_000));
         let Demand::Workload(workload) = &mut spec.demand else { unreachable!() };
         match variant {
-            // Until the buffers are full.
+            // The warm-up fills the buffers.
             "512n" => workload.warm_up.requests = 40_000,
-            // From an empty log on.
+            // The log is empty at the start.
             _ => {
                 workload.warm_up.requests = 0;
                 workload.run_length = RunLength::TimeNs(60_000_000_000);
@@ -143,8 +144,8 @@ fn demartek_2016_random_writes_of_the_three_variants() {
     }
 }
 
-/// Published: 6,614 and 6,601 requests a second at 8 ms, with a queue depth of 53 by Little's law. No number was fitted
-/// to it; that the drives' write caches are on, and their overhead, were tuned on it.
+/// Published: 6,614 and 6,601 requests per second at 8 ms, which is a queue depth of 53 by Little's law. No number was
+/// fitted to these results, but they decided that the drives' write caches are on, and the drives' overhead.
 #[test]
 fn demartek_2016_oltp_of_the_two_variants_without_flash() {
     let runs = ["512n", "512n-awc"].map(|variant| {

@@ -14,7 +14,7 @@ fn power(id: &str) -> Power {
     load_drive(id).unwrap().description.power.unwrap()
 }
 
-/// Random reads of 8 KiB, one at a time.
+/// Runs random 8 KiB reads, one at a time.
 fn random_reads(resolved: &Resolved) -> RunResult {
     let line = AccessLine {
         size_bytes: 8192,
@@ -75,7 +75,7 @@ fn power_matches_the_data_sheet() {
             assert!((power.idle_w() / idle_w - 1.0).abs() < 0.01, "{}: {} W idle", entry.id, power.idle_w());
             checked += 1;
         }
-        // One request at a time moves one arm; the sheet's figure is for all.
+        // One request at a time moves only one arm, but the sheet's figure is for all arms.
         if let Some(active_w) = sheet.active_w.filter(|_| resolved.description.actuators == 1) {
             assert!((mean_w / active_w - 1.0).abs() < 0.1, "{}: {mean_w} W at random reads", entry.id);
         }
@@ -86,7 +86,7 @@ fn power_matches_the_data_sheet() {
 #[test]
 fn constants_are_the_medians_of_the_sheets() {
     let (mut electronics, mut active_over_idle) = (Vec::new(), Vec::new());
-    // A file of one of two actuators has half of the drive's power; the Advanced Write Cache variants are the same
+    // The file of one of two actuators has half of the drive's power. The Advanced Write Cache variants are the same
     // drives.
     let counts = |id: &str| !id.starts_with("exos-2x") && id != "ultrastar-hs760-20tb" && !id.ends_with("-awc");
     for entry in disks().filter(|entry| counts(entry.id)) {
@@ -104,7 +104,7 @@ fn constants_are_the_medians_of_the_sheets() {
     }
 }
 
-/// Compaq: the 10k-II drives run cooler, since their disks measure 3.0 inches instead of 3.5.
+/// Compaq: the 10k-II drives run cooler because their disks measure 3.0 inches instead of 3.5.
 #[test]
 fn smaller_disks_are_cooler() {
     let of = |media_diameter_mm| spindle_w(&Spindle { rpm: 10_000.0, media_diameter_mm, platters: 6.0 });
@@ -131,7 +131,7 @@ fn the_spindle_scales_with_speed_and_disks() {
 }
 
 /// StorageReview 2001: the top plate of the Atlas 10K III is 3 degrees cooler than that of the Cheetah X15-36LP. The
-/// airflow was fitted to the sheets; under load the model must still come near.
+/// airflow was fitted to the powers in the sheets; under load the model must still be close.
 #[test]
 fn the_atlas_is_cooler_than_the_cheetah() {
     let celsius = |id| random_reads(&load_drive(id).unwrap()).energy.unwrap().case_celsius.unwrap();

@@ -1,6 +1,6 @@
 //! Compares published measurements of real drives with the unmodified descriptions of the catalogue.
 //!
-//! Run with `--nocapture` for the tables: signed errors cell by cell, so that the worst is as visible as the mean.
+//! Run with `--nocapture` to print signed errors for each value, so that the largest errors are visible.
 
 use headstack_catalogue::{disks, load_drive, workloads};
 use headstack_result::score;
@@ -23,7 +23,7 @@ fn workload(id: &str, outstanding: u32) -> Workload {
     workload
 }
 
-/// DiskSim 4.0's own demerit in ms for its parameters and traces, as its validation prints it.
+/// DiskSim 4.0's own demerit in ms with its parameters and traces, from its validation.
 const DISKSIM_DEMERIT_MS: [(&str, f64); 5] =
     [("atlas10k", 0.2675), ("barracuda", 0.3479), ("cheetah9LP", 0.1071), ("dec_rz26", 0.3406), ("hp_c2247a", 0.0893)];
 
@@ -58,8 +58,8 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
     assert!(relative <= 0.03);
 }
 
-/// Returns the sustained rate of a zone by IBM's formula: the sectors of a track in the time of a turn and of the
-/// change to the next track, which its skew covers.
+/// Returns the sustained rate of a zone by IBM's formula: the sectors of a track, divided by the time of a turn and of
+/// the change to the next track, which the skew covers.
 fn sustained_bytes_per_s(drive: &DriveDescription) -> f64 {
     let geometry = &drive.geometry;
     let (zone, heads) = (&geometry.zones[0], f64::from(geometry.heads));
@@ -80,7 +80,8 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
             continue;
         }
         let zone_bytes = zone_blocks(&drive.geometry, 0) * u64::from(drive.geometry.physical_sector_bytes);
-        // Two at once: the fastest disks pass 64 KiB sooner than a command arrives and its data cross SATA.
+        // Queue depth 2: at depth 1, the fastest disks pass 64 KiB before the next command arrives and its data crosses
+        // SATA.
         let mut streaming = workload("sequential-read-64k", 2);
         streaming.run_length = RunLength::Requests((zone_bytes / 65536).clamp(500, 8000) - 200);
         streaming.warm_up.requests = 100;

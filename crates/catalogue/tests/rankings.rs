@@ -1,8 +1,7 @@
-//! Tests whether the simulator ranks pairs of drives as published figures do, the first question of anyone who has to
-//! choose.
+//! Tests whether the simulator ranks pairs of drives in the same order as published figures.
 //!
-//! A pair counts if its published figures differ by more than 3 %. Figures of general knowledge do not count. Run with
-//! `--nocapture` for the rows.
+//! A pair counts if its published figures differ by more than 3 %. Figures from general knowledge do not count. Run
+//! with `--nocapture` to print the rows.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +16,20 @@ use crate::common::{random_4k, repository};
 use crate::real_disks::{DISKS, Measured, measured};
 use crate::real_ssds::key;
 
-/// Smallest difference that counts.
+/// Minimum relative difference between the figures of a pair that counts.
 const MARGIN: f64 = 0.03;
 
-/// A published figure of a drive and its simulated value; in a row, either more is always better or always worse.
+/// A published figure of a drive and its simulated value. Within a row, a higher value is either always better or
+/// always worse.
 struct Ranked {
     id: String,
-    /// The compared quantity: pairs share it.
+    /// Compared quantity, which is the same for both drives of a pair.
     what: String,
     published: f64,
     found: f64,
 }
 
-/// Counts pairs with the same order in both.
+/// Counts the pairs that have the same order in published and simulated figures.
 #[derive(Default)]
 struct Row {
     same: usize,
@@ -96,7 +96,7 @@ fn measured_disks_are_ranked_as_measured() {
     assert!(row.share() >= 0.98, "{:#?}", row.wrong);
 }
 
-/// A drive under `WORKLOAD at DEPTH`.
+/// Returns a run of a drive under a load `WORKLOAD at DEPTH`.
 fn under(id: &str, what: &str) -> RunSpec {
     let (name, depth) = what.split_once(" at ").unwrap();
     let entry = workloads().iter().find(|entry| entry.id == name).unwrap();
@@ -115,7 +115,7 @@ fn under(id: &str, what: &str) -> RunSpec {
     }
 }
 
-/// The queues of these three are fitted to these measurements, as their files state.
+/// The queues of these three drives are fitted to these measurements, as their files state.
 #[test]
 fn disks_under_fio_are_ranked_as_measured() {
     let mut ranked = Vec::new();
@@ -135,7 +135,7 @@ fn disks_under_fio_are_ranked_as_measured() {
     assert!(row.share() >= 0.98, "{:#?}", row.wrong);
 }
 
-/// Whether a figure has a source that was read, or is certain.
+/// Whether a figure has a source that was read or is certain.
 fn counts(source: Option<&str>) -> bool {
     source.is_some_and(|source| source.starts_with(['A', 'S', 'B']))
 }
@@ -148,7 +148,7 @@ fn without(file_name: &str, text: &str, table: &str, key: &str) -> Document {
     Document::parse(file_name, &toml::to_string(&file).unwrap()).unwrap()
 }
 
-/// Whether it takes a second or less to simulate.
+/// Whether the figure takes at most a second to simulate.
 fn is_quick(what: What) -> bool {
     match what {
         What::RandomRead { .. }
@@ -162,7 +162,7 @@ fn is_quick(what: What) -> bool {
 
 #[test]
 fn solid_state_drives_are_ranked_as_their_sheets_do() {
-    // Pairs of all drives are judged; those of disks are in `make test`.
+    // The full comparison uses all drives; `make test` compares disks only.
     if headstack_needs::left_to_test_all() {
         return;
     }
@@ -181,7 +181,7 @@ fn solid_state_drives_are_ranked_as_their_sheets_do() {
             }
         }
     }
-    // (As stated, with this figure hidden.)
+    // The rate with this figure hidden is compared with the stated rate.
     let found: Vec<(f64, f64)> = stated
         .par_iter()
         .map(|one| {
@@ -214,7 +214,7 @@ fn solid_state_drives_are_ranked_as_their_sheets_do() {
     }
 }
 
-/// Returns the bytes a second under the heads of the outermost zone.
+/// Returns the media rate of the outermost zone, in bytes per second.
 fn outer_rate(resolved: &Resolved) -> f64 {
     let description = &resolved.description;
     let track_bytes = f64::from(description.geometry.zones[0].sectors_per_track)

@@ -1,7 +1,7 @@
-//! Compares an md RAID 5 under fio with its members as `disk_util` shows them: rates, percentiles, and writes per
-//! write.
+//! Compares an md RAID 5 under fio with its model: rates, percentiles, and member writes per host write from
+//! `disk_util`.
 //!
-//! Run with `--nocapture` for the tables.
+//! Run with `--nocapture` to print the tables.
 
 use std::fs;
 
@@ -13,13 +13,13 @@ use headstack_workload::RunLength;
 use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
 const SYSTEM: &str = "SERVER/IBM_M1015/8x2TBRAID5MDADM";
-/// Duration of fio's runs.
+/// Duration of the fio runs, in ns.
 const RUN_NS: u64 = 60_000_000_000;
 
-/// Four members took 8.0 ms a read at depth 1, one 9.6, three 10.8 to 11.1: five drives of 7,200 rpm and three of 5,400
-/// rpm and 12 ms. The spread of the file is unknown: the span of 500 GB of each drive is fitted to the reads at depth
-/// 1, and nothing to other depths or to writes. A file of 100 GiB has 229 chunks of 64 MiB on each member; over the
-/// span as many chunks have 2,183 MB.
+/// At depth 1, a read took 8.0 ms on four members, 9.6 ms on one, and 10.8 to 11.1 ms on three: five drives of 7,200
+/// rpm, and three of 5,400 rpm with 12 ms. How far the file spreads over each drive is unknown. A span of 500 GB per
+/// drive is fitted to the reads at depth 1, and nothing is fitted to other depths or to writes. A file of 100 GiB has
+/// 229 bitmap chunks of 64 MiB on each member; in the span, the same number of chunks have 2,183 MB.
 const ARRAY: &str = r#"
 name = "md RAID 5 of eight unlike drives"
 
@@ -88,7 +88,7 @@ fn spec(system: &SystemDescription, row: &FioRow, reads_percent: f64) -> RunSpec
     spec
 }
 
-/// Returns the writes of all members for each write of the host, as fio counted them.
+/// Returns the number of member writes per host write, as counted by fio.
 fn writes_each(row: &FioRow) -> f64 {
     let count = |disk: &str, at: usize| -> Option<f64> { disk.split([':', '/']).nth(at)?.parse().ok() };
     let (md, members): (Vec<&str>, Vec<&str>) = row.disk_util.split(';').partition(|disk| disk.starts_with("md"));
@@ -98,7 +98,7 @@ fn writes_each(row: &FioRow) -> f64 {
 
 #[test]
 fn an_md_raid_5_follows_its_measured_curves_over_depth() {
-    // Means over all depths are judged; `known_arrays` runs arrays in `make test`.
+    // The limits apply to means over all depths; in `make test`, `known_arrays` runs arrays.
     if headstack_needs::left_to_test_all() {
         return;
     }
@@ -138,12 +138,13 @@ fn an_md_raid_5_follows_its_measured_curves_over_depth() {
     write_p99.print("writes, p99");
     each.print("writes for each write");
     assert!(read_rate.mean() <= 0.05 && read_p99.mean() <= 0.12);
-    // The limit of 12 % is missed: see docs/accuracy.md.
+    // The model misses the limit of 12 %; see docs/accuracy.md.
     assert!(write_rate.mean() <= 0.26 && each.mean() <= 0.12);
 }
 
-/// RAID 0 of three drives behind a RAID controller, under one job. The drive is one of its kind with the read latency and the rate
-/// that this drive has alone behind the same controller (134 us in all, 47,423/s); the array is predicted.
+/// RAID 0 of three drives behind a RAID controller, under one job. The model of the drive is a drive of the same kind
+/// with the read latency (134 us in total) and rate (47,423/s) measured for a single drive behind the same controller.
+/// The array is predicted.
 #[test]
 fn a_raid_0_behind_a_raid_controller_follows_its_measured_reads_over_depth() {
     const ALONE: &str = "HPDL380G8/RAID/P420i_CRUCIAL_MX200";
@@ -180,7 +181,7 @@ fn a_raid_0_behind_a_raid_controller_follows_its_measured_reads_over_depth() {
     assert!(rates.mean() <= 0.12 && rates.worst() <= 0.25);
 }
 
-/// A bitmap costs nothing for reads, and most for a write at depth 1.
+/// A bitmap has no cost for reads; its cost for writes is highest at depth 1.
 #[test]
 fn a_bitmap_costs_writes_at_shallow_depths() {
     let rate = |bitmap: bool, depth: u32, reads: f64| {

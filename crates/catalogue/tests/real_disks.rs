@@ -1,6 +1,6 @@
 //! Compares disks under fio with the unmodified descriptions of the catalogue: rates and percentiles at every depth.
 //!
-//! Run with `--nocapture` for the tables.
+//! Run with `--nocapture` to print the tables.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
 const REQUESTS: u64 = 20_000;
 
-/// libata resets a device that has not responded for 30 s: rows with such a stall measure that.
+/// Latency above which a row measures a stall: libata resets a device that has not responded for 30 s.
 const STALL_MS: f64 = 29_000.0;
 
 /// A disk of the measurements and its description.
@@ -33,7 +33,7 @@ pub const DISKS: [Disk; 3] = [
     },
 ];
 
-/// Measurements at one queue depth: the mean over all splits into jobs.
+/// Measurements at a queue depth: the mean over all ways to split the depth into jobs.
 pub struct Measured {
     pub outstanding: u32,
     pub iops: f64,
@@ -42,8 +42,7 @@ pub struct Measured {
     p999_ms: f64,
 }
 
-/// Returns the runs of pure reads or writes of a disk up to the 32 tags of native command queueing, without those that
-/// stalled.
+/// Returns a disk's runs of pure reads or writes, up to the 32 tags of native command queueing and without stalls.
 pub fn measured(disk: &Disk, rw: &str) -> Option<Vec<Measured>> {
     let mut rows: BTreeMap<u32, Vec<FioRow>> = BTreeMap::new();
     for system in disk.systems {
@@ -130,7 +129,7 @@ fn writes_of_disks_follow_their_measured_curves_over_depth() {
     assert!(all.rate.mean() <= 0.12);
 }
 
-/// A disk without any fit: its sheet, and the average firmware of the other two.
+/// An unfitted disk: its sheet, and the average firmware of the other two disks.
 #[test]
 fn an_unfitted_disk_is_predicted_from_its_data_sheet_and_family() {
     let [f1, travelstar, raptor] = DISKS;
@@ -144,7 +143,7 @@ fn an_unfitted_disk_is_predicted_from_its_data_sheet_and_family() {
     let mut score = Score::default();
     score.add("spinpoint-f1-1tb from its family", &drive, 100.0, &measured);
     score.print();
-    // Limits are the results rounded up: 5.1 %, worst 9.7 %; 12.4 %; 28.6 %.
+    // The limits are the results rounded up: 5.1 %, worst 9.7 %; 12.4 %; 28.6 %.
     assert!(score.rate.mean() <= 0.07 && score.rate.worst() <= 0.12);
     assert!(score.median.mean() <= 0.15);
     assert!(score.p99.mean() <= 0.32);

@@ -1,7 +1,7 @@
-//! Compares one SSD on several hosts with fio: the rates that hosts allow, at the depths at which they are the
-//! bottleneck.
+//! Compares one SSD on several hosts with fio: the rates at the depths at which the host is the bottleneck.
 //!
-//! Hosts were fitted to the Intel D3-S4610; the Samsung PM883 is held out. Run with `--nocapture` for the tables.
+//! The hosts were fitted to the Intel D3-S4610; the Samsung PM883 is held out. Run with `--nocapture` to print the
+//! tables.
 
 use headstack_catalogue::{HostProfile, load_device};
 use headstack_sim::{SystemDescription, run, run_all};
@@ -9,12 +9,12 @@ use headstack_sim::{SystemDescription, run, run_all};
 use crate::common::{Errors, FioRow, fio_runs, random_4k, under_light_load};
 
 const REQUESTS: u64 = 30_000;
-/// A drive of their kind: six gigabits, three bits a cell.
+/// A drive of the same kind: 6 Gb/s, three bits per cell.
 const DRIVE: &str = "dc-s4500-960gb";
-/// Least queue depth: below it, the drive's own latency matters more than the host.
+/// Minimum queue depth; at lower depths, the drive's own latency matters more than the host.
 const DEPTH_MIN: u32 = 8;
 
-/// Hosts with the measurements of the drive that they were fitted to.
+/// Hosts with the measurements of the drive to which they were fitted.
 const FITTED: [(HostProfile, &str); 5] = [
     (HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48"),
     (HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/INTELD3S4610"),
@@ -23,7 +23,7 @@ const FITTED: [(HostProfile, &str); 5] = [
     (HostProfile::P420iHba, "HPDL380G8/HBA/INTEL_D3_S4610"),
 ];
 
-/// Hosts with the measurements of a drive that nothing was fitted to.
+/// Hosts with the measurements of a drive to which nothing was fitted.
 const HELD_OUT: [(HostProfile, &str); 4] = [
     (HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_SAMSUNG_PM833_MZ7LH480HAHQ"),
     (HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/SAMSUNGPM833"),
@@ -31,7 +31,7 @@ const HELD_OUT: [(HostProfile, &str); 4] = [
     (HostProfile::P420i, "HPDL380G8/RAID/P420i_SAMSUNG_PM883_MZ7LH480"),
 ];
 
-/// Errors of the rate of reads and of writes at the depths that a host limits.
+/// Returns the errors of read and write rates at the depths at which the host is the bottleneck.
 fn rates(hosts: &[(HostProfile, &str)]) -> Option<[Errors; 2]> {
     let mut errors = [Errors::default(), Errors::default()];
     for &(host, system) in hosts {
@@ -70,7 +70,7 @@ fn rates(hosts: &[(HostProfile, &str)]) -> Option<[Errors; 2]> {
 
 #[test]
 fn hosts_allow_the_rates_that_were_measured() {
-    // One host of three in `make test`.
+    // `make test` runs one host in three.
     let [fitted, held_out] =
         [&FITTED[..], &HELD_OUT[..]].map(|hosts| headstack_needs::sampled(hosts.iter().copied(), 3));
     let (Some([reads, writes]), Some([held_reads, held_writes])) = (rates(&fitted), rates(&held_out)) else { return };
@@ -98,14 +98,14 @@ fn no_host_adapter_adds_no_latency() {
     }
 }
 
-/// NVMe drives whose sheets state latencies, and drives of the same models that were measured on Linux hosts.
+/// NVMe drives whose sheets state latencies, with drives of the same models measured on Linux hosts.
 const NVME: [(&str, &str); 3] = [
     ("d7-p5520-7680gb", "Solidigm D7-P5520 1.92TB (a)"),
     ("d7-p5520-7680gb", "Solidigm D7-P5520 1.92TB (b)"),
     ("7450-pro-7680gb", "Micron 7450 PRO 960GB"),
 ];
 
-/// Returns the median latency at depth 1, in us.
+/// Returns the median latency at queue depth 1, in us.
 fn alone_us(id: &str, host: HostProfile, reads_percent: f64) -> f64 {
     let mut device = load_device(id).unwrap().description();
     host.carry(&mut device);
@@ -113,7 +113,7 @@ fn alone_us(id: &str, host: HostProfile, reads_percent: f64) -> f64 {
     run(&spec, &|_| true).unwrap().quantile_ns(0.5).expect("a drive answers") as f64 / 1e3
 }
 
-/// A sheet's latency includes the maker's host: on such a host, a drive takes the time that the sheet states.
+/// A sheet's latency includes the maker's host, so a drive on such a host has the latency that the sheet states.
 #[test]
 fn the_latency_of_an_nvme_host_is_counted_once() {
     for (id, _) in NVME {
@@ -128,8 +128,8 @@ fn the_latency_of_an_nvme_host_is_counted_once() {
     }
 }
 
-/// Prints the differences between latencies on a named host and measured ones; they are above, as the sheets are, and
-/// were further off with the host's latency added to the sheet's.
+/// Prints the differences between simulated latencies on a host and measured ones. Both simulated and sheet latencies
+/// are higher than measured; with the host's latency added, the difference was larger.
 #[test]
 fn nvme_drives_answer_at_their_hosts_no_later_than_their_sheets_state() {
     let mut errors = Errors::default();
@@ -148,7 +148,7 @@ fn nvme_drives_answer_at_their_hosts_no_later_than_their_sheets_state() {
     assert!(errors.mean() < 0.5);
 }
 
-/// The option equals the key of the file, and a complete description names the host again.
+/// The option has the same effect as the key in the file, and the complete description names the host again.
 #[test]
 fn a_host_is_stated_in_a_file_or_by_an_option() {
     for id in [DRIVE, "exos-x24-24tb"] {

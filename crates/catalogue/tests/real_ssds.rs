@@ -1,7 +1,7 @@
-//! Compares SSDs with their sheets and reviews, as predictions: each stated figure is hidden in turn, and the drive
-//! that the rest of its file describes is measured. Only figures with a source that was read decide.
+//! Compares SSDs with their sheets and reviews as predictions: each stated figure is hidden in turn, and the drive
+//! described by the rest of its file is simulated. Only figures with a source that was read count.
 //!
-//! Run with `--nocapture` for the table.
+//! Run with `--nocapture` to print the table.
 
 use headstack_catalogue::ssd::{self, file::SsdFile};
 use headstack_catalogue::{Entry, HostProfile, ResolvedDevice, drives, load_device};
@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use crate::common::ssds::{Figure, What};
 use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
-/// Makers whose drives are held out: no default was fitted to them.
+/// Makers whose drives are held out: no default was fitted to their drives.
 const HELD_OUT: [&str; 2] = ["KIOXIA", "Micron"];
 
-/// Returns the key of `[stated]` of a figure.
+/// Returns the `[stated]` key of a figure.
 pub fn key(what: What) -> &'static str {
     match what {
         What::RandomRead { .. } => "random_read",
@@ -40,7 +40,7 @@ fn without(text: &str, key: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether the figure's source was read; otherwise it is general knowledge and decides nothing.
+/// Whether the figure's source was read; figures from general knowledge do not count.
 fn decides(file: &SsdFile, figure: &Figure) -> bool {
     let key = format!("stated.{}", key(figure.what));
     let source = file.sources.get(&key).or_else(|| file.sources.get("stated")).or_else(|| file.sources.get("default"));
@@ -71,13 +71,13 @@ impl Score {
     }
 }
 
-/// Whether a figure can be predicted: SLC caches follow from nothing else: drives of one year and kind have none, 4 %
-/// and 38 % of their capacity.
+/// Whether a figure can be predicted. The size of an SLC cache cannot: drives of the same year and kind have none, 4 %
+/// or 38 % of their capacity.
 fn is_predicted(what: What) -> bool {
     !matches!(what, What::SlcCache | What::AfterSlc)
 }
 
-/// A drive's figures without one of the stated ones.
+/// A drive's figures when one stated figure is hidden.
 struct Hidden {
     id: &'static str,
     held_out: bool,
@@ -103,7 +103,8 @@ fn hide(entry: &'static Entry) -> Vec<Hidden> {
 
 #[test]
 fn hidden_figures_follow_from_the_others() {
-    // A mean over all drives is what is judged; `simulated_ssds_match_their_stated_figures` tries a sample of them in `make test`.
+    // The limit applies to the mean over all drives. In `make test`, `simulated_ssds_match_their_stated_figures` tests
+    // a sample.
     if headstack_needs::left_to_test_all() {
         return;
     }
@@ -121,7 +122,7 @@ fn hidden_figures_follow_from_the_others() {
     assert!(devices >= 15, "only {devices} drives");
     fitted.print("hidden");
     held_out.print("hidden, makers kept out");
-    // The present results; docs/accuracy.md has the limit, which is 12 %.
+    // Bounds are the current results; the limit in docs/accuracy.md is 12 %.
     for (kind, bound) in
         [("random_read", 0.20), ("random_write", 0.25), ("sequential_read", 0.15), ("sequential_write", 0.25)]
     {
@@ -131,7 +132,7 @@ fn hidden_figures_follow_from_the_others() {
     }
 }
 
-/// Unmodified drives on the hosts on which they were measured, none of which is a cache.
+/// Unmodified drives on the hosts on which they were measured; none of these hosts has a cache.
 const MEASURED: [(&str, HostProfile, &str); 7] = [
     ("d3-s4610-480gb", HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48"),
     ("d3-s4610-480gb", HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/INTELD3S4610"),
@@ -142,7 +143,7 @@ const MEASURED: [(&str, HostProfile, &str); 7] = [
     ("pm883-480gb", HostProfile::M1015, "SERVER/IBM_M1015/SAMSUNG_PM883"),
 ];
 
-/// Returns the errors of a drive's rows of one job: (rates, p99).
+/// Returns the errors of rate and p99 in a drive's rows with one job.
 fn on_host(id: &str, host: HostProfile, rows: &[FioRow], rw: &str) -> (Errors, Errors) {
     let mut device = load_device(id).unwrap().description();
     host.carry(&mut device);

@@ -1,4 +1,4 @@
-//! Compares sampling errors of simulated systems with runs many times as long.
+//! Compares the sampling errors of simulated systems with the results of much longer runs.
 
 use headstack_catalogue::{Changes, load_system, workloads};
 use headstack_result::{Estimate, RunResult, Sampling, TooShort};
@@ -10,16 +10,16 @@ use serde_json::json;
 struct Case {
     name: &'static str,
     system: &'static str,
-    /// Replacement drives of the array, and their number.
+    /// Drives that replace those of the array, and their number.
     drives: Option<(&'static str, u32)>,
     workload: &'static str,
     load: Load,
     requests: u64,
-    /// The part at the beginning of the system that is used, if not all.
+    /// Size of the part at the start of the system that is used; `None` for the whole system.
     span_mib: Option<u64>,
-    /// Requests left out at the beginning of the long runs: caches are full by then.
+    /// Number of requests skipped at the start of the long runs, by which time the caches are full.
     settle: u64,
-    /// Requests measured in each of the long runs.
+    /// Number of requests measured in each long run.
     long: u64,
 }
 
@@ -62,7 +62,7 @@ impl Case {
         }
     }
 
-    /// Returns `figure` of each of the runs from `first` on.
+    /// Returns `figure` for each of the runs, starting with seed `first`.
     fn runs<T>(
         &self,
         system: &SystemDescription,
@@ -84,12 +84,12 @@ impl Case {
     }
 }
 
-/// Results of the intervals of one figure.
+/// How often the intervals of one figure held.
 #[derive(Default)]
 struct Tally {
     told: u32,
     held: u32,
-    /// Intervals that missed the truth and are below it.
+    /// Number of intervals that are entirely below the true value.
     below: u32,
     runs: u32,
     half_widths_ns: Vec<f64>,
@@ -110,7 +110,7 @@ impl Tally {
         100.0 * f64::from(self.told) / f64::from(self.runs)
     }
 
-    /// Returns the share of the intervals that covered it, in percent.
+    /// Returns the percentage of the intervals that contain the true value.
     fn held_percent(&self) -> Option<f64> {
         (self.told > 0).then(|| 100.0 * f64::from(self.held) / f64::from(self.told))
     }
@@ -126,7 +126,7 @@ impl Tally {
     }
 }
 
-/// How often the intervals of the mean and of p99 hold.
+/// Returns how often the intervals of the mean and of p99 hold.
 fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
     let system = case.system();
     let truths = case.runs(&system, 1_000_000, TRUTHS, (case.long, case.settle), |result| {
@@ -157,7 +157,7 @@ fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
     (mean, p99)
 }
 
-/// Returns the mean of runs, and its standard error.
+/// Returns the mean of several runs and its standard error.
 fn mean_and_error(figures: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
     let count = figures.len() as f64;
     let mean = figures.clone().sum::<f64>() / count;
@@ -302,7 +302,7 @@ static CASES: [Case; 12] = [
 
 /// Prints a row for `make validate`, which collects them.
 fn row(name: String, value: Option<f64>, bar: [f64; 2]) {
-    // Without intervals, none was wrong.
+    // If there are no intervals, none is wrong.
     let met = value.is_none_or(|value| (bar[0]..=bar[1]).contains(&value));
     println!(
         "row: {}",
@@ -310,8 +310,8 @@ fn row(name: String, value: Option<f64>, bar: [f64; 2]) {
     );
 }
 
-/// The limit of 93 to 97.5 % is reported, not asserted: of 200 runs a perfect interval misses it in one case of seven.
-/// SAMPLING_CASES selects those whose name contains it, SAMPLING_SEEDS is the number of runs of each.
+/// The limit of 93 to 97.5 % is reported, not asserted: with 200 runs, a perfect interval misses it in one case of
+/// seven. SAMPLING_CASES selects the cases whose name contains it; SAMPLING_SEEDS is the number of runs per case.
 #[test]
 #[ignore = "half an hour: make validate"]
 fn intervals_hold_in_twelve_systems() {
@@ -328,7 +328,7 @@ fn intervals_hold_in_twelve_systems() {
     }
 }
 
-/// Intervals of short runs of a drive cover the truth, and an array whose cache still fills has none.
+/// Intervals of short runs of a drive contain the true value. An array whose cache is still filling has no interval.
 #[test]
 fn confidence_intervals_of_short_runs_cover_the_true_value() {
     let disk = Case { requests: 2_000, settle: 2_000, long: 20_000, ..CASES[0] };
@@ -341,9 +341,9 @@ fn confidence_intervals_of_short_runs_cover_the_true_value() {
     }
 }
 
-/// A controller's cache is as dirty after a preload as it stays under the load: a short run from there is near a long
-/// one, where one from an empty cache is several times as fast. The cache is 1/16 of the catalogue's, which a long run
-/// fills.
+/// After a preload, a controller's cache is as dirty as under a continuing load. A short run from there is close to a
+/// long one, whereas a run from an empty cache is several times as fast. The cache has 1/16 of the catalogue's size so
+/// that a long run fills it.
 #[test]
 fn a_preloaded_write_cache_begins_as_it_stays() {
     let case = |rate_per_s| Case {
@@ -367,11 +367,11 @@ fn a_preloaded_write_cache_begins_as_it_stays() {
         run_all(&[spec], &|_, _| true).remove(0).expect("it is possible").mean_response_ns() / 1e6
     };
     let far = |found: f64, truth: f64| (found / truth - 1.0).abs();
-    // Busy: dirty to well above the low mark, from where an idle host would have to clean it.
+    // Busy: the cache stays dirty well above the low-water mark, to which only an idle host lets it fall.
     let (long, short, empty) = (mean_ms(700.0, 200_000, 0), mean_ms(700.0, 8_000, 40_000), mean_ms(700.0, 8_000, 0));
     assert!(far(short, long) < 0.25, "{short} ms in service, {long} ms in the long run");
     assert!(empty < 0.5 * long, "{empty} ms from an empty cache, {long} ms in the long run");
-    // Lightly loaded: idle moments clean it, and the low mark is no place to begin.
+    // Light load: idle moments clean the cache, so the run should not start at the low-water mark.
     let (long, short) = (mean_ms(100.0, 50_000, 0), mean_ms(100.0, 8_000, 40_000));
     assert!(far(short, long) < 0.1, "{short} ms in service, {long} ms in the long run");
 }

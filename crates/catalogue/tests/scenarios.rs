@@ -1,4 +1,4 @@
-//! The embedded scenarios are those of the folder, and can be read.
+//! The embedded scenarios match those in the folder and can be read.
 
 use headstack_workload::Scenario;
 

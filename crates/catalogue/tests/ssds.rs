@@ -1,4 +1,4 @@
-//! The SSDs of the catalogue are complete, sourced, and near the figures of their data sheets.
+//! The SSDs of the catalogue are complete, have sources, and are close to the figures of their data sheets.
 
 use std::collections::BTreeMap;
 
@@ -75,13 +75,13 @@ fn complete_form_reads_back_exactly_and_derives_nothing() {
     });
 }
 
-/// Allowed relative difference of a figure from the one that its file states.
+/// Maximum relative difference between a simulated figure and the one in the drive's file.
 const STATED_BOUND: f64 = 0.10;
 
 /// `make test` runs one in this many drives of the catalogue.
 const SAMPLE_STEP: usize = 4;
 
-/// Runs each drive of a part of the catalogue, so that several parts run at once.
+/// Checks each drive in one part of the catalogue, so that several parts run in parallel.
 fn do_what_their_files_state(part: usize) {
     let (mut index, mut problems) = (0, Vec::new());
     let sampled = headstack_needs::sampled(0..1000, SAMPLE_STEP);
@@ -90,7 +90,7 @@ fn do_what_their_files_state(part: usize) {
         if index % PARTS != part || !sampled.contains(&(index / PARTS)) {
             return;
         }
-        // General knowledge decides nothing; most of the time would be spent on steady writes of it.
+        // Figures from general knowledge do not count, and their steady writes would take most of the time.
         let known = |figure: &Figure| {
             let source = resolved.source(&format!("stated.{}", key(figure.what)));
             source.is_some_and(|source| !source.starts_with(['C', 'D']))
@@ -130,7 +130,7 @@ fn simulated_ssds_match_their_stated_figures_4() {
     do_what_their_files_state(3);
 }
 
-/// A good file; tests replace or add lines.
+/// A valid file; tests replace or add lines.
 const SHEET: &str = r#"name = "Test"
 [capacity]
 size = "100GB"
@@ -159,16 +159,16 @@ fn bad_files_are_refused_in_one_line() {
     ssd::resolve(&Document::parse("good.toml", SHEET).unwrap()).unwrap();
     let spare = "over_provisioning = 0.1";
     refused("channels = 4", "channels = 0", "bad.toml:6: flash.channels: 0;", "1 to 256");
-    refused("cells = \"tlc\"\n", "", "bad.toml:4: flash.cells: this key is missing", "slc, mlc, tlc and qlc");
-    refused(spare, "over_provisioning = 0.0", "bad.toml:8: flash.over_provisioning: 0;", "above 0");
-    refused(spare, "over_provisioning = -0.1", "bad.toml:8: flash.over_provisioning: -0.1;", "above 0");
+    refused("cells = \"tlc\"\n", "", "bad.toml:4: flash.cells: this key is missing", "slc, mlc, tlc, qlc");
+    refused(spare, "over_provisioning = 0.0", "bad.toml:8: flash.over_provisioning: 0 is not allowed;", "above 0");
+    refused(spare, "over_provisioning = -0.1", "bad.toml:8: flash.over_provisioning: -0.1 is not allowed;", "above 0");
     refused(spare, "over_provisioning = 0.00001", "bad.toml:3: capacity.size: ", "no over-provisioning");
-    refused(spare, "raw = \"99GB\"", "bad.toml:8: flash.raw: 99GB;", "more than the capacity");
+    refused(spare, "raw = \"99GB\"", "bad.toml:8: flash.raw: 99GB is too small;", "above the capacity");
     refused(spare, "raw = \"110GB\"\nblocks_per_plane = 9", "bad.toml:9: flash.blocks_per_plane: ", "beside flash.raw");
     refused(spare, "blocks_per_plane = 0", "bad.toml:8: flash.blocks_per_plane: 0;", "1 to");
     refused(spare, "read = \"-1us\"", "bad.toml:8: flash.read: -", "0ms or more");
     refused(spare, "page = \"3KiB\"", "bad.toml:8: flash.page: 3072 bytes;", "multiple of the mapping unit");
-    refused(spare, "channel_rate = \"0MB/s\"", "bad.toml:8: flash.channel_rate: 0", "positive");
+    refused(spare, "channel_rate = \"0MB/s\"", "bad.toml:8: flash.channel_rate: 0", "above 0");
     refused(
         "[interface]",
         "[buffer]\nsize = \"4KiB\"\n[interface]",
@@ -176,16 +176,21 @@ fn bad_files_are_refused_in_one_line() {
         "two rows",
     );
     refused("size = \"100GB\"\n", "", "bad.toml:2: capacity.size: this key is missing", "960GB");
-    refused("kind = \"nvme\"\n", "", "bad.toml:9: interface.kind: this key is missing", "nvme, sata and sas");
+    refused("kind = \"nvme\"\n", "", "bad.toml:9: interface.kind: this key is missing", "nvme, sata, sas");
     refused("generation = 3\n", "", "bad.toml:9: interface.generation: this key is missing", "such as 3");
-    refused("generation = 3", "generation = 9", "bad.toml:11: interface.generation: 9;", "1 to 5");
-    refused("generation = 3", "generation = 3\nlanes = 0", "bad.toml:12: interface.lanes: 0;", "1 to 16");
+    refused("generation = 3", "generation = 9", "bad.toml:11: interface.generation: 9 is not allowed;", "1 to 5");
+    refused(
+        "generation = 3",
+        "generation = 3\nlanes = 0",
+        "bad.toml:12: interface.lanes: 0 is not allowed;",
+        "1 to 16",
+    );
     refused("kind = \"nvme\"", "kind = \"sata\"", "bad.toml:11: interface.generation: ", "only nvme");
     refused(
         "[interface]",
         "[power]\nidle_w = 1.0\n[interface]",
         "bad.toml:9: power.active_w: this key is missing",
-        "others",
+        "set together",
     );
     refused("[interface]", "[spindle]\nspeed = \"7200rpm\"\n[interface]", "bad.toml:9: spindle: unknown key", "");
 }

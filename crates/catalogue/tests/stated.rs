@@ -1,6 +1,6 @@
-//! Promises of disks' sheets: fitted where a file leaves values out, compared with the model where it does not.
+//! Promised figures of disks: missing values are fitted to them, and complete files are compared with the model.
 //!
-//! Run with `--nocapture` for the tables.
+//! Run with `--nocapture` to print the tables.
 
 use headstack_catalogue::file::{CacheState, DriveFile};
 use headstack_catalogue::stated::StatedRate;
@@ -20,7 +20,7 @@ fn rate(id: &str, description: &DriveDescription, stated: StatedRate, reads_perc
     run(&spec, &|_| true).unwrap().throughput_per_s()
 }
 
-/// Returns a nearline drive of 2023 with these lines of a sheet.
+/// Returns a nearline drive of 2023 whose sheet has these lines.
 fn sheet(lines: &str) -> Resolved {
     let text = format!(
         "name = \"Sheet\"\nyear = 2023\ncapacity.size = \"24TB\"\ncapacity.physical_sector = \"4096B\"\n\
@@ -41,7 +41,7 @@ fn a_sheet_without_a_seek_time_gives_it_by_its_reads() {
     let drive = sheet("stated.random_read = { iops = 168, depth = 16, size = \"4KiB\" }");
     let average = derived(&drive, "seek.read_average").expect("it was solved for");
     let ms: f64 = average.strip_suffix("ms").unwrap().parse().unwrap();
-    // The class states 7.4 to 8.5 ms.
+    // Drives of this class state 7.4 to 8.5 ms.
     assert!((7.4..8.5).contains(&ms), "{average}");
     let found = rate("sheet", &drive.description, READS, 100.0);
     assert!((found / 168.0 - 1.0).abs() < 0.03, "{found}");
@@ -65,7 +65,7 @@ fn writes_that_are_sorted_with_the_cache_off_need_a_protected_one() {
     assert_eq!(derived(&drive, "buffer.write_cache"), Some("protected"));
     let found = rate("sheet", &drive.description, StatedRate { iops: 550.0, ..READS }, 0.0);
     assert!((found / 550.0 - 1.0).abs() < 0.05, "{found}");
-    // No more than the queue can sort needs no cache.
+    // A rate that the queue can reach by sorting needs no cache.
     let plain = sheet("seek.read_average = \"8ms\"\nstated.random_write = { iops = 150, depth = 16, cache = \"off\" }");
     assert_eq!(derived(&plain, "buffer.dirty_extents_max"), Some("64"));
     let cached = sheet("seek.read_average = \"8ms\"\nstated.random_write = { iops = 300, depth = 16, cache = \"on\" }");
@@ -85,10 +85,10 @@ fn figures_that_the_model_cannot_meet_are_reported() {
 fn what_cannot_be_promised_is_refused() {
     let text = "name = \"x\"\n[stated]\nrandom_read = { iops = 0, depth = 16 }\n";
     let error = resolve(&Document::parse("bad.toml", text).unwrap()).unwrap_err();
-    assert!(error.to_string().starts_with("bad.toml:3: stated.random_read: iops of 1 to 100,000"), "{error}");
+    assert!(error.to_string().starts_with("bad.toml:3: stated.random_read: must have iops of 1 to 100,000"), "{error}");
 }
 
-/// The stated rates of a file, as (key, rate, percent of reads).
+/// Returns the stated rates of a file as (key, rate, percentage of reads).
 fn stated(file: &DriveFile) -> Vec<(&'static str, StatedRate, f64)> {
     let reads = file.stated.random_read.map(|reads| ("stated.random_read", reads, 100.0));
     let writes = file.stated.random_write.map(|writes| ("stated.random_write", writes.rate(), 0.0));
@@ -116,7 +116,7 @@ fn every_disk_reaches_its_stated_figures() {
     assert!(errors.worst() <= 0.10);
 }
 
-/// Returns a file without its table of promises.
+/// Returns a file without its `[stated]` table.
 fn without_promises(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
@@ -132,8 +132,8 @@ fn without_promises(text: &str) -> String {
     kept
 }
 
-/// Random reads of disks since 2012 from the rest of their sheets: the stated figure is hidden, and nothing is fitted
-/// to it.
+/// Predicts random reads of disks since 2012 from the rest of their sheets: the stated figure is hidden and not used
+/// for fitting.
 #[test]
 fn stated_reads_are_predicted_from_the_rest_of_the_sheet() {
     let (mut sure, mut unsure) = (Errors::default(), Errors::default());
@@ -142,7 +142,7 @@ fn stated_reads_are_predicted_from_the_rest_of_the_sheet() {
         let (Some(promised), Some(2012..)) = (file.stated.random_read, file.year) else { continue };
         let mut text = without_promises(entry.text);
         if file.seek.read_average.is_none() {
-            // Of the class, whose sheets state 7.4 to 8.5 ms.
+            // From drives of the class, whose sheets state 7.4 to 8.5 ms.
             text = text.replacen("[interface]", "[seek]\nread_average = \"8ms\"\n\n[interface]", 1);
         }
         let resolved =
@@ -155,11 +155,11 @@ fn stated_reads_are_predicted_from_the_rest_of_the_sheet() {
     }
     sure.print("read or seen");
     unsure.print("from memory (decides nothing)");
-    // Only one figure: 304 of two actuators, where the model has 268.
+    // There is only one such figure: 304 for two actuators, for which the model has 268.
     assert!(sure.worst() <= 0.12);
 }
 
-/// Defaults for present drives: sectors of 4 KiB, and the media cache of a shingled drive.
+/// Defaults of current drives: 4 KiB sectors, and the media cache of a shingled drive.
 #[test]
 fn sectors_and_media_caches_are_those_of_the_year() {
     let plain = |year: u32, interface: &str, size: &str| {

@@ -1,5 +1,4 @@
-//! What-if: each key of each drive of the catalogue, varied, moves the result in its physical direction, or is
-//! rejected.
+//! What-if tests: varying a key of a drive moves the result in its physical direction or is rejected.
 
 use headstack_catalogue::{Blueprint, Described, Drafter, ResolvedDevice, drives, load_device};
 use headstack_sim::device::DeviceDescription;
@@ -16,7 +15,7 @@ enum Effect {
     Raises(Load),
     /// The rate never rises.
     Lowers(Load),
-    /// No direction follows from physics, for a reason.
+    /// Physics implies no direction; the text states why.
     Open(&'static str),
 }
 
@@ -24,21 +23,21 @@ use Effect::{Lowers, Open, Raises};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
-    /// Random reads of 4 KiB, one at a time.
+    /// Random 4 KiB reads, one at a time.
     LoneReads,
-    /// Random reads of 4 KiB, at the deepest queue that the drive can use.
+    /// Random 4 KiB reads at the maximum queue depth of the drive.
     DeepReads,
     LoneWrites,
     DeepWrites,
-    /// Sequential reads, of 128 KiB from an SSD and of 32 KiB from a disk: smaller than a segment of its buffer, so
-    /// that reading ahead does not stop and lose a turn.
+    /// Sequential reads: 128 KiB from an SSD, 32 KiB from a disk. The latter is smaller than a segment of the disk's
+    /// buffer, so that read-ahead does not stop and lose a turn.
     ReadsInOrder,
     WritesInOrder,
 }
 
 use Load::{DeepReads, DeepWrites, LoneReads, LoneWrites, ReadsInOrder, WritesInOrder};
 
-/// Keys of disks. A key includes those below it.
+/// Effects of the keys of disks. A key includes the keys below it.
 const DISK: &[(&str, Effect)] = &[
     ("actuators", Raises(DeepReads)),
     ("buffer.dirty_extents_max", Raises(DeepWrites)),
@@ -95,7 +94,7 @@ const DISK: &[(&str, Effect)] = &[
     ("spindle.write_on_arrival", Open("a choice")),
 ];
 
-/// Keys of SSDs.
+/// Effects of the keys of SSDs.
 const SSD: &[(&str, Effect)] = &[
     ("buffer.power_loss_protected", Open("a choice")),
     ("buffer.size", Raises(DeepWrites)),
@@ -145,16 +144,16 @@ const SSD: &[(&str, Effect)] = &[
     ("slc_cache", Raises(DeepWrites)),
 ];
 
-/// Keys that affect no rate, of both kinds.
+/// Keys of disks and SSDs that affect no rate.
 const NO_RATE: [&str; 10] =
     ["model", "name", "notes", "power", "price", "reliability", "stated", "twin", "vendor", "year"];
 
-/// Keys whose variation moves the rate of every drive, unless it is rejected.
+/// Keys whose variation changes the rate of every drive, unless the variation is rejected.
 const STRICT: [&str; 4] = ["seek.read_average", "spindle.speed", "controller.command", "overheads.command"];
 
 const FACTORS: [f64; 3] = [0.5, 1.0, 2.0];
 
-/// A rate that moves the wrong way by this much is noise: other values meet other rotational phases.
+/// Change in the wrong direction that is still noise, because other values lead to other rotational phases.
 const NOISE: f64 = 0.03;
 
 /// `make test` runs one in this many drives.
@@ -178,7 +177,7 @@ fn keys(table: &Table, parent: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Returns all keys of a drive with their values: those of its file, and derived ones.
+/// Returns all keys of a drive with their values, both stated and derived.
 fn values_of(id: &str, text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     keys(&text.parse().unwrap(), "", &mut found);
@@ -197,7 +196,7 @@ fn values_of(id: &str, text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Multiplies a quantity by a factor; `None` for a text that is no quantity.
+/// Multiplies a quantity by a factor; `None` if the text is not a quantity.
 fn scaled(text: &str, factor: f64) -> Option<String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -228,8 +227,8 @@ fn rate(id: &str, system: &SystemDescription, load: Load, is_ssd: bool) -> f64 {
     run(&spec, &|_| true).unwrap_or_else(|error| panic!("{id}: {load:?}: {error}")).throughput_per_s()
 }
 
-/// Whether the outermost zone of a disk delivers data faster than the host takes them in requests of 32 KiB. The buffer
-/// is then repeatedly full, and the head waits for a turn each time: a higher rate of the media may be slower.
+/// Whether the outermost zone of a disk delivers data faster than the host takes it in requests of 32 KiB. The buffer
+/// is then repeatedly full and the head waits for a turn each time, so a higher media rate may be slower.
 fn outruns_its_host(system: &SystemDescription) -> bool {
     let SystemDescription::Drive(DeviceDescription::Disk(disk)) = system else { return false };
     let turn_ns = 60e9 / disk.mechanics.rpm;
@@ -240,7 +239,7 @@ fn outruns_its_host(system: &SystemDescription) -> bool {
     turn_ns / track_bytes < host_ns_per_byte
 }
 
-/// Returns problems with the results of one drive, one line each.
+/// Returns the problems in the results of a drive, one per line.
 fn problems_of(id: &str, text: &str, is_ssd: bool) -> Vec<String> {
     let drafter = Drafter::new(Blueprint::for_system(id, &[]).unwrap()).unwrap();
     let table = if is_ssd { SSD } else { DISK };
@@ -325,7 +324,7 @@ fn rates(id: &str, key: &str, values: &[&str], load: Load) -> Vec<f64> {
 #[test]
 fn fewer_channels_than_the_sheet_s_serve_fewer_reads() {
     let found = rates("990-pro-2tb", "flash.channels", &["2", "4", "8"], DeepReads);
-    // From 4 on the controller's interval between commands is the limit.
+    // From 4 channels on, the controller's interval between commands is the limit.
     assert!(found[0] < 0.7 * found[1] && found[1] < found[2], "{found:?}");
 }
 

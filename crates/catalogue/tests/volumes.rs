@@ -1,5 +1,5 @@
-//! Compares cloud volumes with what their providers publish: each rule, its arithmetic, and requests counted over
-//! windows of time.
+//! Compares cloud volumes with what their providers publish: each rule, its arithmetic, and the number of requests in a
+//! period of time.
 
 use headstack_catalogue::volume::pricing::BILLED_UNITS;
 use headstack_catalogue::volume::types::{Order, VolumeType};
@@ -20,7 +20,7 @@ fn described(id: &str) -> VolumeDescription {
     }
 }
 
-/// A host that keeps a volume busy, with requests of one length.
+/// A host that keeps a volume busy with requests of one length.
 struct Busy {
     volume: Volume,
     length_bytes: u32,
@@ -32,10 +32,10 @@ struct Busy {
 }
 
 impl Busy {
-    /// Creates scattered requests: each starts far from the end of the previous one.
+    /// Creates a host with scattered requests: each starts far from the end of the previous one.
     fn new(id: &str, kind: Kind, length_bytes: u32) -> Busy {
         let mut description = described(id);
-        // Only limits matter here.
+        // Latencies are minimal so that only limits matter.
         let short = Latency { floor_ns: 1, median_ns: 2, p99_ns: 3 };
         (description.read, description.write) = (short, short);
         let volume = Volume::new(&description, 1).unwrap();
@@ -46,7 +46,7 @@ impl Busy {
         Busy { step_bytes: u64::from(self.length_bytes), ..self }
     }
 
-    /// Returns the requests that begin before `until_ns`, with 64 always outstanding.
+    /// Returns the number of requests that start before `until_ns`, with a queue depth of 64.
     fn until(&mut self, until_ns: u64) -> u64 {
         let mut done: Vec<Completion> = Vec::new();
         loop {
@@ -58,7 +58,7 @@ impl Busy {
             self.volume.advance(now_ns, |completion| done.push(completion));
             self.begun.extend(done.iter().map(|completion| completion.started_ns));
             if now_ns >= until_ns {
-                // They begin in the order in which they are reported.
+                // Requests start in the order in which they are reported.
                 let before =
                     std::mem::replace(&mut self.counted, self.begun.partition_point(|&at_ns| at_ns < until_ns));
                 return (self.counted - before) as u64;
@@ -85,12 +85,13 @@ impl Busy {
     }
 }
 
-/// Asserts that a count matches the rule within one.
+/// Asserts that a count differs from the rule by at most one.
 fn assert_count(found: u64, expected: u64, what: &str) {
     assert!(found.abs_diff(expected) <= 1, "{what}: {found} requests, {expected} by the rule");
 }
 
-/// 5.4 million credits, 3,000 spent and 300 earned a second: 5.4e6 / 2,700 = 2,000 s at 3,000, six million requests; then 300.
+/// There are 5.4 million credits; 3,000 per second are spent and 300 earned. The burst lasts 5.4e6 / 2,700 = 2,000 s
+/// with six million requests; then the rate is 300.
 #[test]
 fn gp2_of_100_gib_bursts_for_2000_seconds_and_then_keeps_its_base() {
     let mut host = Busy::new("aws-gp2-100", Kind::Read, 4096);
@@ -99,7 +100,7 @@ fn gp2_of_100_gib_bursts_for_2000_seconds_and_then_keeps_its_base() {
     assert_count(host.until(2_100 * SECOND_NS), 100 * 300, "the base");
 }
 
-/// The published table: how long volumes burst, and how long an empty bucket takes to fill.
+/// Published table: how long volumes burst, and how long an empty bucket takes to fill.
 #[test]
 fn gp2_bursts_as_long_as_published() {
     for (gib, burst_s, fill_s) in [(100, 2_000, 18_000), (33, 1_862, 54_000), (750, 7_200, 2_400), (334, 2_703, 5_389)]
@@ -116,8 +117,8 @@ fn gp2_bursts_as_long_as_published() {
     assert_eq!(largest.limits[0].per_s, 16_000);
 }
 
-/// 3,000 requests a second, and 125 MiB: 2,000 random ones of 64 KiB; sequential ones of 16 KiB as many as the bytes
-/// allow.
+/// Limits of 3,000 requests and 125 MiB per second: 2,000 random requests of 64 KiB, and as many sequential requests of
+/// 16 KiB as the byte limit allows.
 #[test]
 fn gp3_is_bound_by_requests_or_by_bytes() {
     assert_count(Busy::new("aws-gp3-500", Kind::Read, 4096).until(10 * SECOND_NS), 30_000, "small");
@@ -127,12 +128,12 @@ fn gp3_is_bound_by_requests_or_by_bytes() {
     assert_count(count, 10 * 125 * MIB / (16 << 10), "16 KiB in a row");
     let VolumeCounters { accounted_requests, merged_requests, .. } = host.counted();
     assert_eq!(merged_requests / accounted_requests, 15, "sixteen are counted as one of 256 KiB");
-    // A request of 1 MiB is four.
+    // A request of 1 MiB counts as four.
     assert_count(Busy::new("aws-io2-1000-256k", Kind::Read, MIB as u32).until(SECOND_NS), 4_000, "4,000 MiB a second");
 }
 
-/// 80 MiB/s and a bucket of 2 TiB that a burst of 500 drains at 420 MiB/s: 2 TiB / 420 = 4,993 s; a full scan needs
-/// 4,194.
+/// The base is 80 MiB/s; a burst of 500 MiB/s drains the bucket of 2 TiB at 420 MiB/s: 2 TiB / 420 = 4,993 s. A full
+/// scan needs 4,194 s.
 #[test]
 fn st1_scans_all_of_itself_in_one_burst() {
     let mut host = Busy::new("aws-st1-2tib", Kind::Read, MIB as u32).sequential();
@@ -141,11 +142,11 @@ fn st1_scans_all_of_itself_in_one_burst() {
     host.until(burst_s * SECOND_NS);
     host.until((burst_s + 10) * SECOND_NS);
     assert_count(host.until((burst_s + 110) * SECOND_NS), 100 * 80, "the base");
-    // A small random request pays a megabyte: 500 a second, however small.
+    // Every small random request counts as 1 MiB: 500 per second regardless of size.
     assert_count(Busy::new("aws-st1-2tib", Kind::Read, 16 << 10).until(100 * SECOND_NS), 100 * 500, "random");
 }
 
-/// Published: hours of a full scan, where the bucket holds a TiB for each.
+/// Published: hours of a full scan if the bucket holds 1 TiB per TiB of size.
 #[test]
 fn disk_volumes_take_as_long_for_a_scan_as_published() {
     let cases = [
@@ -167,7 +168,7 @@ fn disk_volumes_take_as_long_for_a_scan_as_published() {
     }
 }
 
-/// 3,500 a second for 30 minutes, since nothing is earned above the base of 500: then 500.
+/// 3,500 per second for 30 minutes, because nothing is earned above the base of 500; then 500.
 #[test]
 fn premium_p10_bursts_for_thirty_minutes() {
     let mut host = Busy::new("azure-p10", Kind::Write, 4096);
@@ -178,7 +179,7 @@ fn premium_p10_bursts_for_thirty_minutes() {
     assert_count(count, 1_800 * 170_000_000 / MIB, "170 MB a second");
 }
 
-/// Reads and writes of pd-standard have separate limits: 750 and 1,500 a second at 1,000 GiB.
+/// Reads and writes of pd-standard have separate limits: 750 and 1,500 per second at 1,000 GiB.
 #[test]
 fn pd_standard_counts_reads_and_writes_apart() {
     assert_count(Busy::new("gcp-pd-standard-1000", Kind::Read, 4096).until(20 * SECOND_NS), 15_000, "reads");
@@ -190,11 +191,17 @@ fn pd_standard_counts_reads_and_writes_apart() {
 #[test]
 fn what_is_not_sold_is_refused_by_its_key() {
     for (kind, gib, iops, rate, expected) in [
-        ("gp2", 20_000, "", "", "capacity.size: 20000 GiB; 1 to 16384 are sold"),
+        ("gp2", 20_000, "", "", "capacity.size: 20000 GiB is not available; must be 1 to 16384 GiB"),
         ("gp2", 100, "iops = 4000", "", "volume.iops: follows from the size; it cannot be provisioned"),
-        ("io2", 4, "iops = 5000", "", "volume.iops: 5000; 100 to 4000 are sold at this size"),
-        ("io1", 100, "", "", "volume.iops: this key is missing; 100 to 5000 are sold at this size"),
-        ("gp3", 100, "", "throughput = \"1GB/s\"", "volume.throughput: 1000000000 bytes/s; 131072000 to 786432000"),
+        ("io2", 4, "iops = 5000", "", "volume.iops: 5000 is not available; must be 100 to 4000 at this size"),
+        ("io1", 100, "", "", "volume.iops: this key is missing; must be 100 to 5000 at this size"),
+        (
+            "gp3",
+            100,
+            "",
+            "throughput = \"1GB/s\"",
+            "volume.throughput: 1000000000 bytes/s is not available; must be 131072000 to 786432000",
+        ),
     ] {
         let text =
             format!("name = \"x\"\n[capacity]\nsize = \"{gib}GiB\"\n[volume]\ntype = \"{kind}\"\n{iops}\n{rate}");
@@ -223,8 +230,8 @@ fn every_type_is_sold() {
     }
 }
 
-/// 80,000 IOPS of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up
-/// to a TiB.
+/// 80,000 IOPS of io2 fall into three tiers. Each of Azure's sizes is a separate item, and ultra disks are billed by
+/// powers of two up to 1 TiB.
 #[test]
 fn bills_cover_size_and_provisioned_performance() {
     let bill = |kind: VolumeType, gib, iops, rate| {
@@ -249,7 +256,7 @@ fn bills_cover_size_and_provisioned_performance() {
     assert_eq!(no_faster.collect::<Vec<_>>(), ["p2", "p3", "p4", "p50"]);
 }
 
-/// The complete form of every volume gives the same description, and derives nothing.
+/// The complete form of every volume yields the same description and derives nothing.
 #[test]
 fn volumes_survive_their_complete_form() {
     assert!(volumes().len() >= 20);

@@ -1,4 +1,4 @@
-//! `disksim_disk`: queue, buffer, overheads and the bus.
+//! `disksim_disk`: queue, buffer, overheads and bus.
 
 use std::rc::Rc;
 
@@ -17,36 +17,36 @@ const fn reason(parameter: &'static str, neutral: Option<f64>, why: &'static str
     Reason { parameter, neutral, why }
 }
 
-/// Parameters of a `disksim_disk` that no description holds.
+/// Reasons why some parameters of a `disksim_disk` have no counterpart in a drive description.
 const DISK_REASONS: [Reason; 17] = [
-    reason("Avg sectors per cylinder", None, "only for schedulers outside the drive"),
+    reason("Avg sectors per cylinder", None, "used only by schedulers outside the drive"),
     reason("Hold bus entire read xfer", Some(0.0), "a drive does not share its bus"),
     reason("Hold bus entire write xfer", Some(0.0), "a drive does not share its bus"),
     reason("Calc sector by sector", Some(1.0), "DiskSim always uses 1"),
     reason("Stop prefetch in sector", None, "the model has its own rule for the end of read-ahead"),
     reason("Write hit stop prefetch", None, "the model has its own rule for the end of read-ahead"),
-    reason("Read-ahead over requested", None, "read-ahead may overwrite what was returned"),
+    reason("Read-ahead over requested", None, "read-ahead may overwrite sectors already returned"),
     reason("Allow sneaky full read hits", Some(0.0), "a command is never overtaken by a hit"),
     reason("Allow sneaky partial read hits", Some(0.0), "a command is never overtaken by a hit"),
     reason("Allow sneaky intermediate read hits", Some(0.0), "a command is never overtaken by a hit"),
     reason("Immed transfer partial hit", None, "the model has its own rule for partial hits"),
     reason("Read directly to buffer", None, "the model has its own rule for passing sectors through the buffer"),
     reason("Combine seq writes", None, "the model has its own rule for joining extents"),
-    reason("Allow write prebuffering", Some(0.0), "data are transferred once their command starts"),
-    reason("Disconnect write if seek", Some(0.0), "a write leaves the bus after its data"),
-    reason("Preseeking level", Some(0.0), "the next command starts after the completion"),
-    reason("Print stats", None, "output only"),
+    reason("Allow write prebuffering", Some(0.0), "data is transferred after its command starts"),
+    reason("Disconnect write if seek", Some(0.0), "a write leaves the bus after its data transfer"),
+    reason("Preseeking level", Some(0.0), "the next command starts after the previous one completes"),
+    reason("Print stats", None, "affects only DiskSim's output"),
 ];
 
-/// Parameters of a `disksim_ioqueue` that no description holds.
+/// Reasons why some parameters of a `disksim_ioqueue` have no counterpart in a drive description.
 const QUEUE_REASONS: [Reason; 12] = [
     reason("Cylinder mapping strategy", None, "the scheduler knows the physical location of each block"),
-    reason("Write initiation delay", Some(0.0), "a command starts at once"),
-    reason("Read initiation delay", Some(0.0), "a command starts at once"),
-    reason("Sequential stream scheme", Some(0.0), "commands are not joined"),
-    reason("Maximum concat size", None, "commands are not joined"),
+    reason("Write initiation delay", Some(0.0), "a command starts immediately"),
+    reason("Read initiation delay", Some(0.0), "a command starts immediately"),
+    reason("Sequential stream scheme", Some(0.0), "commands are not merged"),
+    reason("Maximum concat size", None, "commands are not merged"),
     reason("Overlapping request scheme", Some(0.0), "overlapping commands are not merged"),
-    reason("Sequential stream diff maximum", None, "commands are not joined"),
+    reason("Sequential stream diff maximum", None, "commands are not merged"),
     reason("Scheduling timeout scheme", Some(0.0), "no ageing"),
     reason("Timeout time/weight", None, "no ageing"),
     reason("Timeout scheduling", None, "no ageing"),
@@ -54,7 +54,7 @@ const QUEUE_REASONS: [Reason; 12] = [
     reason("Priority scheduling", None, "commands have no priority"),
 ];
 
-/// The drive described by a `disksim_disk`.
+/// Returns the drive that a `disksim_disk` describes.
 pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> Result<DriveDescription, InputError> {
     let mut disk = Fields::new(block, "");
     let model = disk.block(ledger, "Model", "geometry", "dm_disk")?.clone();
@@ -68,17 +68,17 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     let mut costs = Costs { disk: &mut disk, ledger, scale };
     drive.overheads = overheads(&mut costs)?;
     if drive.buffer.write_cache != WriteCache::Off {
-        // A seek curve extracted through the interface hides part of the firmware's time in its seeks, which is missing
-        // in the read overheads next to it. A write that ends in the buffer shows all of it, since nothing mechanical is
-        // involved.
+        // A seek curve extracted through the interface includes part of the firmware's time, which is therefore missing
+        // from the read overheads. A write that ends in the buffer involves no mechanics, so its overhead shows the
+        // full firmware time.
         drive.overheads.read_settled_min_ns = drive.overheads.write_hit_ns;
-        let why = "a read without arm movement is not faster than a write into the buffer";
+        let why = "a read without a seek takes at least as long as a write into the buffer";
         costs.ledger.assume("overheads.read_settled_min_ns", why);
     }
     drive.interface = interface(&mut costs, drive.queue.depth)?;
     if drive.interface.disconnect.is_none() {
-        // The mark says when to come back to the bus for more of a write's data, which a drive that never left it need
-        // not. Waiting for all of them is fitted to the measured writes of the RZ26.
+        // The watermark says when to reconnect for more of a write's data, which does not apply to a drive that never
+        // disconnects. Waiting for all data is fitted to the measured writes of the RZ26.
         drive.buffer.write_watermark = Buffer::whole_write();
         let why = "a drive that keeps the bus receives a whole write first";
         costs.ledger.assume("buffer.write_watermark", why);
@@ -94,8 +94,8 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     Ok(drive)
 }
 
-/// The drive described by a `dm_disk` alone: geometry and mechanics; one command at a time, no buffer, no overheads, an
-/// interface without limits.
+/// Returns the drive that a `dm_disk` alone describes: geometry and mechanics, with one command at a time, no buffer,
+/// no overheads and no interface limits.
 pub(super) fn bare_drive(
     block: &Rc<Block>,
     path: &str,
@@ -107,7 +107,7 @@ pub(super) fn bare_drive(
     let mechanics = mechanics(&mut model, geometry.cylinders, ledger, read)?;
     model.finish(ledger, &[]);
     for key in ["queue", "buffer", "overheads", "interface"] {
-        ledger.assume(key, "nothing stated: one command at a time, no buffer, no overheads, no limit");
+        ledger.assume(key, "not stated: one command at a time, no buffer, no overheads, no limit");
     }
     ledger.assume("slow", "DiskSim has no slow processes");
     Ok(DriveDescription {
@@ -158,7 +158,7 @@ fn queue_depth(disk: &mut Fields, ledger: &mut Ledger) -> Result<u32, InputError
     disk.count(ledger, "Max queue length", "queue.depth", 1..=65_536)
 }
 
-/// The policy of a `Scheduler` block, of a drive or of the host's driver.
+/// Reads the policy of a `Scheduler` block, which belongs to a drive or to the host's driver.
 pub(super) fn scheduler(fields: &mut Fields, to: &str, ledger: &mut Ledger) -> Result<Policy, InputError> {
     const NAME: &str = "Scheduling policy";
     let block = fields.block(ledger, "Scheduler", to, "disksim_ioqueue")?;
@@ -174,7 +174,8 @@ pub(super) fn scheduler(fields: &mut Fields, to: &str, ledger: &mut Ledger) -> R
     Ok(policy)
 }
 
-/// The policy with a DiskSim number, and whether it is exactly the same: weighted, aged and mixed ones are not.
+/// Returns the policy for a DiskSim number and whether the match is exact. Weighted, aged and mixed policies have only
+/// an approximate match.
 fn policy(number: u64) -> (Policy, bool) {
     match number {
         1 => (Policy::Fcfs, true),
@@ -196,11 +197,11 @@ fn buffer(disk: &mut Fields, ledger: &mut Ledger) -> Result<Buffer, InputError> 
     let segment_sectors = disk.count(ledger, "Segment size (in blks)", "buffer.segment_sectors", 1..=1 << 30)?;
     let dirty_extents_max =
         disk.count(ledger, "Maximum number of write segments", "buffer.dirty_extents_max", 1..=65_536)?;
-    ledger.assume("buffer.dirty_sectors_max", "write segments times their size");
+    ledger.assume("buffer.dirty_sectors_max", "number of write segments times the segment size");
     let write_level = disk.integer(ledger, "Fast write level", "buffer.write_cache", 0..=2)?;
     let (read_watermark, write_watermark) = watermarks(disk, ledger)?;
     Ok(Buffer {
-        // Without caching the buffer only matches the speeds of media and bus.
+        // Without caching, the buffer only matches the speeds of media and bus.
         segments: if caching { segments } else { 0 },
         segment_sectors,
         read_ahead: read_ahead(disk, ledger)?,
@@ -243,7 +244,7 @@ fn read_ahead(disk: &mut Fields, ledger: &mut Ledger) -> Result<ReadAhead, Input
     })
 }
 
-/// Shares of the request, of reads and of writes; a drive that states shares of a segment is warned about.
+/// Returns the read and write watermarks as fractions of the request. Warns if the file states fractions of a segment.
 fn watermarks(disk: &mut Fields, ledger: &mut Ledger) -> Result<(f64, f64), InputError> {
     const BY_REQUEST: &str = "Set watermark by reqsize";
     let read = disk.number(ledger, "High (read) water mark", "buffer.read_watermark", 0.0..=1.0)?;
@@ -256,7 +257,7 @@ fn watermarks(disk: &mut Fields, ledger: &mut Ledger) -> Result<(f64, f64), Inpu
     Ok((read, write))
 }
 
-/// Reads overheads, each multiplied by the drive's time scale.
+/// Reads overheads and multiplies each by the drive's time scale.
 struct Costs<'d, 'b, 'l> {
     disk: &'d mut Fields<'b>,
     ledger: &'l mut Ledger,
@@ -268,7 +269,7 @@ impl Costs<'_, '_, '_> {
         self.disk.ms(self.ledger, name, to).map(|ms| ns(ms * self.scale))
     }
 
-    /// A command overhead, with the part that every request has.
+    /// Returns the overhead of a kind of command, including `every_ms`, the overhead of every request.
     fn command(&mut self, kind: &str, to: &str, every_ms: f64) -> Result<AfterReadWrite, InputError> {
         let mut after = |before: &str| {
             let ms = self.disk.ms(self.ledger, &format!("{kind} over. after {before}"), to)?;
@@ -296,8 +297,8 @@ fn overheads(costs: &mut Costs) -> Result<Overheads, InputError> {
 fn interface(costs: &mut Costs, depth: u32) -> Result<Interface, InputError> {
     costs.ledger.sources.remove("interface");
     costs.ledger.assume("interface.kind", "the bus that DiskSim models is parallel SCSI");
-    costs.ledger.assume("interface.host_tags", "as many as the drive accepts");
-    costs.ledger.assume("interface.host_elevator", "no driver stated");
+    costs.ledger.assume("interface.host_tags", "as many commands as the drive accepts");
+    costs.ledger.assume("interface.host_elevator", "the file states no driver");
     let block_ns = costs.disk.block_ns(costs.ledger, "Bulk sector transfer time", "interface.read_ns_per_byte")?;
     let source = costs.ledger.sources.get("interface.read_ns_per_byte").cloned().unwrap_or_default();
     costs.ledger.sources.insert("interface.write_ns_per_byte".to_owned(), source);

@@ -1,4 +1,4 @@
-//! Typed reading of a block's parameters, with a record of where each figure was used.
+//! Typed access to a block's parameters, with a record of where each value was used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -8,34 +8,34 @@ use headstack_workload::InputError;
 
 use super::parser::{Block, Parameter, Value, ValueKind};
 
-/// A parameter without a counterpart.
+/// A parameter that has no counterpart in a drive description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmapped {
-    /// The file.
+    /// File that sets the parameter.
     pub file: String,
-    /// Line of its name.
+    /// Line of the parameter's name.
     pub line: usize,
     /// Name of its block, or the block's type if it has no name.
     pub block: String,
-    /// Its name.
+    /// Name of the parameter.
     pub parameter: String,
-    /// Its value, shortened.
+    /// Value of the parameter, shortened.
     pub value: String,
-    /// The reason for leaving it out.
+    /// Reason why the parameter is left out.
     pub why: String,
 }
 
-/// The longest time that is taken for one of a drive's: just below 10 s.
+/// Maximum time accepted for a drive parameter, in ms: just below 10 s.
 pub(super) const MS_MAX: f64 = 9_999.0;
-/// The longest time of 512 bytes on a bus.
+/// Maximum transfer time of 512 bytes on a bus, in ms.
 const BLOCK_MS_MAX: f64 = 500.0;
-/// The longest settling time: just below 1 s.
+/// Maximum settling time, in ms: just below 1 s.
 const SETTLE_MS_MAX: f64 = 999.0;
-/// The largest number of a list: a boundary in cylinders.
+/// Maximum number in a list; a boundary in cylinders may be this large.
 const LISTED_MAX: f64 = 1e6;
 pub(super) const NS_PER_MS: f64 = 1e6;
 
-/// Sources of the figures of a description, and unused parameters.
+/// Sources of the values of a description, and unused parameters.
 #[derive(Default)]
 pub(super) struct Ledger {
     pub(super) sources: BTreeMap<String, String>,
@@ -44,12 +44,12 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// `key` of the description takes the parameter's value: code A, read in the named source.
+    /// Records that `key` of the description takes the parameter's value: code A (read from a source) and the place.
     fn map(&mut self, key: &str, parameter: &Parameter) {
         self.add_source(key, &format!("A {}", parameter.place));
     }
 
-    /// Notes that `source`, too, had a part in the value of `key`.
+    /// Records that `source` also contributed to the value of `key`.
     pub(super) fn add_source(&mut self, key: &str, source: &str) {
         let sources = self.sources.entry(key.to_owned()).or_default();
         if !sources.is_empty() {
@@ -58,24 +58,24 @@ impl Ledger {
         sources.push_str(source);
     }
 
-    /// `key` of the description takes a value that no parameter states: code I, inferred.
+    /// Records that `key` of the description has a value that no parameter states: code I (inferred) and the reason.
     pub(super) fn assume(&mut self, key: &str, why: &str) {
         self.sources.insert(key.to_owned(), format!("I {why}"));
     }
 }
 
-/// Why parameters of a block have no counterpart.
+/// The reason why a parameter has no counterpart.
 pub(super) struct Reason {
     pub(super) parameter: &'static str,
-    /// The value at which the parameter has no effect; absent if there is none.
+    /// Value at which the parameter has no effect; `None` if there is none.
     pub(super) neutral: Option<f64>,
     pub(super) why: &'static str,
 }
 
-/// The parameters of one block; unread ones end up in the ledger's `unmapped`.
+/// The parameters of one block. Unread parameters end up in the ledger's `unmapped`.
 pub(super) struct Fields<'b> {
     pub(super) block: &'b Block,
-    /// Path of the block, for messages: `Layout Model.Zones[3]`.
+    /// Path of the block, for messages, such as `Layout Model.Zones[3]`.
     path: String,
     read: BTreeSet<String>,
 }
@@ -89,7 +89,7 @@ impl<'b> Fields<'b> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The error for a parameter whose value is not `allowed`.
+    /// Returns the error for the parameter `name`, with its place.
     pub(super) fn error(&self, name: &str, message: impl Into<String>) -> InputError {
         let place = self.block.get(name).map_or(&self.block.place, |found| &found.value.place);
         place.error(&self.key(name), message)
@@ -99,7 +99,7 @@ impl<'b> Fields<'b> {
         value.place.error(&self.key(name), format!("must be {allowed}, not {}", value.describe()))
     }
 
-    /// A warning about a parameter, with its place.
+    /// Adds a warning about a parameter, with its place.
     pub(super) fn warn(&self, ledger: &mut Ledger, name: &str, message: &str) {
         let error = self.error(name, message);
         ledger.warnings.push(error.to_string());
@@ -118,7 +118,7 @@ impl<'b> Fields<'b> {
         self.optional(ledger, name, to).ok_or(missing)
     }
 
-    /// An integer within `range`, for the description's key `to`.
+    /// Reads an integer within `range` for the description's key `to`.
     pub(super) fn integer(
         &mut self,
         ledger: &mut Ledger,
@@ -134,7 +134,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// As [`Fields::integer`], at most `u32::MAX`.
+    /// Like [`Fields::integer`], with `u32::MAX` as the maximum.
     pub(super) fn count(
         &mut self,
         ledger: &mut Ledger,
@@ -146,12 +146,12 @@ impl<'b> Fields<'b> {
         self.integer(ledger, name, to, range).map(|number| number as u32)
     }
 
-    /// 0 or 1.
+    /// Reads a 0 or 1.
     pub(super) fn flag(&mut self, ledger: &mut Ledger, name: &str, to: &str) -> Result<bool, InputError> {
         Ok(self.integer(ledger, name, to, 0..=1)? == 1)
     }
 
-    /// A number within `range`.
+    /// Reads a number within `range`.
     pub(super) fn number(
         &mut self,
         ledger: &mut Ledger,
@@ -167,28 +167,28 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// A time in milliseconds.
+    /// Reads a time in milliseconds.
     pub(super) fn ms(&mut self, ledger: &mut Ledger, name: &str, to: &str) -> Result<f64, InputError> {
         self.number(ledger, name, to, 0.0..=MS_MAX)
     }
 
-    /// A time in milliseconds, as nanoseconds.
+    /// Reads a time in milliseconds and returns nanoseconds.
     pub(super) fn ns(&mut self, ledger: &mut Ledger, name: &str, to: &str) -> Result<u64, InputError> {
         self.ms(ledger, name, to).map(ns)
     }
 
-    /// The time of 512 bytes on a bus in milliseconds, as nanoseconds.
+    /// Reads the transfer time of 512 bytes on a bus in milliseconds and returns nanoseconds.
     pub(super) fn block_ns(&mut self, ledger: &mut Ledger, name: &str, to: &str) -> Result<u64, InputError> {
         self.number(ledger, name, to, 0.0..=BLOCK_MS_MAX).map(ns)
     }
 
-    /// A settling time in milliseconds, which may be negative, as nanoseconds.
+    /// Reads a settling time in milliseconds, which may be negative, and returns nanoseconds.
     pub(super) fn settle_ns(&mut self, ledger: &mut Ledger, name: &str, to: &str) -> Result<i64, InputError> {
         let ms = self.number(ledger, name, to, -SETTLE_MS_MAX..=SETTLE_MS_MAX)?;
         Ok((ms * NS_PER_MS).round() as i64)
     }
 
-    /// A word; `allowed` says which.
+    /// Reads a word; `allowed` lists the valid words for messages.
     pub(super) fn word(
         &mut self,
         ledger: &mut Ledger,
@@ -203,7 +203,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// As [`Fields::word`], if the parameter is present.
+    /// Like [`Fields::word`], but returns `None` if the parameter is missing.
     pub(super) fn optional_word(
         &mut self,
         ledger: &mut Ledger,
@@ -214,7 +214,7 @@ impl<'b> Fields<'b> {
         self.block.get(name).map(|_| self.word(ledger, name, to, allowed)).transpose()
     }
 
-    /// A block whose module is `module` or, with a `*` at its end, begins so.
+    /// Reads a block of type `module`. A `*` at the end of `module` matches any suffix.
     pub(super) fn block(
         &mut self,
         ledger: &mut Ledger,
@@ -234,7 +234,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// A list.
+    /// Reads a list.
     pub(super) fn list(
         &mut self,
         ledger: &mut Ledger,
@@ -249,7 +249,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// A list of integers from 0 to `last`; empty if the parameter is missing.
+    /// Reads a list of integers from 0 to `last`; empty if the parameter is missing.
     pub(super) fn places(
         &mut self,
         ledger: &mut Ledger,
@@ -269,7 +269,7 @@ impl<'b> Fields<'b> {
         items.iter().map(|item| place(item).ok_or_else(|| self.refused(name, item, &allowed))).collect()
     }
 
-    /// A list of exactly `length` numbers, each at most a million.
+    /// Reads a list of exactly `length` numbers from -[`LISTED_MAX`] to [`LISTED_MAX`].
     pub(super) fn numbers(
         &mut self,
         ledger: &mut Ledger,
@@ -280,13 +280,13 @@ impl<'b> Fields<'b> {
         let allowed = format!("a list of {length} numbers from -{LISTED_MAX} to {LISTED_MAX}");
         let items = self.list(ledger, name, to, &allowed)?;
         if items.len() != length {
-            return Err(self.error(name, format!("must be {allowed}, not of {}", items.len())));
+            return Err(self.error(name, format!("must be {allowed}, but it has {}", items.len())));
         }
         let number = |item: &Value| item.as_number().filter(|n| n.abs() <= LISTED_MAX);
         items.iter().map(|item| number(item).ok_or_else(|| self.refused(name, item, &allowed))).collect()
     }
 
-    /// A parameter that is left out for a reason that depends on the others.
+    /// Records a parameter as unmapped for a reason that depends on other parameters.
     pub(super) fn leave(&mut self, ledger: &mut Ledger, name: &str, why: &str) {
         let Some(parameter) = self.block.get(name) else {
             return;
@@ -302,15 +302,15 @@ impl<'b> Fields<'b> {
         });
     }
 
-    /// As [`Fields::leave`], unless the parameter was read.
+    /// Like [`Fields::leave`], but does nothing if the parameter was read.
     pub(super) fn leave_unread(&mut self, ledger: &mut Ledger, name: &str, why: &str) {
         if !self.read.contains(name) {
             self.leave(ledger, name, why);
         }
     }
 
-    /// Enters every unread parameter as unmapped: with its reason, or as unknown to the importer. Warns about those
-    /// that make the real drive behave differently from the model at their value.
+    /// Records every unread parameter as unmapped, with its reason or as unknown. Warns about each parameter whose
+    /// value makes the real drive behave differently from the model.
     pub(super) fn finish(&mut self, ledger: &mut Ledger, reasons: &[Reason]) {
         for name in self.block.names() {
             if self.read.contains(name) {
@@ -335,7 +335,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// Enters every parameter that was not read as unmapped for the same reason.
+    /// Records every unread parameter as unmapped for the same reason.
     pub(super) fn finish_all(&mut self, ledger: &mut Ledger, why: &str) {
         for name in self.block.names() {
             if !self.read.contains(name) {
@@ -345,7 +345,7 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// Milliseconds, not negative, as nanoseconds.
+/// Converts milliseconds to nanoseconds; a negative time becomes 0.
 pub(super) fn ns(ms: f64) -> u64 {
     (ms * NS_PER_MS).round() as u64
 }

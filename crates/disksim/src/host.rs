@@ -11,56 +11,56 @@ use super::fields::{Fields, Ledger, Unmapped};
 use super::layout::SECTOR_BYTES;
 use super::parser::{Block, Component, Program};
 
-/// The way between host and drives, as a `.parv` describes it; empty for the other files.
+/// The path between host and drives as described by a `.parv`; empty for other files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
-    /// Buses that are instantiated.
+    /// Instantiated buses.
     pub buses: Vec<Bus>,
-    /// Controllers that are instantiated.
+    /// Instantiated controllers.
     pub controllers: Vec<Controller>,
     /// The device driver; the first one if there are several.
     pub driver: Option<Driver>,
-    /// Key path of each figure above, such as `buses[0].read_ns_per_block`, and its source `A FILE:LINE`.
+    /// Source `A FILE:LINE` of each value above, by key path such as `buses[0].read_ns_per_block`.
     pub sources: BTreeMap<String, String>,
-    /// Parameters without a counterpart here: of buses, controllers, driver and the experiment's other blocks.
+    /// Parameters of buses, controllers, the driver and the experiment's other blocks that have no counterpart here.
     pub unmapped: Vec<Unmapped>,
 }
 
-/// Times of a bus.
+/// Timing of a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bus {
     /// Names of its instances.
     pub instances: Vec<String>,
-    /// Time to gain the bus.
+    /// Time to win arbitration for the bus, in ns.
     pub arbitration_ns: u64,
-    /// Time of 512 bytes towards the host.
+    /// Time to transfer 512 bytes to the host, in ns.
     pub read_ns_per_block: u64,
-    /// Time of 512 bytes towards the drive.
+    /// Time to transfer 512 bytes to the drive, in ns.
     pub write_ns_per_block: u64,
 }
 
-/// Times of a controller.
+/// Timing of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// Names of its instances.
     pub instances: Vec<String>,
-    /// Time of 512 bytes.
+    /// Time to transfer 512 bytes, in ns.
     pub ns_per_block: u64,
 }
 
 /// Settings of the device driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// Whether it hands a drive more than one command at a time.
+    /// Whether the driver sends a drive more than one command at a time.
     pub queueing: bool,
-    /// Order of the commands that it holds.
+    /// Scheduling policy for commands waiting in the driver.
     pub elevator: Policy,
 }
 
-/// Modules of drives, which are read elsewhere.
+/// Prefixes of drive modules, which other code reads.
 const DRIVE_MODULES: [&str; 2] = ["disksim_disk", "dm_"];
 
-/// The host of a program; warnings are added to `warnings`.
+/// Reads the host of a program and adds warnings to `warnings`.
 pub(super) fn host(program: &Program, warnings: &mut Vec<String>) -> Result<Host, InputError> {
     let mut host = Host::default();
     let ledger = &mut Ledger::default();
@@ -78,7 +78,7 @@ pub(super) fn host(program: &Program, warnings: &mut Vec<String>) -> Result<Host
                     queueing: fields.flag(ledger, "Use queueing in subsystem", "driver.queueing")?,
                     elevator: scheduler(&mut fields, "driver.elevator", ledger)?,
                 });
-                fields.finish_all(ledger, "has no counterpart in a drive's description");
+                fields.finish_all(ledger, "has no counterpart in a drive description");
             }
             _ => fields.finish_all(ledger, "describes the experiment, not a drive or its bus"),
         }
@@ -121,7 +121,8 @@ impl Host {
         Ok(())
     }
 
-    /// Times a block, towards host and drive, of everything on the `way` to a drive, with the keys of each in `sources`.
+    /// Returns, for each component on the `way` to a drive, the time per block towards the host and towards the drive,
+    /// with its key in `sources`.
     fn block_times<'h>(&'h self, way: Option<&'h [&str]>) -> impl Iterator<Item = [(u64, String); 2]> + 'h {
         let on_way = move |instances: &[String]| {
             way.is_none_or(|names| instances.iter().any(|name| names.contains(&name.as_str())))
@@ -139,8 +140,8 @@ impl Host {
         bus_times.chain(controller_times)
     }
 
-    /// Applies the host to the drive of `block`: its transfers run at the speed of the slowest component on their path
-    /// (of the slowest path, if drives of this description are attached to different buses).
+    /// Applies the host to the drive of `block`: transfers run at the speed of the slowest component on the path. If
+    /// drives of this description are attached to different buses, the slowest path counts.
     pub(super) fn apply(
         &self,
         program: &Program,
@@ -174,7 +175,7 @@ impl Host {
     }
 }
 
-/// Names of the components above the one called `name`.
+/// Returns the names of the components above the component called `name`.
 fn way_to<'p>(root: &'p Component, name: &str) -> Option<Vec<&'p str>> {
     if &*root.name == name {
         return Some(Vec::new());

@@ -7,14 +7,14 @@ use headstack_workload::InputError;
 use super::fields::{Fields, Ledger};
 use super::parser::{Block, ValueKind};
 
-/// Bytes of a sector: DiskSim knows no other.
+/// Bytes in a sector, the only size in DiskSim.
 pub(super) const SECTOR_BYTES: u32 = 512;
 
 const HEADS_MAX: u32 = 256;
 const CYLINDERS_MAX: u32 = 8_000_000;
 const ZONES_MAX: usize = 255;
 const SECTORS_PER_TRACK_MAX: u32 = 1 << 16;
-/// Far more turns than a skew has, and few enough that the remainder of a turn stays exact.
+/// Maximum skew, in turns: far above any real skew, and small enough to keep the fraction of a turn exact.
 const TURNS_MAX: f64 = 1_000.0;
 
 /// The unit of offsets and skews.
@@ -24,10 +24,10 @@ enum SkewUnits {
     Turns,
 }
 
-/// The geometry of a `dm_disk`, whose parameters `model` reads.
+/// Reads the geometry of a `dm_disk` from the parameters in `model`.
 ///
 /// # Errors
-/// When the layout is not g1, or its zones cannot lie on the disk.
+/// If the layout is not g1, or its zones do not fit on the disk.
 pub(super) fn geometry(model: &mut Fields, ledger: &mut Ledger) -> Result<Geometry, InputError> {
     let heads = model.count(ledger, "Number of data surfaces", "geometry.heads", 1..=HEADS_MAX)?;
     let cylinders = model.count(ledger, "Number of cylinders", "geometry.cylinders", 1..=CYLINDERS_MAX)?;
@@ -75,7 +75,8 @@ pub(super) fn geometry(model: &mut Fields, ledger: &mut Ledger) -> Result<Geomet
     Ok(geometry)
 }
 
-/// Number of blocks in the zones. It replaces a different stated block count, as DiskSim does silently.
+/// Returns the number of blocks in the zones. A different stated count is ignored with a warning; DiskSim ignores it
+/// silently.
 fn logical_blocks(model: &mut Fields, held: u64, ledger: &mut Ledger) -> Result<u64, InputError> {
     const NAME: &str = "Block count";
     const KEY: &str = "geometry.logical_blocks";
@@ -123,7 +124,7 @@ fn skew_units(fields: &mut Fields, ledger: &mut Ledger) -> Result<Option<SkewUni
     }
 }
 
-/// Adds a zone and returns how many blocks it holds.
+/// Adds a zone and returns its number of blocks.
 fn zone(
     geometry: &mut Geometry,
     block: &Block,
@@ -173,15 +174,15 @@ fn zone(
     geometry.zones.push(zone);
     let blocks = zone_blocks(geometry, index);
     if blocks == 0 {
-        let message = format!("the empty space at the zone's front leaves none of its {sectors} sectors");
+        let message = format!("the empty space at the front of the zone uses all of its {sectors} sectors");
         return Err(fields.error("Number of spares", message));
     }
     fields.finish(ledger, &[]);
     Ok(blocks)
 }
 
-/// The last cylinder of a zone. Cylinders count from 0, so that the last is one less than their number; files that name
-/// their number instead are common, and DiskSim takes them.
+/// Returns the last cylinder of a zone. Cylinders are numbered from 0, so the last is the number of cylinders minus
+/// one. Many files state the number of cylinders instead, and DiskSim accepts this.
 fn last_cylinder(
     fields: &mut Fields,
     ledger: &mut Ledger,
@@ -210,7 +211,7 @@ impl Track {
         Ok(fields.number(ledger, name, to, -TURNS_MAX * a_turn..=TURNS_MAX * a_turn)? / a_turn)
     }
 
-    /// As `turns`; DiskSim rounds skews in sectors down to whole ones.
+    /// Like `turns`, but rounds skews in sectors down to whole sectors as DiskSim does.
     fn skew(&self, fields: &mut Fields, ledger: &mut Ledger, name: &str, to: &str) -> Result<f64, InputError> {
         match self.units {
             SkewUnits::Turns => self.turns(fields, ledger, name, to),
@@ -222,7 +223,7 @@ impl Track {
     }
 }
 
-/// The slipped places, ascending.
+/// Returns the slipped places, ascending.
 fn slips(fields: &mut Fields, ledger: &mut Ledger, to: &str, last: u64) -> Result<Vec<u64>, InputError> {
     let mut slips = fields.places(ledger, "slips", to, last)?;
     if !slips.is_sorted_by(|a, b| a < b) {
@@ -233,7 +234,7 @@ fn slips(fields: &mut Fields, ledger: &mut Ledger, to: &str, last: u64) -> Resul
     Ok(slips)
 }
 
-/// (Defective place, replacement), by ascending defective place.
+/// Returns pairs of defective place and replacement, sorted by defective place.
 fn remaps(fields: &mut Fields, ledger: &mut Ledger, to: &str, last: u64) -> Result<Vec<(u64, u64)>, InputError> {
     let places = fields.places(ledger, "defects", to, last)?;
     let mut remaps: Vec<(u64, u64)> = places.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
@@ -245,7 +246,7 @@ fn remaps(fields: &mut Fields, ledger: &mut Ledger, to: &str, last: u64) -> Resu
     Ok(remaps)
 }
 
-/// Places of a region that has spares of its own, by the table of `dm_layout_g1`'s sparing schemes.
+/// Returns the number of places in a region that has its own spares, according to the sparing scheme of `dm_layout_g1`.
 fn region_places(geometry: &Geometry, sectors_per_track: u32, tracks: u64) -> u64 {
     let track = u64::from(sectors_per_track);
     let cylinder = track * u64::from(geometry.heads);
@@ -261,7 +262,7 @@ fn region_places(geometry: &Geometry, sectors_per_track: u32, tracks: u64) -> u6
     }
 }
 
-/// A region must have a spare for each slip that uses them, or its last blocks would have no place.
+/// Checks that a region has a spare for each slip; otherwise its last blocks would have no place.
 fn check_slips(geometry: &Geometry, zone: &Zone, region: u64, fields: &Fields) -> Result<(), InputError> {
     match geometry.sparing {
         Sparing::None if !(zone.slips.is_empty() && zone.remaps.is_empty()) => {
@@ -279,7 +280,7 @@ fn check_slips(geometry: &Geometry, zone: &Zone, region: u64, fields: &Fields) -
         None => Ok(()),
         Some(slips) => Err(fields.error(
             "slips",
-            format!("{} slips from place {} on, but only {} spares there", slips.len(), slips[0], zone.spares),
+            format!("{} slips from place {} on, but only {} spares in this region", slips.len(), slips[0], zone.spares),
         )),
     }
 }

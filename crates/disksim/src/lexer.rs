@@ -2,21 +2,21 @@
 
 use headstack_workload::InputError;
 
-/// One token; the text of words is borrowed.
+/// A token; words borrow their text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'t> {
     Integer(i64),
     Float(f64),
-    /// Anything that is not a number and holds no symbol: `2nd`, `Add.`, `1e5`, `(in`.
+    /// Text that is neither a number nor contains a symbol, such as `2nd`, `Add.`, `1e5` or `(in`.
     Word(&'t str),
-    /// One of `{ } [ ] , = ; : ?`.
+    /// One of the symbols `{ } [ ] , = ; : ?`.
     Symbol(char),
-    /// `..` on its own.
+    /// The separate token `..`.
     Range,
 }
 
 impl Token<'_> {
-    /// The token as an error message shows it.
+    /// Formats the token for an error message.
     pub(super) fn describe(self) -> String {
         match self {
             Token::Integer(value) => format!("`{value}`"),
@@ -28,7 +28,7 @@ impl Token<'_> {
     }
 }
 
-/// At most 60 characters: an error is one line that people read.
+/// Shortens a text to at most 60 characters, so that an error message fits on one line.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -36,10 +36,10 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// Splits `text` into tokens with their lines, counted from 1.
+/// Splits `text` into tokens with their line numbers, counted from 1.
 ///
 /// # Errors
-/// When a number does not fit.
+/// If a number is out of range.
 pub(super) fn tokens<'t>(file: &str, text: &'t str) -> Result<Vec<(Token<'t>, usize)>, InputError> {
     let mut tokens = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -93,7 +93,7 @@ fn classify(piece: &str) -> Result<Token<'_>, String> {
     if is_float(unsigned) {
         return match piece.parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(Token::Float(value)),
-            _ => Err(format!("the number is too large; at most {:e}", f64::MAX)),
+            _ => Err(format!("the number is too large; the maximum is {:e}", f64::MAX)),
         };
     }
     Ok(Token::Word(piece))
@@ -109,7 +109,8 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Digits on both sides of the point, and an exponent only with its sign: the floats of DiskSim's lexer.
+/// Whether the text is a float for DiskSim's lexer: digits on both sides of the point, and an exponent only with a
+/// sign.
 fn is_float(unsigned: &str) -> bool {
     let Some((whole, rest)) = unsigned.split_once('.') else {
         return false;

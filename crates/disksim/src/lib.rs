@@ -1,13 +1,13 @@
-//! Import of DiskSim 4.0 parameters: `.parv` (a whole experiment), `.diskspecs` (a drive), `.model` (its mechanics and
-//! layout alone), with the files that they name.
+//! Import of DiskSim 4.0 parameters: `.parv` (an experiment), `.diskspecs` (a drive) and `.model` (only a drive's
+//! mechanics and layout), with the files that they name.
 //!
-//! Every parameter of a drive ends up in the description, with its file and line in
-//! [`ImportedDrive::sources`], or in [`ImportedDrive::unmapped`] with the reason. Layout g1 is read, and the full
-//! mechanical model with all six seek types; the seek types that the 4.0 code leaves unfinished (`linear`, `curve`,
-//! `hpl`) by their definitions.
+//! Every parameter of a drive is either in the description, with its file and line in [`ImportedDrive::sources`], or in
+//! [`ImportedDrive::unmapped`] with the reason. The importer supports layout g1 and the full mechanical model with all
+//! six seek types. It implements the seek types that the 4.0 code leaves unfinished (`linear`, `curve`, `hpl`) from
+//! their definitions.
 //!
 //! A `.model` alone becomes a drive that serves one command at a time, first come first served, without buffer,
-//! overheads or limits of the interface.
+//! overheads or interface limits.
 
 mod disk;
 mod fields;
@@ -35,51 +35,52 @@ pub use host::{Bus, Controller, Driver, Host};
 use fields::Ledger;
 use parser::{Block, Program, ReadFile};
 
-/// An extracted g4 layout, the largest file that DiskSim's users have, takes 2 MB.
+/// Maximum file size. The largest files in use, extracted g4 layouts, have 2 MB.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// The drives, each description once: those instantiated, or all if the file instantiates none.
+    /// The drives, one per description: the instantiated ones, or all if the file instantiates none.
     pub drives: Vec<ImportedDrive>,
-    /// Drives that cannot be imported, by the names of their blocks: others of the file are not lost by them.
+    /// Drives that cannot be imported, with the names of their blocks. The other drives of the file are still imported.
     pub refused: Vec<(String, InputError)>,
-    /// The way between host and drives.
+    /// The path between host and drives.
     pub host: Host,
-    /// Warnings for readers of the figures, each `FILE:LINE: ...` on one line.
+    /// Warnings about the imported values, each on one line as `FILE:LINE: ...`.
     pub warnings: Vec<String>,
 }
 
-/// One drive.
+/// An imported drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedDrive {
-    /// Name of its block.
+    /// Name of the drive's block.
     pub name: String,
-    /// Names of its instances.
+    /// Names of the block's instances.
     pub instances: Vec<String>,
-    /// The drive.
+    /// Description of the drive.
     pub description: DriveDescription,
-    /// For each key path in the description, the source of its value: `A FILE:LINE` of each parameter that contributed
-    /// to it, or `I` and the reason why it was inferred.
+    /// Source of the value at each key path of the description: `A FILE:LINE` for each contributing parameter, or `I`
+    /// with the reason for an inferred value.
     pub sources: BTreeMap<String, String>,
-    /// Parameters that the description does not hold.
+    /// Parameters that have no counterpart in the description.
     pub unmapped: Vec<Unmapped>,
 }
 
 /// Imports the drives of a `.parv`, `.diskspecs` or `.model`.
 ///
 /// # Errors
-/// When a file cannot be read, is cut off or malformed; when every drive in it lacks a parameter, holds a value that is
-/// not allowed, or uses what is not read (layouts g2 and g4, the abstract models of access time): the first one's error.
+/// If a file cannot be read, is truncated or malformed. If no drive can be imported, returns the first drive's error: a
+/// missing parameter, a value that is not allowed, or an unsupported feature (layouts g2 and g4, the simple access time
+/// models).
 pub fn import(path: &Path) -> Result<Imported, InputError> {
     import_with(path, &mut read_file)
 }
 
-/// As [`import`], with files read by `read`.
+/// Like [`import`], but calls `read` to read files.
 ///
 /// # Errors
-/// As for [`import`].
+/// Returns the same errors as [`import`].
 pub fn import_with(path: &Path, read: &mut dyn FnMut(&Path) -> io::Result<String>) -> Result<Imported, InputError> {
     let text = read(path).map_err(|error| InputError {
         file: path.display().to_string(),
@@ -90,12 +91,12 @@ pub fn import_with(path: &Path, read: &mut dyn FnMut(&Path) -> io::Result<String
     import_text(path, &text, read)
 }
 
-/// Imports from `text` alone, the content of `file`; it may not refer to other files.
+/// Imports from `text`, the content of `file`, which must not refer to other files.
 ///
 /// # Errors
-/// As for [`import`].
+/// Returns the same errors as [`import`].
 pub fn parse_str(file: &str, text: &str) -> Result<Imported, InputError> {
-    let refuse = &mut |_: &Path| Err(io::Error::other("other files cannot be read here"));
+    let refuse = &mut |_: &Path| Err(io::Error::other("text input cannot refer to other files"));
     import_text(Path::new(file), text, refuse)
 }
 
@@ -106,7 +107,7 @@ fn read_file(path: &Path) -> io::Result<String> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::other(format!("larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }
-    // Comments may be in any encoding; everything that counts is ASCII.
+    // Comments may have any encoding; everything else is ASCII.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -144,13 +145,13 @@ fn import_text(path: &Path, text: &str, read: &mut ReadFile) -> Result<Imported,
             file: path.display().to_string(),
             line: None,
             key: String::new(),
-            message: "no drive description; a block disksim_disk or dm_disk is required".to_owned(),
+            message: "no drive description; add a block disksim_disk or dm_disk".to_owned(),
         }));
     }
     Ok(Imported { drives, refused, host, warnings })
 }
 
-/// The blocks to import: drives that are instantiated, else all drives, else all models.
+/// Returns the blocks to import: instantiated drives; if there are none, all drives; if there are none, all models.
 fn drive_blocks(program: &Program, warnings: &mut Vec<String>) -> Vec<Rc<Block>> {
     let of_module = |module: &str| -> Vec<Rc<Block>> {
         program.blocks.iter().filter(|block| &*block.module == module).cloned().collect()

@@ -12,7 +12,7 @@ use super::parser::ReadFile;
 const SEEK: &str = "mechanics.seek";
 const TIMES_MS: RangeInclusive<f64> = 0.0..=MS_MAX;
 
-/// Parameters that the seek types do not use: extracted models fill them with figures of no meaning.
+/// Parameters that a seek type may leave unused; extracted models fill these with meaningless values.
 const SEEK_PARAMETERS: [&str; 7] = [
     "Average seek time",
     "Constant seek time",
@@ -23,10 +23,10 @@ const SEEK_PARAMETERS: [&str; 7] = [
     "First ten seek times",
 ];
 
-/// The mechanics of a `dm_disk` with `cylinders`, without the drive's rules of access on arrival.
+/// Reads the mechanics of a `dm_disk` with `cylinders`, except the settings for access on arrival.
 ///
 /// # Errors
-/// When the model of access is not the full one, or a figure is missing or out of range.
+/// If the access model is not the full one, or a value is missing or out of range.
 pub(super) fn mechanics(
     model: &mut Fields,
     cylinders: u32,
@@ -38,11 +38,11 @@ pub(super) fn mechanics(
     access_time_type(&mut mech, ledger)?;
     let seek = seek(&mut mech, cylinders, ledger, read)?;
     for name in SEEK_PARAMETERS {
-        mech.leave_unread(ledger, name, "this seek type does not use it");
+        mech.leave_unread(ledger, name, "not used by this seek type");
     }
-    mech.leave(ledger, "Constant access time", "only the access time type `constant` uses it");
+    mech.leave(ledger, "Constant access time", "used only by the access time type `constant`");
     spindle_error(&mut mech, ledger);
-    ledger.assume("mechanics.read_settle_ns", "seek times are those of reads");
+    ledger.assume("mechanics.read_settle_ns", "the seek times are for reads");
     let mechanics = Mechanics {
         rpm: mech.number(ledger, "Rotation speed (in rpms)", "mechanics.rpm", 100.0..=100_000.0)?,
         seek,
@@ -65,20 +65,21 @@ fn access_time_type(mech: &mut Fields, ledger: &mut Ledger) -> Result<(), InputE
     }
 }
 
-/// A write needs its track as exactly as a read, or it destroys the neighbour: it cannot settle in less time. A negative
-/// delay, which makes up for something else in the model that it was fitted in, is taken as 0.
+/// Reads the additional settling time of writes, in ns. A write must be at least as exactly on track as a read, or it
+/// destroys the neighbouring track, so it cannot settle faster. A negative delay compensates for an error elsewhere in
+/// the model that it was fitted to and is read as 0.
 fn write_settle_ns(mech: &mut Fields, ledger: &mut Ledger) -> Result<i64, InputError> {
     const NAME: &str = "Add. write settling delay";
     let settle_ns = mech.settle_ns(ledger, NAME, "mechanics.write_settle_ns")?;
     if settle_ns < 0 {
-        let message = "a write settle time cannot be shorter than that of a read; 0 is used";
+        let message = "a write cannot settle faster than a read; 0 is used";
         mech.warn(ledger, NAME, message);
         mech.leave(ledger, NAME, message);
     }
     Ok(settle_ns.max(0))
 }
 
-/// DiskSim draws each drive's speed within this error; a description has one speed.
+/// Handles the spindle error: DiskSim draws each drive's speed within this error, but a description has one speed.
 fn spindle_error(mech: &mut Fields, ledger: &mut Ledger) {
     const NAME: &str = "Percent error in rpms";
     let exact = mech.block.get(NAME).is_none_or(|parameter| parameter.value.as_number() == Some(0.0));
@@ -131,7 +132,8 @@ fn three_times(mech: &mut Fields, ledger: &mut Ledger) -> Result<[u64; 3], Input
     Ok([single, average, full])
 }
 
-/// HP Labs' curve: V1 is the boundary in cylinders, V2 to V5 the coefficients in ms, V6 the seek of one cylinder or -1.
+/// Reads HP Labs' curve: V1 is the boundary in cylinders, V2 to V5 the coefficients in ms, V6 the time of a
+/// one-cylinder seek in ms, or -1.
 fn two_piece(mech: &mut Fields, ledger: &mut Ledger, first_ten: Option<Vec<f64>>) -> Result<SeekCurve, InputError> {
     const NAME: &str = "HPL seek equation values";
     let values = mech.numbers(ledger, NAME, SEEK, 6)?;
@@ -156,7 +158,7 @@ fn two_piece(mech: &mut Fields, ledger: &mut Ledger, first_ten: Option<Vec<f64>>
 fn extracted(mech: &mut Fields, ledger: &mut Ledger, read: &mut ReadFile) -> Result<SeekCurve, InputError> {
     const NAME: &str = "Full seek curve";
     let name = mech.word(ledger, NAME, SEEK, "the name of a file")?;
-    let place = &mech.block.get(NAME).expect("the word was just read").value.place;
+    let place = &mech.block.get(NAME).expect("a parameter that was read exists").value.place;
     let path = Path::new(&*place.file).parent().unwrap_or(Path::new("")).join(name);
     let text = read(&path).map_err(|error| {
         mech.error(NAME, format!("cannot read `{name}`: {error}; a file in or below this file's folder is expected"))
@@ -164,7 +166,7 @@ fn extracted(mech: &mut Fields, ledger: &mut Ledger, read: &mut ReadFile) -> Res
     seek_points(&path.display().to_string(), &text).map(SeekCurve::Points)
 }
 
-/// The points of a `.seek` file: `distance, ms`, with further columns that no seek time depends on.
+/// Reads the points of a `.seek` file: lines of `distance, ms`. Further columns are ignored.
 pub(super) fn seek_points(file: &str, text: &str) -> Result<Vec<(u32, u64)>, InputError> {
     const HEADER: &str = "Seek distances measured:";
     let error = |line: usize, key: &str, message: String| InputError {
@@ -190,15 +192,19 @@ pub(super) fn seek_points(file: &str, text: &str) -> Result<Vec<(u32, u64)>, Inp
         points.push((distance, ns(ms)));
     }
     if let Some((line, count)) = announced.filter(|&(_, count)| count != points.len()) {
-        return Err(error(line, HEADER, format!("the count is {count}, but {} follow", points.len())));
+        return Err(error(line, HEADER, format!("the count is {count}, but {} lines follow", points.len())));
     }
     if points.len() < 2 {
-        return Err(error(text.lines().count().max(1), "distance", "at least two distances are needed".to_owned()));
+        return Err(error(
+            text.lines().count().max(1),
+            "distance",
+            "at least two distances are required; add lines".to_owned(),
+        ));
     }
     Ok(points)
 }
 
-/// Distance in cylinders and time in milliseconds of one line.
+/// Returns the distance in cylinders and the time in milliseconds from a line.
 fn seek_line(line: &str) -> Result<(u32, f64), (&'static str, String)> {
     let columns: Vec<&str> = line.split(',').map(str::trim).collect();
     if !(2..=4).contains(&columns.len()) {

@@ -1,4 +1,4 @@
-//! Blocks, instances and topologies of DiskSim's parameter language, with the place of every value.
+//! Blocks, instances and topologies of DiskSim's parameter language, with the file and line of every value.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,14 +10,15 @@ use headstack_workload::InputError;
 
 use super::lexer::{Token, shortened, tokens};
 
-/// Blocks, lists, topologies and files inside one another; also how long a chain of subtypes may be.
+/// Maximum nesting depth of blocks, lists, topologies and files, and maximum length of a chain of subtypes.
 const NESTING_MAX: usize = 64;
-/// Files that one import may read: files that `source` others twice each would otherwise double at every level.
+/// Maximum number of files in an import. Without a limit, files that each `source` two others would double in number at
+/// every level.
 const FILES_MAX: usize = 1_000;
-/// Names that all `a0 .. a9` of one import may stand for.
+/// Maximum number of names that all ranges `a0 .. a9` of an import may expand to.
 const RANGE_NAMES_MAX: u64 = 100_000;
 
-/// File and line, from 1.
+/// A file and a line, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) file: Rc<str>,
@@ -53,7 +54,7 @@ pub(super) enum ValueKind {
 }
 
 impl Value {
-    /// The value in a few characters, for messages.
+    /// Formats the value in a few characters for a message.
     pub(super) fn describe(&self) -> String {
         match &self.kind {
             ValueKind::Integer(value) => value.to_string(),
@@ -74,10 +75,10 @@ impl Value {
     }
 }
 
-/// `TYPE NAME { parameters }`, or without a name as a value.
+/// A block: `TYPE NAME { parameters }`. A block used as a value may have no name.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// The module: of a subtype, that of the block it stems from.
+    /// The block's module; for a subtype, the module of its base block.
     pub(super) module: Rc<str>,
     pub(super) name: Option<Rc<str>>,
     pub(super) place: Place,
@@ -85,10 +86,10 @@ pub(super) struct Block {
     parent: Option<Parent>,
 }
 
-/// The block whose parameters a subtype inherits, and how many blocks the chain upwards has.
+/// The block from which a subtype inherits parameters, and the length of the chain of base blocks.
 type Parent = (Rc<Block>, usize);
 
-/// One `name = value`; `place` is that of the name.
+/// A `name = value` pair; `place` is the place of the name.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
     pub(super) value: Value,
@@ -96,13 +97,13 @@ pub(super) struct Parameter {
 }
 
 impl Block {
-    /// The parameter, own or inherited.
+    /// Returns the parameter, which may be inherited.
     pub(super) fn get(&self, name: &str) -> Option<&Parameter> {
         let inherited = || self.parent.as_ref().and_then(|(parent, _)| parent.get(name));
         self.parameters.get(name).or_else(inherited)
     }
 
-    /// Names of all parameters, own and inherited, ascending.
+    /// Returns the names of all parameters, own and inherited, in ascending order.
     pub(super) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
         if let Some((parent, _)) = &self.parent {
@@ -113,43 +114,43 @@ impl Block {
         names
     }
 
-    /// Name and module, for messages.
+    /// Returns the block's name, or its module if it has no name, for messages.
     pub(super) fn label(&self) -> &str {
         self.name.as_ref().unwrap_or(&self.module)
     }
 }
 
-/// `instantiate [ name ] as BLOCK`.
+/// A statement `instantiate [ name ] as BLOCK`.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) name: Rc<str>,
     pub(super) block: Rc<Block>,
 }
 
-/// A component of a topology and what hangs below it.
+/// A component of a topology and the components below it.
 #[derive(Debug)]
 pub(super) struct Component {
     pub(super) name: Rc<str>,
     pub(super) children: Vec<Component>,
 }
 
-/// Everything that a file and the files it names define.
+/// All definitions of a file and of the files that it names.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    /// Named blocks in the order of their definition, nested ones included.
+    /// Named blocks, including nested ones, in the order of definition.
     pub(super) blocks: Vec<Rc<Block>>,
     pub(super) instances: Vec<Instance>,
     pub(super) topologies: Vec<Component>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads a file's text.
+/// A function that reads a file's text.
 pub(super) type ReadFile<'r> = dyn FnMut(&Path) -> io::Result<String> + 'r;
 
-/// Parses `text`, which came from `path`, and with `read` the files that it names.
+/// Parses `text`, the content of `path`, and reads the files that it names with `read`.
 ///
 /// # Errors
-/// When the text or a file that it names cannot be read as DiskSim parameters.
+/// If the text, or a file that it names, is not valid in DiskSim's parameter language.
 pub(super) fn parse(path: &Path, text: &str, read: &mut ReadFile) -> Result<Program, InputError> {
     let mut session = Session {
         read,
@@ -164,7 +165,7 @@ pub(super) fn parse(path: &Path, text: &str, read: &mut ReadFile) -> Result<Prog
     Ok(session.program)
 }
 
-/// State shared by the files of one import.
+/// State shared by the files of an import.
 struct Session<'r> {
     read: &'r mut ReadFile<'r>,
     program: Program,
@@ -175,7 +176,7 @@ struct Session<'r> {
     range_names: u64,
 }
 
-/// The tokens of one file and how far they are read.
+/// The tokens of a file and the position of the parser.
 struct FileParser<'s, 'r, 't> {
     session: &'s mut Session<'r>,
     file: Rc<str>,
@@ -203,13 +204,13 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         self.tokens.get(self.next + ahead).map(|(token, _)| *token)
     }
 
-    /// Place of the next token; at the file's end, of the last one.
+    /// Returns the place of the next token, or of the last one at the end of the file.
     fn place(&self) -> Place {
         let at = self.tokens.get(self.next).or(self.tokens.last());
         Place { file: self.file.clone(), line: at.map_or(1, |(_, line)| *line) }
     }
 
-    /// The error that the next token is not `expected`.
+    /// Returns the error for a next token that is not `expected`.
     fn unexpected(&self, expected: &str) -> InputError {
         let found = match self.peek(0) {
             Some(token) => format!("found {}", token.describe()),
@@ -238,7 +239,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Ok(word)
     }
 
-    /// Runs `inner` one level deeper.
+    /// Runs `inner` one nesting level deeper.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, InputError>) -> Result<T, InputError> {
         if self.session.depth == NESTING_MAX {
             let message = format!("nested too deeply; at most {NESTING_MAX} levels are allowed");
@@ -250,7 +251,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         result
     }
 
-    /// A whole file of definitions.
+    /// Parses a whole file of definitions.
     fn items(&mut self) -> Result<(), InputError> {
         while self.peek(0).is_some() {
             self.key.clear();
@@ -270,16 +271,16 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Ok(())
     }
 
-    /// A file that stands for one value.
+    /// Parses a file that contains only one value.
     fn single_value(&mut self) -> Result<Value, InputError> {
         let value = self.value()?;
         match self.peek(0) {
             None => Ok(value),
-            Some(_) => Err(self.unexpected("the end of the file after its value")),
+            Some(_) => Err(self.unexpected("the end of the file after the value")),
         }
     }
 
-    /// `source FILE`, whose content `parse` reads.
+    /// Parses `source FILE`; `parse` reads the content of the file.
     fn source<T>(
         &mut self,
         parse: impl FnOnce(&mut FileParser<'_, 'r, '_>) -> Result<T, InputError>,
@@ -292,11 +293,11 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
             return Err(place.error("source", format!("`{}` sources itself", shortened(name))));
         }
         if self.session.files_read == FILES_MAX {
-            return Err(place.error("source", format!("more than {FILES_MAX} files are named")));
+            return Err(place.error("source", format!("more than {FILES_MAX} files are named; reduce their number")));
         }
         self.session.files_read += 1;
         let text = (self.session.read)(&path).map_err(|error| {
-            let folder = "a file in or below this file's folder is expected";
+            let folder = "the file must be in or below this file's folder";
             place.error("source", format!("cannot read `{}`: {error}; {folder}", shortened(name)))
         })?;
         self.nested(|parser| {
@@ -307,7 +308,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         })
     }
 
-    /// `instantiate [ names ] as NAME`.
+    /// Parses `instantiate [ names ] as NAME`.
     fn instantiate(&mut self) -> Result<(), InputError> {
         "instantiate".clone_into(&mut self.key);
         self.next += 1;
@@ -331,7 +332,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Ok(())
     }
 
-    /// `topology TYPE name [ ... ]`.
+    /// Parses `topology TYPE name [ ... ]`.
     fn topology(&mut self) -> Result<Component, InputError> {
         "topology".clone_into(&mut self.key);
         self.next += 1;
@@ -351,7 +352,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Ok(Component { name, children })
     }
 
-    /// Comma-separated items up to `close`; no comma stands before it.
+    /// Parses comma-separated items up to `close`, which must not follow a comma.
     fn separated<T>(
         &mut self,
         close: char,
@@ -369,11 +370,11 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
                 self.next += 1;
                 return Ok(items);
             }
-            self.symbol(',', &format!("`,` or the `{close}` of line {opened_at}'s opening"))?;
+            self.symbol(',', &format!("`,` or `{close}`, which closes the bracket of line {opened_at}"))?;
         }
     }
 
-    /// A block, named or not: `TYPE NAME {` or `TYPE {`.
+    /// Parses a block, named or not: `TYPE NAME {` or `TYPE {`.
     fn block(&mut self) -> Result<Rc<Block>, InputError> {
         let place = self.place();
         let kind = self.word("the type of a block")?;
@@ -400,7 +401,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Ok(self.define(block))
     }
 
-    /// The module of a block's type, and the earlier block if it is a subtype of one.
+    /// Returns the module of a block's type and, if the block is a subtype, its base block.
     fn block_type(&self, kind: &str, place: &Place) -> Result<(Rc<str>, Option<Parent>), InputError> {
         if let Some(parent) = self.session.names.get(kind) {
             let length = 1 + parent.parent.as_ref().map_or(0, |(_, length)| *length);
@@ -417,7 +418,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Err(place.error(&shortened(kind), message))
     }
 
-    /// Enters a named block; DiskSim keeps the first of two with the same name.
+    /// Defines a named block. Like DiskSim, keeps the first of two blocks with the same name.
     fn define(&mut self, block: Rc<Block>) -> Rc<Block> {
         let Some(name) = block.name.clone() else {
             return block;
@@ -436,7 +437,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         self.session.program.warnings.push(format!("{place}: {message}"));
     }
 
-    /// `parameter name = value` or `[ name, name ] = value`.
+    /// Parses `parameter name = value` or `[ name, name ] = value`.
     fn expression(&mut self, definitions: &mut Vec<(String, Parameter)>) -> Result<(), InputError> {
         let place = self.place();
         let names = if self.at_symbol('[') {
@@ -497,7 +498,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
         Ok(Value { kind, place })
     }
 
-    /// `[ v, v, ... ]`, in which `disk0 .. disk6` stands for seven names.
+    /// Parses a list `[ v, v, ... ]`, in which `disk0 .. disk6` stands for seven names.
     fn list(&mut self) -> Result<Rc<[Value]>, InputError> {
         self.symbol('[', "`[`")?;
         let items = self.nested(|parser| parser.separated(']', FileParser::list_item))?;
@@ -533,7 +534,7 @@ impl<'s, 'r, 't> FileParser<'s, 'r, 't> {
     }
 }
 
-/// Stem and numbers of `disk0 .. disk6`.
+/// Returns the stem and the numbers of a range such as `disk0 .. disk6`.
 fn numbered<'n>(first: &'n str, last: &str) -> Option<(&'n str, u64, u64)> {
     let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
     let from = first[stem.len()..].parse().ok()?;

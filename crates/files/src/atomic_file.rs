@@ -1,4 +1,4 @@
-//! [`AtomicFile`]: a file that gets its name when it is complete.
+//! [`AtomicFile`]: a file that appears under its final name only when it is complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,38 +13,38 @@ use crate::FileError;
 use crate::inputs::check_no_input;
 use crate::place::{Place, duplicate};
 
-/// Extended attribute of permissions beyond those of the mode.
+/// Extended attribute that holds a file's POSIX access control list.
 const ACCESS_LIST: &str = "system.posix_acl_access";
-/// Largest access list of file systems.
+/// Maximum size of an access control list, in bytes.
 const ACCESS_LIST_BYTES: usize = 64 << 10;
-/// Longest suffix of a name that the draft keeps: writers may choose their format by it.
+/// Maximum length of the file name suffix that the draft keeps. Writers may choose the format by the suffix.
 const SUFFIX_MAX: usize = 16;
 
-/// A file being written: a regular one has a temporary name in the same folder until it is finished, and is removed if
-/// this is dropped before; anything else at its path is written directly.
+/// A file being written. A regular file has a temporary name in the same folder until it is finished; dropping the
+/// `AtomicFile` earlier removes the draft. Anything else at the path is written directly.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
     file: File,
     draft: Option<Draft>,
-    /// Destination of a draft that cannot be renamed.
+    /// Destination to which the draft's content is copied because it cannot be replaced by a rename.
     through: Option<File>,
 }
 
 impl AtomicFile {
-    /// Starts writing `path`; `-` is standard output. A named pipe waits here for its reader.
+    /// Starts writing `path`; `-` is standard output. Opening a named pipe blocks until a process reads from it.
     ///
     /// # Errors
-    /// When the path cannot be a file, this user may not write it, or the current command reads it.
+    /// If the path cannot be a file, this user may not write to it, or the current command reads the file.
     pub fn create(path: &Path) -> Result<AtomicFile, FileError> {
         AtomicFile::begin(path, false)
     }
 
-    /// Like [`create`](AtomicFile::create), but a pipe or device is only written when the file is complete: until then
-    /// it is a temporary file.
+    /// Like [`create`](AtomicFile::create), but writes to a temporary file first and copies it to a pipe or device when
+    /// it is complete.
     ///
     /// # Errors
-    /// As for [`AtomicFile::create`].
+    /// Returns the same errors as [`AtomicFile::create`].
     pub fn create_whole(path: &Path) -> Result<AtomicFile, FileError> {
         AtomicFile::begin(path, true)
     }
@@ -71,15 +71,15 @@ impl AtomicFile {
         Ok(AtomicFile { path: path.to_owned(), file, draft: Some(draft), through: Some(through) })
     }
 
-    /// Path of the file until it is finished; `None` if it is written directly.
+    /// Returns the path of the draft; `None` if the file is written directly.
     pub fn draft(&self) -> Option<&Path> {
         self.draft.as_ref().map(|draft| draft.at.as_path())
     }
 
-    /// Gives the file its name, and the owner and permissions of the replaced file.
+    /// Renames the draft to the final path, with the owner and permissions of the file that it replaces.
     ///
     /// # Errors
-    /// The file system's error, or that of the reader of a pipe.
+    /// Returns an error of the file system, or of the pipe if its reader failed.
     pub fn finish(self) -> Result<(), FileError> {
         let AtomicFile { path, file, draft, through } = self;
         drop(file);
@@ -93,12 +93,12 @@ impl AtomicFile {
         finished.map_err(|error| FileError::of(&path, &error))
     }
 
-    /// Keeps the draft of a regular file, from which another file is to be made: removed when dropped.
+    /// Returns the draft of a regular file, so that another file can be made from it. Dropping the draft removes it.
     ///
     /// # Panics
-    /// When the file is written directly.
+    /// If the file is written directly.
     pub fn into_draft(self) -> Draft {
-        self.draft.expect("only a file in progress is a part of another")
+        self.draft.expect("a draft is taken only from a regular file")
     }
 }
 
@@ -122,7 +122,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Path of the draft.
+    /// Returns the path of the draft.
     pub fn path(&self) -> &Path {
         &self.at
     }
@@ -141,26 +141,27 @@ impl Draft {
             let at = folder.join(named);
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&at) {
                 Ok(file) => return Ok((Draft { at, place, before, is_renamed: false }, file)),
-                // Left by a killed process with this ID, or created in another PID namespace.
+                // Left behind by a killed process with this ID, or created in another PID namespace.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Gives it its name, as [`AtomicFile::finish`] does: call it for many files when all are complete.
+    /// Renames the draft as [`AtomicFile::finish`] does. To publish several files together, call this once all are
+    /// complete.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns an error of the file system.
     pub fn finish(self) -> Result<(), FileError> {
         let place = self.place.clone();
         self.rename().map_err(|error| FileError::of(&place, &error))
     }
 
     fn rename(mut self) -> io::Result<()> {
-        // The path may lead to something else by now.
+        // The path may now name something else.
         if fs::symlink_metadata(&self.place).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(io::Error::other("was replaced while it was written; it stays as it is"));
+            return Err(io::Error::other("was replaced while it was being written; the replacement is kept"));
         }
         if let Some(before) = &self.before {
             keep_permissions(&self.at, &self.place, before)?;
@@ -174,24 +175,23 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_renamed {
-            // Nothing can be done about it here, and the original failure is reported.
+            // Ignored: the original failure is reported.
             let _ = fs::remove_file(&self.at);
         }
     }
 }
 
-/// Gives `at` the owner, the mode and the access list of the file to be replaced.
+/// Gives the file `at` the owner, mode and access control list of the file that it will replace.
 fn keep_permissions(at: &Path, place: &Path, before: &Metadata) -> io::Result<()> {
     let file = OpenOptions::new().read(true).open(at)?;
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
         let (owner, group) = (rustix::fs::Uid::from_raw(before.uid()), rustix::fs::Gid::from_raw(before.gid()));
-        // Only root can change the owner; otherwise the file belongs to the user who replaces it, as with other
-        // programs.
+        // Only root can change the owner. Otherwise the file belongs to the user who replaces it, as usual on Unix.
         let _ = fchown(&file, Some(owner), Some(group)).or_else(|_| fchown(&file, None, Some(group)));
     }
     let mut list = vec![0; ACCESS_LIST_BYTES];
-    // If it has just become a pipe, opening it does not block.
+    // If the path has just become a pipe, `NONBLOCK` keeps the open from blocking.
     let old = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(place);
     let length = old.ok().and_then(|old| fgetxattr(old, ACCESS_LIST, &mut list[..]).ok());
     if let Some(length) = length {
@@ -200,14 +200,14 @@ fn keep_permissions(at: &Path, place: &Path, before: &Metadata) -> io::Result<()
     file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o7777))
 }
 
-/// Options for opening a pipe or a device: it never becomes the controlling terminal.
+/// Returns options for opening a pipe or device without making it the controlling terminal.
 fn through() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(OFlags::NOCTTY.bits().cast_signed());
     options
 }
 
-/// Returns a different number at each call in this process.
+/// Returns a number that is unique in this process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! [`Files`] of the current commands: outputs do not collide, and none replaces an input.
+//! [`Files`] of the running commands: checks that no two outputs collide and no output replaces an input.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -12,10 +12,10 @@ use crate::place::{Identity, Place, stdout};
 pub(crate) struct Files {
     pub(crate) written: Vec<Output>,
     pub(crate) read: Vec<Input>,
-    /// Folders all of whose files are read, as named and with links resolved.
+    /// Folders whose files are all inputs: each as given and with links resolved.
     pub(crate) searched: Vec<(PathBuf, PathBuf)>,
     pub(crate) is_closed: bool,
-    /// Whether these are the files of a reader, not of a command: files that others read are not added.
+    /// Whether the files belong to a reader instead of a command. Inputs noted by other readers are not added to them.
     pub(crate) is_of_reader: bool,
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct Input {
     /// Path as given.
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
-    /// Whether the path leads to the file itself, not to a device backed by the file.
+    /// Whether the path leads to this file itself, not to a device that the file backs.
     pub(crate) is_direct: bool,
 }
 
 impl Input {
-    /// Whether the file has this identity and still exists: a new file may reuse the inode of a removed one.
+    /// Whether the file has this identity and still exists. A new file may reuse the inode of a removed one.
     fn is(&self, identity: &Identity) -> bool {
         let is_there = || {
             let found = fs::metadata(&self.path).map(|metadata| Identity::there(metadata.dev(), metadata.ino()));
@@ -54,19 +54,19 @@ pub(crate) struct Output {
 /// How an output is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// Replaced by a new file.
+    /// A new file replaces the old one.
     Whole,
-    /// Read and continued in place, with checks by its own writer.
+    /// The file is read and updated in place; its writer makes its own checks.
     Kept,
     /// A folder that receives files.
     Folder,
 }
 
-/// Current commands of this process, usually one.
+/// Files of the commands that run in this process, usually one command.
 pub(crate) static OPEN: Mutex<Vec<Weak<Mutex<Files>>>> = Mutex::new(Vec::new());
 
 impl Files {
-    /// The input with that identity.
+    /// Returns the input with this identity.
     pub(crate) fn input(&self, identity: &Identity) -> Option<&Input> {
         self.read.iter().find(|input| input.is(identity))
     }
@@ -84,8 +84,8 @@ impl Files {
         }
         if let Some(other) = self.written.iter().find(|other| other.identity == identity) {
             let message = match other.path == path {
-                true => "named twice; each output needs its own file".to_owned(),
-                false => format!("the same file as {}; each output needs its own file", other.path.display()),
+                true => "is named twice; each output needs its own file".to_owned(),
+                false => format!("is the same file as {}; each output needs its own file", other.path.display()),
             };
             return Err(FileError::refused(path, message));
         }
@@ -101,7 +101,7 @@ impl Files {
         Ok(())
     }
 
-    /// Adds a file that is being read now; a kept one is read by its own writer.
+    /// Adds `path` as an input. A file updated in place is skipped, because its own writer reads it.
     pub(crate) fn note(&mut self, path: &Path, identity: &Identity) -> Result<(), FileError> {
         match self.written.iter().find(|output| output.identity == *identity) {
             Some(Output { written: Written::Kept | Written::Folder, .. }) => Ok(()),
@@ -116,11 +116,11 @@ impl Files {
     }
 }
 
-/// Registers `path` as read with the current commands, such as a file that another one names or one in a folder, so
-/// that no output replaces it. Without a command it does nothing; a dangling path is left to the reader.
+/// Registers `path` as an input of the running commands, so that no output replaces it; for example a file in a folder
+/// or one that another file names. Does nothing if no command runs. A dangling link is left to the reader.
 ///
 /// # Errors
-/// When it is an output.
+/// If the path is an output.
 pub fn note_input(path: &Path) -> Result<(), FileError> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     if !metadata.is_file() {
@@ -133,7 +133,7 @@ pub fn note_input(path: &Path) -> Result<(), FileError> {
     })
 }
 
-/// Refuses to replace a file that a current command reads or measures.
+/// Returns an error if a running command reads or measures the file.
 pub(crate) fn check_no_input(path: &Path, before: &Metadata) -> Result<(), FileError> {
     let identity = Identity::there(before.dev(), before.ino());
     open_files().iter().try_for_each(|files| {

@@ -1,4 +1,4 @@
-//! [`Outputs`]: the files of one command, inputs and outputs, checked before it does anything.
+//! [`Outputs`]: the input and output files of one command, checked before the command starts its work.
 
 use std::ffi::CString;
 use std::fs::{self, Metadata};
@@ -14,12 +14,12 @@ use crate::atomic_file::Draft;
 use crate::inputs::{Files, Input, OPEN, Output, Written, below, measured};
 use crate::place::{Identity, Place, stdout};
 
-/// The sticky bit: in such a folder only its owner may replace a file.
+/// Sticky bit of a mode: only a file's owner may replace files in such a folder.
 const STICKY: u32 = 0o1000;
 
-/// The files of a command: its outputs, each of which has its own place and can be written, and its inputs, which no
-/// output replaces. While it is open, [`note_input`](crate::note_input) adds files that the command reads later, and no
-/// [`crate::AtomicFile`] replaces an input.
+/// The files of a command: outputs, which have distinct, writable destinations, and inputs, which no output may
+/// replace. While it is open, [`note_input`](crate::note_input) adds files that the command reads later, and
+/// [`crate::AtomicFile`] refuses to replace an input.
 #[derive(Clone, Debug)]
 pub struct Outputs(Arc<Mutex<Files>>);
 
@@ -30,8 +30,8 @@ impl Default for Outputs {
 }
 
 impl Outputs {
-    /// The files of one reader: no output replaces the files that it measures. A program may read another file
-    /// meanwhile and then replace that one.
+    /// Returns the files of a single reader, such as a measurement: no output may replace a file that it measures.
+    /// Files that the program reads for other purposes are not added, so the program may replace them.
     pub fn for_reader() -> Outputs {
         Outputs::of(Files { is_of_reader: true, ..Files::default() })
     }
@@ -47,7 +47,7 @@ impl Outputs {
     /// Adds an output.
     ///
     /// # Errors
-    /// When no file can be written there, another output has the path, or the command reads or measures it.
+    /// If no file can be written there, another output has the path, or the command reads or measures the file.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         let place = Place::of(path)?;
         if let Place::File { folder, name, before } = &place {
@@ -55,18 +55,17 @@ impl Outputs {
             if let Some(before) = before {
                 check_replaceable(path, folder, &folder.join(name), before)?;
             }
-            // Only creating a file reveals a file system that is read-only, full, or denies access.
+            // Only creating a file shows whether the file system is read-only, full, or denies access.
             let tried = Draft::create(folder, name.clone(), None);
             tried.map_err(|error| in_folder(path, folder, &crate::words(&error)))?;
         }
         self.lock().add(path, &place, Written::Whole)
     }
 
-    /// Adds a file that is kept open and written in place, such as a log: a regular one, or one that does not exist
-    /// yet.
+    /// Adds a file that stays open and is written in place, such as a log. It must be a regular file or not exist yet.
     ///
     /// # Errors
-    /// As for [`Outputs::write`]; for a pipe or a device.
+    /// Returns the same errors as [`Outputs::write`], and an error for a pipe or a device.
     pub fn keep(&self, path: &Path) -> Result<(), FileError> {
         let place = Place::of(path)?;
         match &place {
@@ -75,19 +74,16 @@ impl Outputs {
                 access(path, Access::WRITE_OK).map_err(|_| FileError::refused(path, "no permission to write"))?;
             }
             _ => {
-                return Err(FileError::refused(
-                    path,
-                    "is not a regular file; it must be one to be kept and read again",
-                ));
+                return Err(FileError::refused(path, "is not a regular file; name one that can be read again"));
             }
         }
         self.lock().add(path, &place, Written::Kept)
     }
 
-    /// Adds a folder that receives files; one that does not exist yet has no conflicts.
+    /// Adds a folder that receives files. A folder that does not exist yet has no conflicts.
     ///
     /// # Errors
-    /// When the command reads or measures it.
+    /// If the command reads or measures the folder.
     pub fn fill(&self, folder: &Path) -> Result<(), FileError> {
         let Ok(metadata) = fs::metadata(folder) else { return Ok(()) };
         let identity = Identity::there(metadata.dev(), metadata.ino());
@@ -99,22 +95,22 @@ impl Outputs {
         Ok(())
     }
 
-    /// Adds a file, a folder or a device that the command reads or measures; `below` are its backing files, by device
-    /// and inode.
+    /// Adds a file, folder or device that the command reads or measures. `below` holds its backing files as (device,
+    /// inode).
     ///
     /// # Errors
-    /// When it is an output.
+    /// If the file is an output.
     pub fn measure(&self, path: &Path, below: &[(u64, u64)]) -> Result<(), FileError> {
         let below = below.iter().map(|&(device, inode)| (Identity::there(device, inode), false));
         let mut made_of: Vec<(Identity, bool)> = below.collect();
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() || metadata.is_dir() => {
-                // Already found by its own identity if it has no backing.
+                // A file without backing files is identified by itself.
                 made_of = vec![(Identity::there(metadata.dev(), metadata.ino()), true)];
             }
-            // A device consists of its backing files; a pipe is not replaced.
+            // A device consists of its backing files; a pipe is never replaced.
             Ok(_) => {}
-            // A file that is still to be created.
+            // The file does not exist yet.
             Err(_) => {
                 if let Ok(place @ Place::File { before: None, .. }) = Place::of(path) {
                     made_of.extend(place.identity().map(|identity| (identity, true)));
@@ -134,10 +130,10 @@ impl Outputs {
         Ok(())
     }
 
-    /// Adds a folder all of whose files are read, including subfolders.
+    /// Adds a folder and its subfolders, whose files are all read.
     ///
     /// # Errors
-    /// When an output replaces one of these files.
+    /// If an output would replace one of these files.
     pub fn search(&self, folder: &Path) -> Result<(), FileError> {
         let Ok(canonical) = fs::canonicalize(folder) else { return Ok(()) };
         let mut files = self.lock();
@@ -149,7 +145,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Ends the command: its inputs may be replaced from now on.
+    /// Ends the command; its inputs may be replaced afterwards.
     pub fn close(&self) {
         self.lock().is_closed = true;
     }
@@ -181,7 +177,7 @@ fn check_replaceable(path: &Path, folder: &Path, at: &Path, before: &Metadata) -
     Ok(())
 }
 
-/// Whether this user has the owner's rights.
+/// Whether this user may act as the file's owner.
 fn is_mine(metadata: &Metadata) -> bool {
     let user = rustix::process::geteuid();
     user.is_root() || user.as_raw() == metadata.uid()

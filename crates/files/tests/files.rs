@@ -1,4 +1,4 @@
-//! Files are whole or not there, and where links lead.
+//! Output files are complete or absent, and links are followed to their destination.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headstack_files::{AtomicFile, Outputs, Place, note_input};
 
-/// A folder of a test's own, gone with it.
+/// A temporary folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// The inputs of a command are those of its process, so tests that stand for a command take turns.
+/// Makes tests that act as a command take turns, because the inputs of a command are global to the process.
 fn lock_run() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,7 +75,7 @@ fn links_stay_and_lead_to_the_new_file() {
     assert!(fs::symlink_metadata(folder.at("first")).unwrap().is_symlink());
     symlink("circle", folder.at("circle")).unwrap();
     let error = AtomicFile::create(&folder.at("circle")).unwrap_err().to_string();
-    assert!(error.ends_with("its links form a loop"), "{error}");
+    assert!(error.ends_with("has symbolic links that form a loop"), "{error}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn special_files_are_not_replaced_by_regular_files() {
     for (path, why) in [
         (folder.at("."), "is a directory"),
         (folder.at("x/y"), "does not exist"),
-        (PathBuf::from("/dev/headstack-none"), "an output file in /dev is not created"),
+        (PathBuf::from("/dev/headstack-none"), "write output files outside /dev"),
         (PathBuf::from("/dev/fd/9999"), "Bad file descriptor"),
         (PathBuf::from(""), "is a directory"),
     ] {
@@ -113,7 +113,7 @@ fn outputs_may_not_overlap_each_other_or_a_target() {
     assert!(refused.contains("an input or target of this command"), "{refused}");
     let refused = outputs.measure(&folder.at("new"), &[]).unwrap_err().to_string();
     assert!(refused.contains("is an input or target of this command"), "{refused}");
-    // Looking leaves nothing behind.
+    // Checking an output leaves no files behind.
     assert_eq!(folder.names(), ["again", "target"]);
 }
 
@@ -157,7 +157,7 @@ fn an_input_that_is_gone_keeps_no_file_that_has_its_inode() {
     fs::write(folder.at("input"), "data").unwrap();
     let files = Outputs::default();
     note_input(&folder.at("input")).unwrap();
-    // The same inode under another name, as when a file system gives it to the next file.
+    // The same inode under another name, as when a file system reuses it for the next file.
     fs::rename(folder.at("input"), folder.at("another")).unwrap();
     files.write(&folder.at("another")).unwrap();
     AtomicFile::create(&folder.at("another")).unwrap().finish().unwrap();

@@ -1,17 +1,17 @@
-//! Copies of jobs: their names in results, and their seeds.
+//! Copies of jobs: their names in results and their seeds.
 
 use std::collections::HashSet;
 
 use super::{Job, Phase};
 
 impl Phase {
-    /// Names of each job's copies in results, in the order of the jobs: that of their group if they have one, else the
-    /// job's name, followed by the copy's number if several have the name.
+    /// Returns the names of each job's copies in results, in job order. A copy has the name of its job's group; without
+    /// a group, it has the job's name, with the copy's number appended if several copies share the name.
     pub fn stream_names(&self) -> Vec<Vec<String>> {
         self.names_of_first(u32::MAX)
     }
 
-    /// Like [`stream_names`](Self::stream_names) for the first `most` copies of each job.
+    /// Like [`stream_names`](Self::stream_names), but for the first `most` copies of each job.
     pub(super) fn names_of_first(&self, most: u32) -> Vec<Vec<String>> {
         let mut taken = HashSet::new();
         let mut groups: Vec<(u32, String)> = Vec::new();
@@ -34,7 +34,8 @@ impl Phase {
         names
     }
 
-    /// The common prefix, in words, of the names of a group's jobs; the name of its first job if they share none.
+    /// Returns the words that the names of a group's jobs have in common at the start; the name of its first job if
+    /// there are none.
     fn group_name(&self, group: u32, first: &str) -> String {
         let others = self.jobs.iter().filter(|job| job.group == Some(group)).map(|job| job.name.as_str());
         let mut words: Vec<&str> = first.split(' ').collect();
@@ -58,12 +59,12 @@ impl Phase {
 }
 
 impl Job {
-    /// Seed of a copy, numbered from 0: reproducible for a job, copy and run seed, and different from all others. The
-    /// job's own seed takes precedence over the run's.
+    /// Returns the seed of a copy, numbered from 0. It depends only on the job, the copy and the run seed, and differs
+    /// from every other copy's seed. The job's own seed takes precedence over the run's.
     pub fn seed_of(&self, copy: u32, run_seed: u64) -> u64 {
         let number = u64::from(self.first_copy) + u64::from(copy);
         let bytes = self.name.bytes().chain(number.to_le_bytes());
-        // FNV-1a distinguishes names, and the finalizer of SplitMix64 spreads that over all bits.
+        // FNV-1a hashes the name, and the finalizer of SplitMix64 spreads the hash over all bits.
         let mut hash =
             bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         hash ^= self.seed.unwrap_or(run_seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -73,7 +74,7 @@ impl Job {
     }
 }
 
-/// Makes a name unique within the phase.
+/// Makes a name unique within the phase by appending a number.
 pub(super) fn unlike(names: &mut HashSet<String>, name: String) -> String {
     let mut unlike = name.clone();
     for number in 2.. {

@@ -1,30 +1,31 @@
-//! [`CurvePoint`]: points of a saturation curve, whose rates are percentages of the rate of a run without a limit.
+//! [`CurvePoint`]: a point of a saturation curve, whose rate is a percentage of the rate of an unlimited run.
 
 use headstack_workload::{ArrivalProcess, Arrivals};
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
 
-/// Rate that vdbench assumes for a run without observations (`Vdb/Reporter.java`, 5.04.06).
+/// Rate that vdbench assumes if the unlimited run observed nothing, in requests per second (`Vdb/Reporter.java`,
+/// 5.04.06).
 const UNSEEN_RATE_PER_S: f64 = 10_000.0;
 
-/// A phase whose rate is a percentage of that of another.
+/// A phase whose rate is a percentage of another phase's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// Index in the file of the earlier phase without a limit.
+    /// Index in the file of the earlier phase that runs without a rate limit.
     pub max_phase: usize,
-    /// Rate in percent of that phase's.
+    /// Rate in percent of the observed rate of `max_phase`.
     pub percent: f64,
-    /// Distribution of arrivals.
+    /// Distribution of interarrival times.
     pub process: ArrivalProcess,
-    /// Mean response time above which the curve ends after the current point, and the file's phases with it.
+    /// Mean response time above which the curve ends after the current point, in ns. The file's phases end with it.
     pub stop_response_ns: Option<u64>,
 }
 
-/// Rate of a point of a curve as vdbench chooses it (`For_loop.for_add_curve`): in whole requests per second, rounded
-/// up to a multiple of 100 if above 1000, else of 10; 0 if there is nothing to run.
+/// Returns the rate of a curve point as vdbench chooses it (`For_loop.for_add_curve`): in whole requests per second,
+/// rounded up to a multiple of 100 above 1000, else to a multiple of 10; 0 if there is nothing to run.
 ///
-/// `observed_per_s` is the rate of the run without a limit; 0 means that it observed nothing.
+/// `observed_per_s` is the rate of the unlimited run; 0 means that the run observed nothing.
 pub fn curve_rate_per_s(observed_per_s: f64, percent: f64) -> f64 {
     let observed = if observed_per_s > 0.0 { observed_per_s } else { UNSEEN_RATE_PER_S };
     let rate = (observed.round() * percent.trunc() / 100.0).max(0.0).floor();
@@ -33,11 +34,11 @@ pub fn curve_rate_per_s(observed_per_s: f64, percent: f64) -> f64 {
 }
 
 impl Phase {
-    /// Returns the phase of a curve's point with its rates, given the observed rate of each job of the phase without a
-    /// limit, in requests per second and in the order of the jobs; other phases are returned unchanged.
+    /// Returns the phase of a curve point with its rates. `observed_per_s` is the observed rate of each job of the
+    /// unlimited phase, in job order. Other phases are returned unchanged.
     ///
-    /// The rate is split in proportion to the observed rates, not to the requested ones, as in vdbench; if nothing was
-    /// observed, by shares, else evenly. A job with a rate of 0 is omitted.
+    /// As in vdbench, the rate is divided in proportion to the observed rates, not the requested ones. If nothing was
+    /// observed, it is divided by shares, or evenly if there are none. A job with a rate of 0 is omitted.
     #[must_use]
     pub fn at_observed(&self, observed_per_s: &[f64]) -> Phase {
         let Some(point) = self.curve_point else {
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn rates_are_rounded_up_as_vdbench_does() {
-        // Computed by hand from `(int) max * (int) pct / 100`, rounded up to hundreds above 1000, else to tens.
+        // Calculated by hand from `(int) max * (int) pct / 100`, rounded up to hundreds above 1000, else to tens.
         for (observed, percent, expected) in [
             (12_345.4, 10.0, 1_300.0),
             (12_345.4, 50.0, 6_200.0),

@@ -1,4 +1,4 @@
-//! [`Demand`]: a phase as a simulation, by the workload or scenario that puts the same load on a simulated system.
+//! [`Demand`]: the workload or scenario that puts the load of a phase on a simulated system.
 
 use std::collections::HashSet;
 
@@ -12,24 +12,24 @@ use super::copies::unlike;
 use super::layout::Layout;
 use super::{Job, JobEngine, Limits, Phase, Remark, Sync, Verify};
 
-/// Largest number of streams of a simulation; more indicate a mistake in a file.
+/// Maximum number of streams of a simulation; a higher number indicates a mistake in the file.
 const STREAMS_MAX: usize = 4_096;
 
-/// The load on a system.
+/// The load on a simulated system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
     /// One job on the whole system.
     Workload(Workload),
-    /// Several concurrent jobs, or one on a part of it.
+    /// Several concurrent jobs, or one job on a part of the system.
     Scenario(Scenario),
 }
 
-/// A phase in the form of a simulation.
+/// A phase converted for a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// The load.
+    /// The load of the phase.
     pub demand: Demand,
-    /// Differences between the simulation and a measurement of the phase; they refer to no line of a file.
+    /// Differences between the simulation and a measurement of the phase. They refer to no line of the file.
     pub remarks: Vec<Remark>,
     /// Name of each stream of the scenario in results ([`Phase::stream_names`]); empty for a workload.
     pub streams: Vec<String>,
@@ -42,23 +42,20 @@ fn error<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Wor
 impl Phase {
     /// Returns the load of this phase on a simulated system of `capacity_bytes`.
     ///
-    /// A run lasts as long as the longest time limit of its jobs, or the shortest if the first to end ends all; if none
-    /// has one, as many requests as their other limits allow, or one pass over their parts. The warm-up is the longest
-    /// of the jobs'. Files and devices follow one another in the system: each with the intended length of its file, and
-    /// those of unknown length share the rest evenly.
+    /// A run lasts as long as the longest time limit of its jobs, or the shortest if the first job to end ends all. If
+    /// no job has a time limit, the run has as many requests as the other limits allow, or one pass over the jobs'
+    /// parts. The warm-up is the longest of all jobs. Files and devices are placed one after another in the system,
+    /// each with its intended length; those of unknown length divide the rest evenly.
     ///
     /// # Errors
-    /// When the phase has no job, is a point of a curve (call [`Phase::at_observed`] first), its files and parts do not
+    /// If the phase has no job, is a point of a curve (call [`Phase::at_observed`] first), its files and parts do not
     /// fit into the system, or a job's workload is not valid; the key names the job by its index.
     pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
         if self.jobs.is_empty() {
-            return error("jobs", "the phase has no jobs; at least one is required");
+            return error("jobs", "the phase has no jobs; add a job");
         }
         if self.curve_point.is_some() {
-            return error(
-                "curve_point",
-                "its rate is a percentage of another phase's result; that phase must run first",
-            );
+            return error("curve_point", "its rate is a percentage of another phase's result; run that phase first");
         }
         let layout = Layout::new(&self.jobs, capacity_bytes)?;
         let mut spans = Vec::new();
@@ -84,12 +81,12 @@ impl Phase {
         Ok(Simulation { demand, remarks, streams })
     }
 
-    /// Returns the clients that put the same load on real targets, if the jobs share a pool: `spans` are the jobs'
-    /// parts of an address space of `capacity_bytes`. Includes the names of their streams in results, and the
-    /// differences.
+    /// Returns the clients that put the same load on real targets if the jobs share a pool, with the names of the
+    /// clients' streams in results and the differences. `spans` are the jobs' parts of an address space of
+    /// `capacity_bytes`.
     ///
     /// # Errors
-    /// As for [`demand`](Self::demand).
+    /// Returns the same errors as [`demand`](Self::demand).
     pub fn clients(
         &self,
         spans: &[Span],
@@ -116,7 +113,7 @@ impl Phase {
                 to: Mark::Bytes(span.start_bytes + span.length_bytes),
             });
             let pooled = self.pool.and(job.share_percent);
-            // A pool counts the requests of all its jobs, for any number of copies.
+            // The pool counts the requests of all its jobs, whatever their number of copies.
             let (count, arrivals) = match (pooled, merged(job)) {
                 (Some(_), _) => (1, job.workload.arrivals),
                 (None, Some(arrivals)) => (1, arrivals),
@@ -125,14 +122,14 @@ impl Phase {
             if streams.len() + count as usize > STREAMS_MAX {
                 return error(
                     format!("jobs[{index}].copies"),
-                    format!("more than {STREAMS_MAX} streams; fewer are allowed"),
+                    format!("more than {STREAMS_MAX} streams; use fewer jobs or copies"),
                 );
             }
             for copy in 0..count {
                 let name = if count == 1 { job.name.clone() } else { format!("{}.{copy}", job.name) };
                 let load = pooled.map_or(Load::Own(arrivals), Load::SharePercent);
                 let kind = StreamKind::Access(access(job, load));
-                // Several copies in one stream are reported by their common name.
+                // Several copies in one stream are reported under their common name.
                 let is_merged = count == 1 && job.copies > 1 && job.group.is_none();
                 reports.push(if is_merged { job.name.clone() } else { reported[index][copy as usize].clone() });
                 streams.push(Stream { name: unlike(&mut names, name), lun: None, range, kind });
@@ -159,7 +156,7 @@ impl Phase {
         if self.name.is_empty() { self.jobs[0].name.clone() } else { self.name.clone() }
     }
 
-    /// Common run length of all jobs.
+    /// Returns the common run length of all jobs.
     fn length(&self, spans: &[Span], remarks: &mut Vec<Remark>) -> Result<ScenarioLength, WorkloadError> {
         let times = || self.jobs.iter().map(|job| job.limits.time_ns);
         if let Some(shortest_ns) = times().flatten().min().filter(|_| self.ends_with_first) {
@@ -178,13 +175,13 @@ impl Phase {
         if self.jobs.len() > 1 {
             remarks.push(remark(
                 "limits",
-                "the run ends after the requests of all jobs together, not each job after its own",
+                "the run ends after the requests of all jobs together, not each job after its own requests",
             ));
         }
         Ok(ScenarioLength::Requests(requests))
     }
 
-    /// Remarks on settings that apply only to measurements, one per kind.
+    /// Adds remarks on settings that apply only to measurements, one per kind of setting.
     fn leave_out(&self, remarks: &mut Vec<Remark>) {
         let mut note_ignored = |option: &str, is_left_out: &dyn Fn(&Job) -> bool, message: &str| {
             let jobs: Vec<&str> =
@@ -207,12 +204,12 @@ impl Phase {
         note_ignored(
             "engine",
             &|job| job.engine == JobEngine::Null,
-            "requests that would complete immediately go to the system",
+            "requests of the null engine go to the simulated system",
         );
         note_ignored(
             "sync",
             &|job| job.sync != Sync::No,
-            "writes complete when the system acknowledges them, not on stable storage",
+            "writes complete when the system acknowledges them, not when they are on stable storage",
         );
         note_ignored("flow", &|job| job.flow.is_some(), "jobs do not throttle each other");
         note_ignored(
@@ -223,14 +220,14 @@ impl Phase {
         note_ignored(
             "zones",
             &|job| job.zones.is_some(),
-            "models have no zones: requests keep their addresses, and no zone is reset",
+            "models have no zones: requests keep their addresses, and zones are not reset",
         );
-        note_ignored("bounds", &|job| !job.bounds.is_none(), "slow jobs do not end");
+        note_ignored("bounds", &|job| !job.bounds.is_none(), "jobs that miss these limits do not end");
         note_ignored("verify", &|job| job.verify != Verify::No, "a simulation stores no data to verify");
-        note_ignored("seed", &|job| job.seed.is_some(), "the seed of the simulation is used, not that of the job");
+        note_ignored("seed", &|job| job.seed.is_some(), "the seed of the simulation is used, not the job's seed");
         note_ignored("start_delay", &|job| job.start_delay_ns > earliest_ns, "all jobs start together");
         note_ignored("slots", &is_open, "the host submits each request on arrival, at any queue depth");
-        note_ignored("limits", &is_both, "it ends after its time, not after its requests or bytes");
+        note_ignored("limits", &is_both, "the job ends after its time limit, not after its requests or bytes");
     }
 }
 
@@ -249,7 +246,7 @@ fn access(job: &Job, load: Load) -> Access {
     }
 }
 
-/// A simulated flush always includes data and metadata.
+/// Returns after how many writes a flush follows. A simulated flush always includes data and metadata.
 fn flush_every(workload: &Workload) -> u64 {
     match (workload.flush_every, workload.sync_every) {
         (0, every) | (every, 0) => every,
@@ -257,8 +254,9 @@ fn flush_every(workload: &Workload) -> u64 {
     }
 }
 
-/// The arrivals of one stream for all copies, if that is the same load; `None` if each copy needs its own stream: for
-/// its sequential pointer, its popular blocks, its count of writes before a flush, its even distances.
+/// Returns the arrivals of one stream that puts the same load as all copies; `None` if each copy needs its own stream
+/// because of its sequential pointer, its hot blocks, its count of writes before a flush, or its fixed arrival
+/// intervals.
 fn merged(job: &Job) -> Option<Arrivals> {
     if job.copies <= 1 {
         return Some(job.workload.arrivals);
@@ -284,7 +282,7 @@ fn merged(job: &Job) -> Option<Arrivals> {
             let outstanding = outstanding.checked_mul(job.copies).filter(|all| *all <= OUTSTANDING_MAX)?;
             Some(Arrivals::Closed { outstanding, think })
         }
-        // The sum of Poisson processes is one; others have no such property.
+        // The sum of Poisson processes is a Poisson process; other processes have no such property.
         Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson } => {
             let rate_per_s = rate_per_s * f64::from(job.copies);
             (rate_per_s <= 1e9).then_some(Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson })
@@ -293,7 +291,7 @@ fn merged(job: &Job) -> Option<Arrivals> {
     }
 }
 
-/// A job on the whole system, with all copies in one.
+/// Returns the workload of a job on the whole system, with all copies merged.
 fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
     let requests = requests_of(job, span).saturating_mul(u64::from(job.copies.max(1)));
     let workload = Workload {
@@ -306,7 +304,7 @@ fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
     Ok(workload)
 }
 
-/// Number of requests of one copy: as its limits say, else one pass over its part.
+/// Returns the number of requests of one copy: given by its limits, or else by one pass over its part.
 fn requests_of(job: &Job, span: Span) -> u64 {
     let lines = &job.workload.specification.lines;
     let mean_bytes: f64 = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();

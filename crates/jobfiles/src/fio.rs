@@ -1,11 +1,11 @@
 //! fio's job files and command lines.
 //!
-//! [`read`] and [`from_arguments`] accept every option of fio. Supported ones become part of the model; each of the
-//! others leaves a [`Remark`](super::Remark) if it would have an effect; a word unknown to fio is refused with the
-//! nearest known one, and so is a malformed value, whether the option is supported or not.
+//! [`read`] and [`from_arguments`] accept every option of fio. Supported options become part of the model. An
+//! unsupported option that would have an effect leaves a [`Remark`](super::Remark). An unknown option is an error that
+//! suggests the nearest known name. Malformed values are errors, even for unsupported options.
 //!
-//! fio's defaults apply here too: requests of 4 KiB, sequential reads, queue depth 1, through the page cache, by
-//! pread(2); random requests touch every block once before any twice; `size` is that of each copy of a job.
+//! fio's defaults apply: sequential reads of 4 KiB with queue depth 1, through the page cache, by pread(2). Random
+//! requests touch every block once before they touch any twice. `size` applies to each copy of a job.
 
 mod direction;
 mod distribution;
@@ -33,14 +33,14 @@ use syntax::{Section, Setting};
 
 /// Reads a job file; `file` is its name in errors.
 ///
-/// `environment` returns the values of variables and of the [`KEYWORDS`], as [`surroundings`] does; `include` returns
-/// the text of the file that a line `include NAME` names. Only jobs whose section is in `chosen` are read, or all if
-/// that is empty (fio's `--section`).
+/// `environment` returns the values of variables and of the [`KEYWORDS`], as [`surroundings`] does. `include` returns
+/// the text of the file that a line `include NAME` names. `chosen` lists the sections to read, like fio's `--section`;
+/// an empty list selects all.
 ///
 /// # Errors
-/// When a chosen section does not exist, the text is not a job file, a section or an option cannot be measured (an
-/// engine for neither files nor block devices, a replay), an option is unknown, or a value is not allowed. The error
-/// names file, line and option.
+/// If a chosen section does not exist, the text is not a job file, a section or an option cannot be measured (for
+/// example an engine for neither files nor block devices, or a replay), an option is unknown, or a value is not
+/// allowed. The error names file, line and option.
 pub fn read(
     file: &str,
     text: &str,
@@ -59,21 +59,22 @@ pub fn read(
     translate(sections, file, Remarks::default())
 }
 
-/// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` starts a job,
-/// and options before the first one apply to all. Remarks count arguments instead of lines.
+/// Reads the arguments of fio's command line, with or without the word `fio` before them. Each `--name` starts a job;
+/// options before the first `--name` apply to all jobs. Remarks have argument numbers instead of line numbers.
 ///
 /// # Errors
-/// As for [`read`], naming the option.
+/// Returns the same errors as [`read`], with the name of the option.
 pub fn from_arguments(arguments: &[String]) -> Result<JobFile, InputError> {
     let line = syntax::read_arguments(arguments, &surroundings)?;
     let mut remarks = Remarks::default();
     for (option, place) in line.of_program {
-        remarks.at(&place, &option, "an option of the program fio, not of its jobs");
+        remarks.at(&place, &option, "applies to the program fio, not to its jobs");
     }
     translate(line.sections, "fio", remarks)
 }
 
-/// Returns the value of an environment variable or of one of the [`KEYWORDS`] on this machine; `None` if there is none.
+/// Returns the value on this machine of an environment variable or of one of the [`KEYWORDS`]; `None` if it has no
+/// value.
 pub fn surroundings(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
@@ -83,8 +84,8 @@ pub fn surroundings(name: &str) -> Option<String> {
     }
 }
 
-/// Reads the auxiliary vector that the kernel passes to each process: pairs of words, of which 6 (`AT_PAGESZ`) is the
-/// page size.
+/// Reads the page size from the auxiliary vector that the kernel passes to each process. The vector consists of pairs
+/// of words; key 6 (`AT_PAGESZ`) is the page size.
 fn page_bytes() -> Option<usize> {
     const WORD_BYTES: usize = size_of::<usize>();
     let vector = std::fs::read("/proc/self/auxv").ok()?;
@@ -131,8 +132,8 @@ fn translate(sections: Vec<Section>, source: &str, mut remarks: Remarks) -> Resu
     Ok(JobFile { phases, remarks: remarks.list, global, ..JobFile::default() })
 }
 
-/// Jobs that verify each of their loops before the next: one loop of them, and the number of loops; else all jobs
-/// unchanged.
+/// Returns the jobs and the number of loops. If the jobs verify each loop before the next, the jobs are those of a
+/// single loop; otherwise they are unchanged and the number is 1.
 fn verified_loops(planned: Vec<Planned>) -> (Vec<Job>, u64) {
     let loops = planned.first().map_or(1, |first| first.verified_loops);
     let is_looped = loops > 1 && planned.iter().all(|one| one.verified_loops == loops);
@@ -149,7 +150,7 @@ fn verified_loops(planned: Vec<Planned>) -> (Vec<Job>, u64) {
     (jobs, loops)
 }
 
-/// Stores a setting as written; a repeated one replaces the first.
+/// Stores a setting as written; a repeated setting replaces the first.
 fn state(written: &mut Vec<(String, String)>, setting: &Setting) {
     let (name, value) = (setting.option.name, setting.written.clone());
     match written.iter_mut().find(|(known, _)| known == name) {
@@ -158,7 +159,7 @@ fn state(written: &mut Vec<(String, String)>, setting: &Setting) {
     }
 }
 
-/// A job and the number of its loops that are verified before the next; 1 if they are not.
+/// A job, and how many of its loops are each verified before the next loop; 1 if they are not.
 #[derive(Clone)]
 struct Planned {
     job: Job,
@@ -169,9 +170,9 @@ struct Planned {
 #[derive(Default)]
 struct Plan {
     phases: Vec<Vec<Planned>>,
-    /// Phase of jobs that wait for none: the one after the last barrier.
+    /// Phase of jobs that wait for no other job: the phase after the last barrier.
     current: usize,
-    /// Phase of each job.
+    /// Phase of each job, by job name.
     phase_of: BTreeMap<String, usize>,
     group: u32,
     jobs: u64,
@@ -190,7 +191,8 @@ impl Plan {
     ) -> Result<(), InputError> {
         let mut settings = globals.clone();
         section.settings.iter().for_each(|setting| settings.add(setting));
-        // As in fio, a `name` among the globals names no job, and that of a job names its report and not its files.
+        // As in fio, a `name` in the global section names no job, and a `name` in a job section names the job's report
+        // but not its files.
         let own_name = section.settings.iter().rfind(|setting| setting.option.name == "name");
         let name = own_name.map(|setting| setting.value.trim()).filter(|name| !name.is_empty());
         let name = name.unwrap_or(&section.name).to_owned();
@@ -222,17 +224,17 @@ impl Plan {
         self.jobs += jobs.iter().map(|job| u64::from(job.copies)).sum::<u64>();
         self.files += jobs.iter().map(|job| job.targets.len() as u64).sum::<u64>();
         if self.jobs > job::JOBS_MAX {
-            return Err(settings.error(&["numjobs"], format!("with it there are more than {} jobs", job::JOBS_MAX)));
+            return Err(settings.error(&["numjobs"], format!("yields more than {} jobs; reduce it", job::JOBS_MAX)));
         }
         if self.files > layout::FILES_MAX {
             return Err(
-                settings.error(&["nrfiles"], format!("with it there are more than {} files", layout::FILES_MAX))
+                settings.error(&["nrfiles"], format!("yields more than {} files; reduce it", layout::FILES_MAX))
             );
         }
         Ok(())
     }
 
-    /// Phase of a job: the current one, or the one after that of the job which it waits for.
+    /// Returns the phase of a job: the current one, or the one after the job for which it waits.
     fn phase(&self, settings: &Settings, remarks: &mut Remarks) -> Result<usize, InputError> {
         let Some(setting) = settings.get("wait_for").filter(|setting| !matches!(setting.value.as_str(), "" | "none"))
         else {

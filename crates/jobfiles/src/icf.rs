@@ -1,12 +1,12 @@
 //! Iometer's configuration files (`.icf`).
 //!
-//! Iometer runs the first access specification of every worker at the same time, then the second, and so on, each as
-//! often as its cycling of workers, targets and queue depth requires: each of these tests is a [`Phase`]. A worker has
-//! a queue depth on *each* of its targets, which have separate sequential pointers; so each target of a worker is a
-//! [`Job`], and the jobs of a worker are a group.
+//! Iometer runs the first access specification of all workers at the same time, then the second, and so on. It repeats
+//! each as its cycling of workers, targets and queue depth requires. Each of these tests is a [`Phase`]. A worker has a
+//! queue depth and a sequential pointer for *each* of its targets, so each target of a worker is a [`Job`], and the
+//! jobs of a worker form a group.
 //!
-//! Settings that only concern Iometer's window (results display, which results are saved, how many workers to create)
-//! do not change the load and are ignored.
+//! Settings that only affect Iometer's window (results display, which results to save, how many workers to create) do
+//! not change the load and are ignored.
 
 mod cycling;
 mod manager;
@@ -23,24 +23,24 @@ use self::specifications::Specifications;
 use self::text::{Entries, Entry, remark};
 use super::{Bounds, Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Remark, Sync, Verify};
 
-/// Sector size in which Iometer counts.
+/// Size of Iometer's sectors, in bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// Longest run, for each of its hours, minutes and seconds: ten years in hours.
+/// Maximum run time in hours, minutes or seconds each: ten years in hours.
 const TIME_MAX: u64 = 87_600;
 
-/// Largest number of jobs of all tests; more indicate a mistake in a file.
+/// Maximum number of jobs of all tests; a higher number indicates a mistake in the file.
 const JOBS_MAX: usize = 50_000;
 
 const END_SETUP: &str = "END test setup";
 
 /// Reads an `.icf` file of any version of Iometer.
 ///
-/// Targets are named as in the file (`C:`, `PHYSICALDRIVE:1`, `sda`): the caller maps them to this machine. If no
-/// worker of the file has a target, all of them run on the caller's choice: their jobs name none.
+/// Targets keep their names from the file (`C:`, `PHYSICALDRIVE:1`, `sda`); the caller maps them to this machine. If no
+/// worker of the file has a target, the jobs have no target names, and the caller chooses the targets.
 ///
 /// # Errors
-/// The first line that Iometer would not accept either, with the permitted values.
+/// If a line is not valid in Iometer. Returns the first such line with the allowed values.
 pub fn read(file: &str, text: &str) -> Result<JobFile, InputError> {
     let mut entries = Entries::new(file, text)?;
     let mut remarks = Vec::new();
@@ -80,7 +80,7 @@ pub fn read(file: &str, text: &str) -> Result<JobFile, InputError> {
     Ok(JobFile { phases, remarks, global, ..JobFile::default() })
 }
 
-/// The section TEST SETUP.
+/// Settings from the section TEST SETUP.
 struct Setup {
     description: String,
     run_time_ns: Option<u64>,
@@ -129,7 +129,7 @@ impl Setup {
         self.check_cycles(entries)
     }
 
-    /// Only the cycles that the test's kind uses are checked.
+    /// Checks only the cycles that the kind of test uses.
     fn check_cycles(&self, entries: &Entries) -> Result<(), InputError> {
         let Cycles { kind, workers, targets, depths, .. } = self.cycles;
         let used: &[(&str, Cycle)] = match kind {
@@ -142,7 +142,7 @@ impl Setup {
         };
         for (name, cycle) in used {
             if cycle.start == 0 || cycle.step == 0 {
-                let message = "a start or step of 0; 1 or more is allowed";
+                let message = "start and step must be 1 or more";
                 return Err(entries.error(cycle.line, name, message));
             }
         }
@@ -150,10 +150,10 @@ impl Setup {
     }
 }
 
-/// Fields of a value that may be separated by blanks, as Iometer writes times and cycles.
+/// Returns the fields of a value that may be separated by blanks, as in Iometer's times and cycles.
 fn whole<'t>(entries: &Entries<'t>, entry: &Entry<'t>) -> Result<text::Fields<'t>, InputError> {
     let value =
-        entry.values.first().copied().ok_or_else(|| entries.error(entry.line, entry.key, "no value follows"))?;
+        entry.values.first().copied().ok_or_else(|| entries.error(entry.line, entry.key, "the value is missing"))?;
     Ok(entries.fields_of(entry.key, value, true))
 }
 
@@ -166,7 +166,7 @@ fn run_time_ns(entries: &Entries, entry: &Entry) -> Result<u64, InputError> {
     Ok(seconds * 1_000_000_000)
 }
 
-/// Start, step and kind of step; for queue depths, an end comes second.
+/// Reads the start, step and kind of step of a cycle. A queue depth cycle has its end as the second field.
 fn cycle(entries: &Entries, entry: &Entry) -> Result<(Cycle, u32), InputError> {
     let mut fields = whole(entries, entry)?;
     let start = fields.number_u32("start", 0..=OUTSTANDING_MAX)?;
@@ -175,7 +175,7 @@ fn cycle(entries: &Entries, entry: &Entry) -> Result<(Cycle, u32), InputError> {
         false => start,
     };
     let step = fields.number_u32("step", 0..=OUTSTANDING_MAX)?;
-    // Old files have numbers.
+    // Old files have numbers instead of words.
     let kinds = [("LINEAR", false), ("EXPONENTIAL", true), ("0", false), ("1", true)];
     let exponential = fields.word("step type", &kinds)?;
     Ok((Cycle { start, step, exponential, line: fields.line() }, end))
@@ -192,7 +192,7 @@ fn test_kind(entries: &Entries, entry: &Entry) -> Result<TestKind, InputError> {
 struct Phases<'s> {
     setup: &'s Setup,
     phases: Vec<Phase>,
-    /// Number of jobs so far.
+    /// Number of jobs added so far.
     jobs: usize,
 }
 
@@ -221,7 +221,7 @@ impl Phases<'_> {
         let assigned = assigned.collect::<Result<Vec<Vec<AccessSpecification>>, InputError>>()?;
         let longest = assigned.iter().map(Vec::len).max().unwrap_or(0);
         for index in 0..longest {
-            // A worker whose specification is idle, or that has no more, does nothing.
+            // A worker does nothing if its specification is idle or it has no more specifications.
             let active = workers.iter().zip(&assigned).filter_map(|(worker, assigned)| {
                 assigned
                     .get(index)
@@ -234,14 +234,14 @@ impl Phases<'_> {
             remarks.push(remark(
                 0,
                 "Run Time",
-                "no run time, so Iometer would run until stopped: \
+                "the run time is 0, so Iometer would run until stopped: \
                 each test ends after one pass over its part of the disk",
             ));
         }
         Ok(())
     }
 
-    /// Iometer runs no worker without a target.
+    /// Assigns the targets. Iometer runs no worker without a target.
     fn assign_targets(&self, workers: &mut Vec<Worker>, remarks: &mut Vec<Remark>) {
         if workers.iter().all(|worker| worker.targets.is_empty()) {
             workers.iter_mut().for_each(|worker| worker.targets.push(String::new()));
@@ -257,7 +257,7 @@ impl Phases<'_> {
         workers.retain(|worker| !worker.targets.is_empty());
     }
 
-    /// Adds the tests of the specifications that workers run at the same time.
+    /// Adds the tests of the specifications that run at the same time, with their workers.
     fn add(&mut self, entries: &Entries, active: &[(&Worker, &AccessSpecification)]) -> Result<(), InputError> {
         if active.is_empty() {
             return Ok(());
@@ -278,7 +278,7 @@ impl Phases<'_> {
             }
             self.jobs += jobs.len();
             if self.jobs > JOBS_MAX {
-                let message = format!("the file has more than {JOBS_MAX} jobs; split it");
+                let message = format!("the file has more than {JOBS_MAX} jobs; split the file");
                 return Err(entries.error(self.setup.cycles.depths.line.max(1), "Test Type", message));
             }
             if !jobs.is_empty() {
@@ -371,7 +371,7 @@ impl Phases<'_> {
     }
 }
 
-/// Specifications of a worker, in order.
+/// Returns the specifications of a worker, in order.
 fn assigned(
     entries: &Entries,
     specifications: &Specifications,

@@ -1,23 +1,23 @@
-//! [`Layout`]: addresses of files and devices in a simulated system, which has one address space for all of them.
+//! [`Layout`]: places files and devices in the single address space of a simulated system.
 
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{Span, WorkloadError};
 
 use super::{Job, Remark};
 
-/// Alignment of files and parts, which suits every sector size.
+/// Alignment of files and parts in bytes, a multiple of every sector size.
 const GRAIN_BYTES: u64 = 4_096;
 
 /// The files and devices of a phase, one after another.
 pub(super) struct Layout {
-    /// In order of first mention by jobs.
+    /// Targets with their spans, in the order in which the jobs first name them.
     targets: Vec<(String, Span)>,
     capacity_bytes: u64,
-    /// Whether some share the space that others leave.
+    /// Whether targets of unknown size divide the space that the others leave.
     is_shared: bool,
 }
 
-/// Alignment of the parts of a simulated system.
+/// Alignment of jobs' parts, in bytes.
 const SECTOR_BYTES: u64 = 512;
 
 fn wrong(index: usize, key: &str, message: String) -> WorkloadError {
@@ -25,10 +25,10 @@ fn wrong(index: usize, key: &str, message: String) -> WorkloadError {
 }
 
 impl Layout {
-    /// Jobs without targets use the system as it is, independently of the others.
+    /// Places the targets of all jobs. Jobs without targets use the whole system.
     pub(super) fn new(jobs: &[Job], capacity_bytes: u64) -> Result<Layout, WorkloadError> {
         if capacity_bytes < GRAIN_BYTES {
-            let message = format!("{capacity_bytes} bytes; at least {GRAIN_BYTES} are required");
+            let message = format!("{capacity_bytes} bytes is too small; the minimum is {GRAIN_BYTES} bytes");
             return Err(WorkloadError { key: "capacity".to_owned(), message });
         }
         let mut sizes: Vec<(String, Option<u64>, usize)> = Vec::new();
@@ -64,12 +64,12 @@ impl Layout {
         let remark = || Remark {
             line: 0,
             option: "targets".to_owned(),
-            message: "files and devices of unknown size divide the system evenly, one after another".to_owned(),
+            message: "files and devices of unknown size divide the remaining space evenly".to_owned(),
         };
         if self.is_shared { vec![remark()] } else { Vec::new() }
     }
 
-    /// The span of the system that a job uses.
+    /// Returns the span of the system that a job uses.
     pub(super) fn span(&self, index: usize, job: &Job, remarks: &mut Vec<Remark>) -> Result<Span, WorkloadError> {
         let whole = self.targets_of(job);
         let (span, is_cut) =
@@ -85,14 +85,14 @@ impl Layout {
         Ok(Span { start_bytes: whole.start_bytes + span.start_bytes, ..span })
     }
 
-    /// The span from the first to the last of a job's targets.
+    /// Returns the span from the first to the last of a job's targets.
     fn targets_of(&self, job: &Job) -> Span {
         let own = || self.targets.iter().filter(|(name, _)| job.targets.contains(name)).map(|(_, span)| span);
         let start_bytes = own().map(|span| span.start_bytes).min();
         let end_bytes = own().map(|span| span.start_bytes + span.length_bytes).max();
         match (start_bytes, end_bytes, job.file_bytes) {
             (Some(start_bytes), Some(end_bytes), _) => Span { start_bytes, length_bytes: end_bytes - start_bytes },
-            // A file without a name.
+            // The job has a file size but no file name.
             (_, _, Some(bytes)) => Span { start_bytes: 0, length_bytes: bytes.min(self.capacity_bytes) },
             _ => Span { start_bytes: 0, length_bytes: self.capacity_bytes },
         }

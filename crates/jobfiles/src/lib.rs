@@ -1,11 +1,11 @@
-//! A common model of other programs' job files: those of fio, Iometer and vdbench.
+//! A common model for the job files of fio, Iometer and vdbench.
 //!
-//! A [`JobFile`] is a sequence of [`Phase`]s, each of them [`Job`]s that run at the same time. Settings that the model
-//! cannot represent are not dropped silently: each is a [`Remark`].
+//! A [`JobFile`] is a sequence of [`Phase`]s, and each phase consists of [`Job`]s that run at the same time. Settings
+//! that the model cannot represent are not dropped silently: each leaves a [`Remark`].
 
-/// Replaces the message of an error in an included file, which may be any file of this machine, so none of its lines is
-/// printed.
-const IN_INCLUDED: &str = "is not accepted; the line is not printed, since it is from an included file";
+/// Replaces the message of an error in an included file. Such a file may be any file on this machine, so none of its
+/// lines is printed.
+const IN_INCLUDED: &str = "is not valid; the line is not shown because it is in an included file";
 
 mod copies;
 mod curve;
@@ -28,139 +28,140 @@ use headstack_workload::{Span, Workload};
 /// A parsed job file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// Phases, one after another.
+    /// Phases, which run one after another.
     pub phases: Vec<Phase>,
-    /// Loads on files in folders, one after another; a file has either these or `phases`.
+    /// Phases with loads on files in folders, which run one after another. A file has either these or `phases`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tree_phases: Vec<TreePhase>,
-    /// Differences from the file's settings, in line order.
+    /// Settings that the model ignores or changes, in line order.
     pub remarks: Vec<Remark>,
-    /// Settings for all jobs of the file, as written: fio prints them as `global options`.
+    /// Settings for all jobs of the file, as written; fio prints them as `global options`.
     pub global: Vec<(String, String)>,
 }
 
 /// Jobs that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Name of the phase, if the program has one: a vdbench run definition.
+    /// Name of the phase, if the file names it; for example the name of a vdbench run definition.
     pub name: String,
-    /// The jobs.
+    /// Jobs of the phase.
     pub jobs: Vec<Job>,
-    /// Common queue depth of all jobs with a share: they alternate by their shares, and their own arrivals are ignored.
-    /// Absent if no job has a share.
+    /// Common queue depth of all jobs that have a share. These jobs alternate according to their shares, and their own
+    /// arrivals are ignored. `None` if no job has a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<u32>,
-    /// If its rate depends on an earlier phase: [`Phase::at_observed`] converts it to a phase that can be run.
+    /// Set if the rate depends on an earlier phase; [`Phase::at_observed`] then converts the phase to one that can run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve_point: Option<CurvePoint>,
-    /// Whether the first job that ends ends all of them.
+    /// Whether all jobs end when the first one ends.
     pub ends_with_first: bool,
-    /// Whether it is another loop of the previous phase: written blocks are verified before they are written again.
+    /// Whether the phase is another loop of the previous phase, in which written blocks are verified before they are
+    /// rewritten.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loops_previous: bool,
 }
 
-/// A setting of a file that is not supported, or applied differently.
+/// A setting of a file that is unsupported or applied differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Line of the file, or number of the argument, from 1; 0 for none.
+    /// Line number in the file, or argument number, from 1; 0 if there is none.
     pub line: u32,
-    /// Name of the option as written.
+    /// Name of the option, as written.
     pub option: String,
-    /// How it is treated.
+    /// How the setting is treated.
     pub message: String,
 }
 
 /// One workload on one set of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// Jobs with equal groups are reported as one; `None` reports each separately.
+    /// Group of the job: jobs of the same group are reported together. `None` reports the job separately.
     pub group: Option<u32>,
     /// Number of concurrent copies, each with its own requests (fio's `numjobs`).
     pub copies: u32,
-    /// Number of the first copy among jobs with this name, from 0. Copies with their own files or offsets are separate
-    /// jobs; a copy's random choices depend on its number.
+    /// Index of the first copy among all copies with this job name, from 0. Copies with their own files or offsets are
+    /// separate jobs; a copy's random choices depend on its index.
     pub first_copy: u32,
-    /// Files or devices. Their address spaces follow one another; empty if the file names none.
+    /// Files or devices, whose address spaces are concatenated; empty if the file names none.
     pub targets: Vec<String>,
-    /// Size of each file, which is created if it does not exist; if absent, targets are used as they are.
+    /// Size of each file in bytes; missing files are created. `None` uses targets as they are.
     pub file_bytes: Option<u64>,
-    /// The part of the targets that is used.
+    /// Part of the targets that is used.
     pub part: Part,
     /// Engine that submits the requests.
     pub engine: JobEngine,
-    /// Whether the page cache is bypassed (`O_DIRECT`).
+    /// Whether requests bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// When a write completes.
+    /// Condition for the completion of a write.
     pub sync: Sync,
-    /// Sizes, offsets, arrivals. Its run length is for simulations; measurements use `limits`.
+    /// Sizes, offsets and arrivals of the requests. The workload's run length is for simulations; measurements use
+    /// `limits`.
     pub workload: Workload,
-    /// Limits of the run.
+    /// Limits that end the job.
     pub limits: Limits,
-    /// Requests per second of reads, writes and trims, if each kind has its own rate; the rate of the workload is their
-    /// sum.
+    /// Requests per second of reads, writes and trims, if each kind has its own rate. The workload's rate is their sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates_per_s: Option<[f64; 3]>,
-    /// Proportion to other jobs (fio's `flow`).
+    /// Ratio of requests to other jobs (fio's `flow`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
-    /// How failed requests affect it.
+    /// How the job handles failed requests.
     #[serde(default)]
     pub errors: Errors,
     /// Limits whose violation ends the job with an error.
     #[serde(default, skip_serializing_if = "Bounds::is_none")]
     pub bounds: Bounds,
-    /// Contents of unverified writes.
+    /// Content of writes that are not verified.
     #[serde(default)]
     pub content: Content,
-    /// Whether data and metadata of its targets are flushed at the end (fio's `end_fsync`).
+    /// Whether data and metadata of the targets are flushed at the end (fio's `end_fsync`).
     #[serde(default)]
     pub flushes_at_end: bool,
-    /// Its share of the requests of the phase's pool, in percent (vdbench's skew).
+    /// Share of the pool's requests, in percent (vdbench's skew).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_percent: Option<f64>,
-    /// Delay before the first request.
+    /// Delay before the first request, in ns.
     pub start_delay_ns: u64,
-    /// Queue depth of an open loop: further requests wait in the host.
+    /// Maximum queue depth of an open-loop job; more requests wait in the host.
     pub slots: u32,
-    /// Whether and how written data are verified.
+    /// Whether and how written data is verified.
     pub verify: Verify,
-    /// How zones of its targets are managed; absent if they are not.
+    /// How zones of the targets are managed; `None` if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Zoning>,
-    /// Seed of its random choices; that of the run if absent.
+    /// Seed of the job's random choices; `None` uses the run's seed.
     pub seed: Option<u64>,
-    /// Whether files that the job created are removed afterwards.
+    /// Whether files that the job created are removed at the end.
     pub unlink: bool,
-    /// Whether the page cache is emptied of the targets before the job.
+    /// Whether the targets' pages are dropped from the page cache before the job.
     pub invalidate: bool,
-    /// Percentiles of latency to report, in percent; empty if the file states none.
+    /// Latency percentiles to report; empty if the file states none.
     pub percentiles: Vec<f64>,
-    /// Its options as written: fio prints them as `job options`.
+    /// Options of the job, as written; fio prints them as `job options`.
     pub as_written: Vec<(String, String)>,
 }
 
-/// Membership of a flow, whose jobs keep their numbers of requests in proportion to their weights.
+/// Membership in a flow. The jobs of a flow keep their numbers of requests in proportion to their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Number of the flow.
     pub id: u64,
     /// Weight of the job.
     pub weight: u32,
-    /// Sleep of a job that is ahead of the others.
+    /// Time that a job sleeps when it is ahead of the others, in ns.
     pub sleep_ns: u64,
 }
 
-/// How failed requests affect a job.
+/// How a job handles failed requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errors {
-    /// Whether it continues after a failed read.
+    /// Whether the job continues after a failed read.
     pub reads_go_on: bool,
-    /// Whether it continues after a failed write, trim or flush.
+    /// Whether the job continues after a failed write, trim or flush.
     pub writes_go_on: bool,
-    /// Whether its end by an error ends all jobs.
+    /// Whether all jobs end when an error ends this job.
     pub end_all: bool,
 }
 
@@ -170,18 +171,18 @@ impl Default for Errors {
     }
 }
 
-/// Limits whose violation ends a job with an error, for reads, writes and trims; 0 for none (fio's `max_latency`,
-/// `rate_min` and `rate_iops_min`).
+/// Limits for reads, writes and trims whose violation ends a job with an error (fio's `max_latency`, `rate_min` and
+/// `rate_iops_min`); 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
-    /// Longest time from submission to completion of a request.
+    /// Maximum time from submission to completion of a request, in ns.
     pub latency_max_ns: [u64; 3],
-    /// Lowest rate in requests per second.
+    /// Minimum rate, in requests per second.
     pub iops_min: [u64; 3],
-    /// Lowest rate in bytes per second.
+    /// Minimum rate, in bytes per second.
     pub bytes_per_s_min: [u64; 3],
-    /// Averaging time of rates.
+    /// Averaging time of the rates, in ns.
     pub cycle_ns: u64,
 }
 
@@ -192,33 +193,33 @@ impl Bounds {
     }
 }
 
-/// Management of a target's zones: writes go to write pointers, full zones are reset (fio's `zonemode=zbd`).
+/// Management of a target's zones: writes go to write pointers, and full zones are reset (fio's `zonemode=zbd`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Zoning {
-    /// Zone size; that of the device if absent. Other targets are divided into zones of this size.
+    /// Zone size in bytes; `None` uses the device's. Targets that are not zoned devices are divided into such zones.
     pub size_bytes: Option<u64>,
-    /// Capacity of a zone, for targets without zones of their own; its size if absent.
+    /// Zone capacity in bytes for targets that are not zoned devices; `None` uses the zone size.
     pub capacity_bytes: Option<u64>,
-    /// Bytes that a sequential job skips after each zone.
+    /// Number of bytes that a sequential job skips after each zone.
     pub skip_bytes: u64,
-    /// Limit of open zones; 0 for that of the device.
+    /// Maximum number of open zones; 0 uses the device's limit.
     pub open_max: u32,
-    /// Limit of open zones per job.
+    /// Maximum number of open zones per job.
     pub job_open_max: u32,
-    /// Whether the limits of the device are ignored.
+    /// Whether the device's limits are ignored.
     pub ignores_limits: bool,
-    /// Whether reads may go beyond write pointers.
+    /// Whether reads may go beyond the write pointer.
     pub reads_beyond_pointer: bool,
-    /// Share of a part's bytes written from which on some writes reset their zones.
+    /// Fraction of the part that must be written before some writes reset their zones.
     pub reset_threshold: f64,
-    /// Share of writes that reset their zones; 0 for none.
+    /// Fraction of writes that reset their zones; 0 for none.
     pub reset_frequency: f64,
-    /// Whether the rest of a zone is written if it is less than the shortest request.
+    /// Whether the rest of a zone is written if it is shorter than the shortest request.
     pub writes_remainder: bool,
 }
 
-/// Contents of unverified writes.
+/// Content of writes that are not verified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -234,47 +235,47 @@ pub enum Content {
 pub struct Part {
     /// Start of the part.
     pub start: Extent,
-    /// Length of the part; to the end if absent.
+    /// Length of the part; `None` extends it to the end.
     pub length: Option<Extent>,
 }
 
 impl Part {
-    /// Returns the part of an address space of `whole_bytes` in whole blocks of `block_bytes`, and whether it was cut
-    /// at the end.
+    /// Returns the part of an address space of `whole_bytes`, rounded to whole blocks of `block_bytes`, and whether it
+    /// was cut at the end.
     ///
     /// # Errors
-    /// When it contains no whole block; in words.
+    /// If the part contains no whole block. The error is a text for messages.
     pub fn within(&self, whole_bytes: u64, block_bytes: u64) -> Result<(Span, bool), String> {
         let start_bytes = self.start.of(whole_bytes);
         let available_bytes = whole_bytes.saturating_sub(start_bytes);
         let length_bytes = self.length.map_or(available_bytes, |length| length.of(whole_bytes));
         if available_bytes == 0 || length_bytes == 0 {
             let [start, length, whole] = [start_bytes, length_bytes, whole_bytes].map(format_bytes);
-            return Err(format!("it has {length} from {start}; the target has {whole}"));
+            return Err(format!("the part has {length} from {start}, but the target has only {whole}"));
         }
         let end_bytes = start_bytes + length_bytes.min(available_bytes);
-        // A position in percent may be between blocks.
+        // A position in percent may fall between blocks.
         let round = |bytes: u64| if bytes == whole_bytes { bytes } else { bytes / block_bytes * block_bytes };
         let (start_bytes, end_bytes) = (round(start_bytes), round(end_bytes));
         if start_bytes >= end_bytes {
-            return Err("it is smaller than a sector".to_owned());
+            return Err("the part is smaller than a sector".to_owned());
         }
         Ok((Span { start_bytes, length_bytes: end_bytes - start_bytes }, length_bytes > available_bytes))
     }
 }
 
-/// A position or a length.
+/// A position or length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// In bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// In percent of the whole.
+    /// A percentage of the whole.
     Percent(f64),
 }
 
 impl Extent {
-    /// In bytes, for an address space of `whole_bytes`.
+    /// Returns the position or length in bytes for an address space of `whole_bytes`.
     fn of(self, whole_bytes: u64) -> u64 {
         match self {
             Extent::Bytes(bytes) => bytes,
@@ -289,7 +290,7 @@ impl Default for Extent {
     }
 }
 
-/// Engine that submits requests.
+/// The engine that submits requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobEngine {
@@ -298,51 +299,52 @@ pub enum JobEngine {
     Ring,
     /// System calls that return when the request is complete.
     Psync,
-    /// None: every request completes at once.
+    /// No I/O: every request completes immediately.
     Null,
 }
 
-/// When a write completes.
+/// Condition for the completion of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
-    /// When the system reports it; flushes are separate requests.
+    /// The system reports completion; flushes are separate requests.
     #[default]
     No,
-    /// When its data are on stable storage (`O_DSYNC`).
+    /// The data is on stable storage (`O_DSYNC`).
     Data,
-    /// When its data and metadata are (`O_SYNC`).
+    /// Data and metadata are on stable storage (`O_SYNC`).
     File,
 }
 
-/// Limits of a job, of which the first reached ends it; without any, it passes once over its part.
+/// Limits of a job. The first limit reached ends the job; a job without limits makes one pass over its part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Number of issued requests.
+    /// Maximum number of requests issued.
     pub requests: Option<u64>,
-    /// Number of issued requests without flushes (fio's `number_ios`).
+    /// Maximum number of requests issued, not counting flushes (fio's `number_ios`).
     #[serde(default)]
     pub transfers: Option<u64>,
-    /// Bytes of requests issued.
+    /// Maximum number of bytes issued.
     pub bytes: Option<u64>,
-    /// Bytes of issued requests, as a multiple of the part's length: 2 covers it twice, 0.5 half of it.
+    /// Maximum number of bytes issued, as a multiple of the part's length: 2 covers the part twice, 0.5 covers half of
+    /// it.
     pub passes: Option<f64>,
-    /// Time after the warm-up.
+    /// Time limit after the warm-up, in ns.
     pub time_ns: Option<u64>,
 }
 
-/// Verification of reads against writes.
+/// How written data is verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
-    /// None.
+    /// No verification.
     #[default]
     No,
-    /// Writes carry a self-describing pattern.
+    /// Writes carry a self-describing stamp.
     Stamp,
-    /// Writes carry stamps, and after them everything written is read and checked.
+    /// Writes carry stamps; after the writes, everything written is read and checked.
     StampAndRead,
-    /// Reads check the pattern that an earlier run left.
+    /// Reads check the stamps that an earlier run left.
     Check,
 }
 

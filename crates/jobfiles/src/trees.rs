@@ -1,35 +1,35 @@
-//! Loads on files in folders: [`Tree`]s of files, and operations on them.
+//! Loads on files in folders: [`Tree`]s of files and the operations on them.
 
 use headstack_workload::ArrivalProcess;
 use serde::{Deserialize, Serialize};
 
 use crate::Sync;
 
-/// A tree of folders with files in them.
+/// A tree of folders that contain files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tree {
-    /// Its name.
+    /// Name of the tree.
     pub name: String,
-    /// The folder that contains it.
+    /// Folder that contains the tree.
     pub anchor: String,
-    /// Levels of folders below the anchor; 0 means that the files are in the anchor itself.
+    /// Number of folder levels below the anchor; 0 means that the files are in the anchor itself.
     pub depth: u32,
-    /// Number of folders per folder.
+    /// Number of subfolders per folder.
     pub width: u32,
-    /// Number of files per folder that has files.
+    /// Number of files in each folder that has files.
     pub files: u32,
-    /// Whether every folder has files, or only those of the last level.
+    /// Whether every folder has files; otherwise only folders of the last level have files.
     pub has_files_everywhere: bool,
-    /// Sizes of files in bytes, with their shares in percent.
+    /// File sizes in bytes, with their shares in percent.
     pub sizes: Vec<(u64, f64)>,
-    /// Files are created and used up to this total size.
+    /// Maximum total size of the files created and used, in bytes.
     pub total_bytes: Option<u64>,
-    /// Files are used, not created, up to this total size.
+    /// Maximum total size of the files used, in bytes. It does not limit the files created.
     pub used_bytes: Option<u64>,
 }
 
 impl Tree {
-    /// Number of folders below the anchor; `None` on overflow.
+    /// Returns the number of folders below the anchor; `None` on overflow.
     pub fn folders(&self) -> Option<u64> {
         let (mut sum, mut level) = (0u64, 1u64);
         for _ in 0..self.depth {
@@ -39,7 +39,7 @@ impl Tree {
         Some(sum)
     }
 
-    /// Number of folders with files; `None` on overflow.
+    /// Returns the number of folders with files; `None` on overflow.
     pub fn folders_with_files(&self) -> Option<u64> {
         match (self.depth, self.has_files_everywhere) {
             (0, _) => Some(1),
@@ -48,7 +48,7 @@ impl Tree {
         }
     }
 
-    /// Number of folders and files; `None` on overflow.
+    /// Returns the total number of folders and files; `None` on overflow.
     pub fn members(&self) -> Option<u64> {
         let files = self.folders_with_files()?.checked_mul(u64::from(self.files))?;
         self.folders()?.checked_add(files)
@@ -65,7 +65,7 @@ pub enum Operation {
     Rmdir,
     /// Creates an empty file.
     Create,
-    /// Opens a file and closes it again, like a close.
+    /// Opens a file and closes it again; vdbench's `close` is the same operation.
     Open,
     /// Reads a file, request by request.
     Read,
@@ -75,7 +75,7 @@ pub enum Operation {
     Getattr,
     /// Sets a file's times.
     Setattr,
-    /// Queries whether a file may be read.
+    /// Checks whether a file may be read.
     Access,
     /// Removes a file.
     Delete,
@@ -86,7 +86,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All operations with vdbench's names.
+    /// All operations and their names in vdbench.
     pub const NAMES: [(&'static str, Operation); 13] = [
         ("mkdir", Operation::Mkdir),
         ("rmdir", Operation::Rmdir),
@@ -103,12 +103,12 @@ impl Operation {
         ("move", Operation::Move),
     ];
 
-    /// Name of the operation.
+    /// Returns the name of the operation.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, operation)| *operation == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether it modifies the tree.
+    /// Whether the operation modifies the tree.
     pub fn writes(self) -> bool {
         match self {
             Operation::Open | Operation::Read | Operation::Getattr | Operation::Access => false,
@@ -124,63 +124,63 @@ impl Operation {
     }
 }
 
-/// Order of selection.
+/// Order in which items are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// One after another, repeatedly.
+    /// One after another; restarts after the last item.
     #[default]
     Sequential,
-    /// One after another; the load ends when all had their turn.
+    /// One after another; the load ends after the last item.
     Once,
     /// Random, uniformly distributed.
     Random,
 }
 
-/// Operations of one kind on one tree.
+/// A load that applies one kind of operation to a tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeLoad {
-    /// Its name.
+    /// Name of the load.
     pub name: String,
-    /// Index among the phase's trees.
+    /// Index of the tree in the phase.
     pub tree: usize,
-    /// Destination tree of copies or moves.
+    /// Index of the destination tree of copies or moves.
     pub to_tree: Option<usize>,
-    /// The operation.
+    /// Operation of the load.
     pub operation: Operation,
     /// Share of reads in a mix of reads and writes, in percent.
     pub read_percent: Option<f64>,
-    /// Order of files or folders.
+    /// Order in which files or folders are selected.
     pub files: Order,
     /// Order of requests within a file.
     pub requests: Order,
-    /// Lengths of requests in bytes, with their shares in percent.
+    /// Request lengths in bytes, with their shares in percent.
     pub sizes: Vec<(u32, f64)>,
-    /// Threads, each of which works on one file at a time.
+    /// Number of threads; each works on one file at a time.
     pub threads: u32,
-    /// Its share of the phase's operations, in percent; if absent, an even part of the rest.
+    /// Share of the phase's operations, in percent. Loads without a share divide the rest evenly.
     pub share_percent: Option<f64>,
-    /// Requests to a file before the next one is taken; if absent, as many as one pass takes.
+    /// Number of requests before a thread takes the next file; `None` makes one pass over the file.
     pub requests_per_file: Option<u64>,
-    /// Whether the page cache is bypassed.
+    /// Whether requests bypass the page cache.
     pub direct: bool,
-    /// When a write completes.
+    /// Condition for the completion of a write.
     pub sync: Sync,
     /// Whether a written file is flushed before it is closed.
     pub flushes_at_close: bool,
 }
 
 impl TreeLoad {
-    /// Checks for an impossible combination.
+    /// Checks that the settings do not contradict each other.
     ///
     /// # Errors
-    /// When there is no tree to copy or move to, or a mix of reads and writes is defined for another operation; in
-    /// words.
+    /// If a copy or move has no destination tree, or an operation that cannot mix reads and writes has a mix. The error
+    /// is a text for messages.
     pub fn check(&self) -> Result<(), String> {
         let (operation, name) = (self.operation, self.operation.name());
         let needs_other = matches!(operation, Operation::Copy | Operation::Move);
         if needs_other && self.to_tree.is_none_or(|to| to == self.tree) {
-            return Err(format!("{name} needs a second tree as target; add target=FSD"));
+            return Err(format!("{name} needs a destination tree; add target=FSD"));
         }
         if self.read_percent.is_some() && !matches!(operation, Operation::Read | Operation::Write) {
             return Err(format!("rdpct mixes reads and writes; the operation {name} does not"));
@@ -189,25 +189,25 @@ impl TreeLoad {
     }
 }
 
-/// Preparation of the trees before a phase.
+/// How the trees are prepared before a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Used as they are.
+    /// Trees are used as they are.
     #[default]
     No,
-    /// Removed and created again.
+    /// Trees are removed and created again.
     Anew,
     /// Missing members are created.
     Restart,
-    /// Removed, and only their folders created.
+    /// Trees are removed, and only their folders are created.
     Folders,
-    /// Removed.
+    /// Trees are removed.
     Clean,
 }
 
 impl Format {
-    /// This one, or `other` if it is [`Format::No`].
+    /// Returns this format, or `other` if this is [`Format::No`].
     pub fn or(self, other: Format) -> Format {
         if self == Format::No { other } else { self }
     }
@@ -216,24 +216,24 @@ impl Format {
 /// Concurrent loads on trees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreePhase {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// The trees.
+    /// Trees of the phase.
     pub trees: Vec<Tree>,
-    /// The loads; empty if a phase only formats.
+    /// Loads of the phase; empty if the phase only formats.
     pub loads: Vec<TreeLoad>,
-    /// Preparation of the trees.
+    /// How the trees are prepared.
     pub format: Format,
-    /// Operations per second of all loads together; as many as possible if absent.
+    /// Rate of all loads together, in operations per second; `None` for no limit.
     pub rate_per_s: Option<f64>,
-    /// Distribution of the arrivals of a rate.
+    /// Distribution of interarrival times at a limited rate.
     pub process: ArrivalProcess,
-    /// Duration after the warm-up.
+    /// Duration after the warm-up, in ns.
     pub time_ns: u64,
-    /// Duration of the warm-up, which is not counted.
+    /// Duration of the warm-up in ns, which is excluded from results.
     pub warm_up_ns: u64,
-    /// Length of the intervals of the time series.
+    /// Interval of the time series, in ns.
     pub interval_ns: u64,
-    /// Whether writes are stamped, and reads checked.
+    /// Whether writes are stamped and reads checked.
     pub verify: bool,
 }

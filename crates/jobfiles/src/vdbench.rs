@@ -1,11 +1,11 @@
-//! vdbench's parameter files: storage, workload and run definitions (`sd`, `wd`, `rd`), and those of files in folders
+//! vdbench's parameter files: storage, workload and run definitions (`sd`, `wd`, `rd`), and file system definitions
 //! (`fsd`, `fwd`: [`trees`]).
 //!
-//! A run definition becomes a [`Phase`](super::Phase) for each of its runs: its `for...` lists from the outermost to
-//! the innermost, then its rates, and for `iorate=curve` a run without a limit and the points of the curve. A workload
+//! A run definition becomes a [`Phase`](super::Phase) for each of its runs: for each combination of its `for...` lists,
+//! outermost list first, and each rate. `iorate=curve` yields an unlimited run and the points of the curve. A workload
 //! has a job for each of its storage definitions, as vdbench has a generator for each.
 //!
-//! The reference is vdbench 5.04.06; where its users' guide and its sources differ, the sources.
+//! The reference is vdbench 5.04.06. Where its users' guide and its source code differ, the source code applies.
 
 mod defined;
 mod definitions;
@@ -23,7 +23,7 @@ use self::definitions::{Load, RunDefinition, Storage};
 use self::scan::Parameter;
 use super::{JobFile, Remark, Verify};
 
-/// General parameters, at the beginning of a file; a keyword may be abbreviated as in definitions.
+/// General parameters, which begin a file. Their keywords may be abbreviated like those of definitions.
 const GENERAL: &[(&str, General)] = &[
     ("compression", General::Contents),
     ("compratio", General::Contents),
@@ -60,10 +60,10 @@ const GENERAL: &[(&str, General)] = &[
     ("loop", General::Loop),
 ];
 
-/// Treatment of a general parameter.
+/// How a general parameter is treated.
 #[derive(Clone, Copy, PartialEq)]
 enum General {
-    /// Ignored: it concerns vdbench's reports and its own processes.
+    /// Ignored, because it only affects vdbench's reports or its own processes.
     Nothing,
     Contents,
     Validate,
@@ -74,7 +74,7 @@ enum General {
     Loop,
 }
 
-/// The current kind of definitions, in the order that vdbench requires.
+/// The kind of definition being read, in the order that vdbench requires.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Section {
     General,
@@ -84,7 +84,7 @@ enum Section {
     Run,
 }
 
-/// Definitions of a file.
+/// The definitions of a file.
 struct Definitions {
     storages: Defined<Storage>,
     loads: Defined<Load>,
@@ -95,12 +95,12 @@ struct Definitions {
 
 /// Reads a parameter file.
 ///
-/// `substitutes` are the values of variables, as vdbench takes them from its command line: `("size", "10g")` replaces
-/// `$size`. `include` reads a file that the file includes, given its name as written.
+/// `substitutes` holds the values of variables, which vdbench takes from its command line: `("size", "10g")` replaces
+/// `$size`. `include` returns the text of an included file, given its name as written.
 ///
 /// # Errors
-/// The first parameter that vdbench would not accept, or that is for anything except a load on storage or on files in
-/// folders (replays), with the permitted values.
+/// If a parameter is not valid in vdbench, or belongs to something other than a load on storage or on files in folders,
+/// such as a replay. Returns the first such parameter with the allowed values.
 pub fn read(
     file: &str,
     text: &str,
@@ -139,7 +139,7 @@ pub fn read(
 #[derive(Default)]
 struct Generals {
     is_concatenated: bool,
-    /// Whether loads of this kind check what they read during the run, not only at its end.
+    /// Whether loads of this kind check data during the run, not only at the end.
     checks_reads: bool,
     verify: Verify,
     remarks: Vec<Remark>,
@@ -160,9 +160,9 @@ impl Generals {
         match meaning {
             General::Nothing => {}
             General::Contents => self.remark(parameter, "the job file does not select the written data"),
-            General::Commands => self.remark(parameter, "commands are not executed"),
+            General::Commands => self.remark(parameter, "commands are not run"),
             General::Journal => self.remark(parameter, "no journal is kept"),
-            General::Loop => self.remark(parameter, "the runs are done once"),
+            General::Loop => self.remark(parameter, "the runs are executed once"),
             General::Format if parameter.is_yes() => {
                 self.remark(parameter, "missing files are created without a first write pass")
             }
@@ -174,7 +174,7 @@ impl Generals {
                 if !self.checks_reads {
                     self.remark(
                         parameter,
-                        "data are verified at the end of a run, not when they are read or written again",
+                        "data is verified at the end of a run, not when it is read or written again",
                     );
                 }
             }
@@ -190,7 +190,7 @@ impl Generals {
         });
     }
 
-    /// Remarks in line order.
+    /// Returns the remarks in line order.
     fn in_order(mut self) -> Vec<Remark> {
         self.remarks.sort_by_key(|remark| remark.line);
         self.remarks
@@ -200,7 +200,7 @@ impl Generals {
 impl Definitions {
     fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let next = match parameter.keyword.as_str() {
-            "fwd" => return Err(parameter.error("uses a tree of files; define fsd=NAME,anchor=... before it")),
+            "fwd" => return Err(parameter.error("needs a tree of files; define fsd=NAME,anchor=... before it")),
             "rg" => {
                 return Err(parameter.error("job files cannot replay traces; import the trace and replay it"));
             }
@@ -210,7 +210,7 @@ impl Definitions {
             "hd" | "host" => Some(Section::Host),
             _ => None,
         };
-        // In later definitions the same keywords refer to earlier ones.
+        // In later definitions, the same keywords refer to earlier definitions.
         if let Some(next) = next.filter(|next| *next >= self.section) {
             self.section = next;
             return self.begin(parameter);
@@ -238,7 +238,7 @@ impl Definitions {
         }
     }
 
-    /// Expands `count=(start,count)` to that many storage definitions, numbered in name and lun.
+    /// Expands `count=(start,count)` to that many storage definitions, with numbered names and luns.
     fn repeat_storages(&mut self) -> Result<(), InputError> {
         let mut storages: Vec<Storage> = Vec::new();
         for storage in std::mem::take(&mut self.storages.all) {
@@ -262,7 +262,7 @@ impl Definitions {
                 return Err(defined_before(place, &storage.name));
             }
             if storage.lun.is_none() {
-                return Err(place.error("it has no lun; add the file or device"));
+                return Err(place.error("has no lun; add lun=FILE or lun=DEVICE"));
             }
         }
         self.storages.all = storages;
@@ -270,7 +270,7 @@ impl Definitions {
     }
 }
 
-/// Replaces the asterisk in a name by a number, or appends it.
+/// Replaces the asterisk in a name with a number; appends the number if there is no asterisk.
 fn numbered(name: &str, number: u32) -> String {
     match name.contains('*') {
         true => name.replace('*', &number.to_string()),

@@ -1,4 +1,4 @@
-//! Phases as simulations: the load is the same, and what is left out is told.
+//! Phases as simulations: the load is the same, and every omission has a remark.
 
 use crate::fake::{Fake, luns};
 use headstack_jobfiles::{
@@ -131,7 +131,7 @@ fn without_a_time_requests_end_a_run() {
     let line = mixed.workload.specification.lines[0].clone();
     let large = AccessLine { size_bytes: 12_288, share_percent: 25.0, ..line.clone() };
     mixed.workload.specification.lines = vec![AccessLine { share_percent: 75.0, ..line }, large];
-    // 6 KiB on average.
+    // The mean is 6 KiB.
     assert_eq!(workload(&phase(vec![mixed])).run_length, RunLength::Requests(171));
     let both =
         phase(vec![Job { limits: Limits { requests: Some(7), time_ns: Some(GB), ..Limits::default() }, ..job("a") }]);
@@ -187,7 +187,7 @@ fn copies_keep_the_load_the_same() {
     assert_eq!(streams(copied(&|job| job.workload.specification.lines[0].random_percent = 0.0)), 3);
     assert_eq!(streams(copied(&|job| job.workload.addresses = Addresses::Zipf { theta: 0.9 })), 3);
     assert_eq!(streams(copied(&|job| job.workload.flush_every = 8)), 3);
-    // Each copy has the limit.
+    // The limit applies to each copy.
     let limits = Limits { requests: Some(100), ..Limits::default() };
     let Demand::Workload(limited) = copied(&|job| job.limits = limits) else { panic!("one client") };
     assert_eq!(limited.run_length, RunLength::Requests(300));
@@ -243,7 +243,7 @@ fn omissions_are_reported() {
         Job { engine: JobEngine::Null, limits: Limits { time_ns: Some(GB), ..Limits::default() }, ..job("null") };
     let told = options(&phase(vec![odd, null]));
     assert_eq!(told, ["direct", "engine", "sync", "verify", "seed", "start_delay", "slots", "limits"]);
-    // A delay that all have is none.
+    // A delay that all jobs have has no effect.
     assert!(options(&phase(vec![Job { start_delay_ns: GB, ..job("a") }])).is_empty());
 }
 
@@ -367,7 +367,8 @@ fn every_copy_has_a_seed_of_its_own_and_the_same_again() {
     let seeds: Vec<u64> = jobs.iter().flat_map(|job| [job.seed_of(0, 1), job.seed_of(1, 1)]).collect();
     let different: std::collections::HashSet<u64> = seeds.iter().copied().collect();
     assert_eq!(different.len(), seeds.len());
-    // A job's own seed goes before that of the run, and a copy is known by its number among all of its name.
+    // A job's own seed takes precedence over the run's, and a copy is identified by its index among all copies with its
+    // name.
     assert_eq!(jobs[3].seed_of(0, 1), jobs[3].seed_of(0, 9));
     assert_eq!(jobs[0].seed_of(2, 1), jobs[2].seed_of(0, 1));
     assert_ne!(jobs[0].seed_of(0, 1), jobs[0].seed_of(0, 9));
@@ -379,7 +380,7 @@ fn every_copy_has_a_seed_of_its_own_and_the_same_again() {
 #[test]
 fn streams_of_a_simulation_are_reported_as_those_of_a_measurement() {
     let random = Phase { jobs: vec![Job { copies: 3, ..job("a") }, job("b")], ..Phase::default() };
-    // Three random copies are one stream, which bears the job's name.
+    // Three random copies are one stream with the job's name.
     assert_eq!(simulate(&random).streams, ["a", "b"]);
     let group = |name: &str| Job { group: Some(0), ..job(name) };
     let grouped = Phase { jobs: vec![group("x 1"), group("x 2")], ..Phase::default() };

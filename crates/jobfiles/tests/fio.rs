@@ -1,10 +1,10 @@
-//! fio's job files: what becomes of them.
+//! fio's job files and the jobs that they become.
 
 use crate::job_files::{phases, read, try_read};
 use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Part, Sync, Verify, Zoning};
 use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, RunLength, Sequence, Think};
 
-/// The only job of `[j]` with these lines.
+/// Returns the only job of a section `[j]` with these lines.
 fn job(lines: &str) -> Job {
     let file = read(&format!("[j]\n{lines}"));
     assert_eq!((file.phases.len(), file.phases[0].jobs.len()), (1, 1), "{lines}");
@@ -40,7 +40,7 @@ fn loops_repeat_their_requests_unless_the_random_numbers_do_not() {
     }
 }
 
-/// Sizes by what is written, all of them in the default base, then those in the other.
+/// Sizes in the default base, then in the other base.
 #[test]
 fn units_are_those_of_fio() {
     let bytes = |text: &str| match job(text).part.length {
@@ -72,7 +72,7 @@ fn units_are_those_of_fio() {
     ] {
         assert_eq!(bytes(&format!("size={text}\n")), expected, "{text}");
     }
-    // Wherever the base stands in the section.
+    // The base applies wherever it is in the section.
     for (text, expected) in [("4k", 4000), ("4kb", 4000), ("4kib", 4096), ("1gi", 1 << 30), ("4096", 4096)] {
         assert_eq!(bytes(&format!("size={text}\nkb_base=1000\n")), expected, "{text}");
     }
@@ -94,7 +94,7 @@ fn times_have_the_default_unit_of_their_option() {
     assert_eq!((job.start_delay_ns, job.workload.warm_up.time_ns), (3_000_000_000, 120_000_000_000));
 }
 
-/// Kinds, randomness and distribution by `rw` and what goes with it.
+/// Kinds of requests, randomness and distribution for `rw` and related options.
 #[test]
 fn every_direction_becomes_its_mix() {
     for (lines, read, random, trim) in [
@@ -107,7 +107,7 @@ fn every_direction_becomes_its_mix() {
         ("rw=randrw\nrwmixread=70", 70.0, 100.0, 0.0),
         ("rw=randrw\nrwmixread=70\nrwmixwrite=60", 40.0, 100.0, 0.0),
         ("rw=randread\npercentage_random=25", 100.0, 25.0, 0.0),
-        // The writes that follow are made by the sequence, and so are the runs.
+        // The address sequence makes the writes that follow, and so the runs.
         ("rw=randtrimwrite", 0.0, 100.0, 100.0),
         ("rw=randread:4", 100.0, 100.0, 0.0),
     ] {
@@ -125,7 +125,7 @@ fn requests_follow_one_another_as_in_fio() {
     assert_eq!(sequence("rw=randread:8"), Sequence { run: 8, ..plain });
     assert_eq!(sequence("rw=randread:8\nrw_sequencer=identical"), Sequence { run: 8, repeats: true, ..plain });
     assert_eq!(sequence("rw=trimwrite"), Sequence { trim_then_write: true, ..plain });
-    // Each place is trimmed and written: twice as many requests and bytes.
+    // Each offset is trimmed and written, which takes twice as many requests and bytes.
     assert_eq!(job("rw=randtrimwrite\nsize=1m\n").limits.passes, Some(2.0));
     assert_eq!(job("rw=randtrimwrite\nsize=1m\nnumber_ios=10\n").limits.transfers, Some(20));
     let flushed = job("rw=write\nfsync=8\nfdatasync=4\nend_fsync=1\n");
@@ -199,11 +199,11 @@ fn random_places_are_touched_once_by_default() {
     let expected = [(0.0, 5.0, 50.0), (5.0, 20.0, 30.0), (20.0, 100.0, 20.0)];
     assert_eq!(bands("random_distribution=zoned:50/5:30/15:20/80"), expected);
     assert_eq!(bands("random_distribution=zoned:50/5:30/15:20/"), expected);
-    // 1 GiB: 25 % and the rest.
+    // The target has 1 GiB: 25 % and the rest.
     assert_eq!(bands("random_distribution=zoned_abs:60/256m:40/"), [(0.0, 25.0, 60.0), (25.0, 100.0, 40.0)]);
 }
 
-/// The lines of a job: size, share, reads.
+/// Returns the size, share and read percentage of each line of a job.
 fn lines_of(lines: &str) -> Vec<(u32, f64, f64)> {
     let job = job(&format!("{lines}\n"));
     job.workload
@@ -220,14 +220,15 @@ fn sizes_may_differ_by_kind_and_by_chance() {
     assert_eq!(lines_of("rw=randrw\nbs=,8k"), [(4096, 50.0, 100.0), (8192, 50.0, 0.0)]);
     assert_eq!(lines_of("rw=randrw\nrwmixread=25\nblocksize=16k"), [(16384, 100.0, 25.0)]);
     assert_eq!(lines_of("rw=randread\nbssplit=4k/60:8k/40"), [(4096, 60.0, 100.0), (8192, 40.0, 100.0)]);
-    // Percentages that are left out share the rest; what is left over goes to the largest.
+    // Entries without a percentage divide the rest evenly; the largest gets the remainder.
     assert_eq!(lines_of("bssplit=4k/50:8k/:16k"), [(4096, 50.0, 100.0), (8192, 25.0, 100.0), (16384, 25.0, 100.0)]);
     assert_eq!(lines_of("bssplit=4k/60:8k/20"), [(4096, 80.0, 100.0), (8192, 20.0, 100.0)]);
     assert_eq!(
         lines_of("rw=randrw\nrwmixread=40\nbssplit=4k/50:8k/50,1k/100"),
         [(4096, 20.0, 100.0), (8192, 20.0, 100.0), (1024, 60.0, 0.0)]
     );
-    // From the lower end on, uniform over as many bytes as the upper end has, rounded down and cut to that.
+    // Lengths are uniform from the lower end over as many bytes as the upper end, rounded down and limited to the upper
+    // end.
     let range = lines_of("rw=randread\nbsrange=1k-4k");
     assert_eq!(range.iter().map(|line| line.0).collect::<Vec<_>>(), [1024, 2048, 3072, 4096]);
     assert!(range.iter().all(|line| (line.1 - 25.0).abs() < 1e-9), "{range:?}");
@@ -256,10 +257,10 @@ fn strides_and_zones_are_gone_through_in_order() {
         (job.workload.addresses, job.limits.passes, job.limits.bytes)
     };
     let strided = |zone_bytes, step_bytes, backwards| Addresses::Strided { zone_bytes, step_bytes, backwards };
-    // 86 of 256 blocks, as fio does.
+    // 86 of 256 blocks, as in fio.
     assert_eq!(law("rw=read:8k"), (strided(4096, 12288, false), Some(4096.0 / 12288.0), None));
     assert_eq!(law("rw=write:-8k"), (strided(4096, 4096, true), Some(1.0), None));
-    // Zones go on through the whole file, until the job has done its size.
+    // Zones continue through the whole file until the job has transferred its size.
     assert_eq!(law("zonemode=strided\nzonesize=8k\nzoneskip=8k"), (strided(8192, 16384, false), None, Some(1 << 20)));
     assert_eq!(law("zonesize=8k\nzonerange=16k\nzoneskip=8k"), (strided(8192, 24576, false), None, Some(1 << 20)));
 }
@@ -276,7 +277,7 @@ fn rates_are_open_loops_with_as_many_slots_as_iodepth() {
     assert_eq!(arrivals("rate_iops=1000\nrate_process=poisson"), open(1000.0, ArrivalProcess::Poisson));
     assert_eq!(arrivals("rate=1m"), open(256.0, ArrivalProcess::Fixed));
     assert_eq!(arrivals("rate=1m\nbs=64k"), open(16.0, ArrivalProcess::Fixed));
-    // Each kind has its own, which make the mix: fio 3.33 with rwmixread=70 does half of each too.
+    // Each kind has its own rate, and the rates determine the mix: fio 3.33 with rwmixread=70 also does half of each.
     assert_eq!(arrivals("rw=randrw\nrate_iops=1000\nrwmixread=70"), open(2000.0, ArrivalProcess::Fixed));
     assert_eq!(lines_of("rw=randrw\nrate_iops=1000,500\nrwmixread=10")[0].2.round(), 67.0);
     let each = |lines: &str| job(&format!("{lines}\n")).rates_per_s;
@@ -324,7 +325,7 @@ fn fio_engines_map_to_io_uring_psync_or_null() {
     }
 }
 
-/// io_submit(2) returns when a request through the page cache is complete: fio 3.33 on a disk reads with depth 1 then.
+/// io_submit(2) returns when a request through the page cache is complete, so fio 3.33 reads from a disk with depth 1.
 #[test]
 fn libaio_through_the_page_cache_has_one_request_under_way() {
     for (lines, engine, depth, remarked) in [
@@ -403,7 +404,7 @@ fn files_are_named_as_fio_names_them() {
     assert_eq!((device.part.start, device.part.length), (Extent::Percent(10.0), Some(Extent::Percent(50.0))));
 }
 
-/// As fio 3.33 does it: a name among the globals names nothing, and one of a job its report but not its files.
+/// As in fio 3.33, a global name names nothing, and a job's name names its report but not its files.
 #[test]
 fn names_of_jobs_do_not_name_their_files() {
     let file = read("[global]\nname=shared\nsize=8k\n[a]\n[b]\nname=bb\n[c]\nwait_for=bb\n");
@@ -441,7 +442,7 @@ fn patterns_are_texts_bytes_and_numbers() {
 
 #[test]
 fn size_is_that_of_each_copy_and_shared_by_its_files() {
-    // fio 3.33 makes files of 8 KiB of this: 4 KiB behind an offset of 4 KiB.
+    // fio 3.33 creates files of 8 KiB for this job: 4 KiB after an offset of 4 KiB.
     let two = job("filename=a:b\noffset=4k\nsize=8k\n");
     assert_eq!((two.file_bytes, two.part.length), (Some(8192), Some(Extent::Bytes(8192))));
     let file = read("[j]\nfilename=/dev/sdx\nsize=1g\noffset_increment=1g\nnumjobs=3\noffset=512\n");
@@ -450,7 +451,7 @@ fn size_is_that_of_each_copy_and_shared_by_its_files() {
     assert_eq!(starts, [(0, 1, at(0)), (1, 1, at(1)), (2, 1, at(2))]);
     let shared = job("filename=f\nnumjobs=4\nsize=1m\n");
     assert_eq!((shared.copies, shared.part.length), (4, Some(Extent::Bytes(1 << 20))));
-    // Four files in turn are four sequential streams.
+    // Four files used in turn are four sequential streams.
     assert_eq!(job("filename=a:b:c:d\nsize=4m\n").workload.streams, 4);
     assert_eq!(job("filename=a:b:c:d\nsize=4m\nfile_service_type=sequential\n").workload.streams, 1);
     assert_eq!(job("nrfiles=3\nfilesize=1m-2m\n").part.length, Some(Extent::Bytes(3 << 20)));
@@ -481,7 +482,7 @@ fn globals_hold_for_the_jobs_below_them() {
     };
     assert_eq!(file.global, written(&[("bs", "16k"), ("rw", "randread")]));
     assert_eq!(file.phases[0].jobs[2].as_written, written(&[("bs", "1m")]));
-    // A flag is kept as it is written: fio prints the ones with a value.
+    // A flag is kept as written: fio prints flags that have a value.
     let file = read("[global]\nthread\nexitall=1\n[a]\nrw=read\nnew_group\nnorandommap=1\n");
     assert_eq!(file.global, written(&[("thread", ""), ("exitall", "1")]));
     assert_eq!(file.phases[0].jobs[0].as_written, written(&[("rw", "read"), ("new_group", ""), ("norandommap", "1")]));

@@ -1,4 +1,4 @@
-//! fio's job files and command lines: what is refused and how, and that the real fio and its examples agree.
+//! fio's job files and command lines: errors, and agreement with the real fio and its examples.
 
 use crate::job_files::{environment, include, phases, read, try_read};
 use headstack_jobfiles::{JobFile, fio};
@@ -13,7 +13,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// What is refused, and the beginning of how.
+/// Rejected input and the beginning of its error message.
 #[test]
 fn errors_name_file_line_option_and_allowed_values() {
     for (text, expected) in [
@@ -25,11 +25,11 @@ fn errors_name_file_line_option_and_allowed_values() {
         ("[j]\nsize=1.5m\n", "test.fio:2: size: \"1.5m\" is invalid"),
         ("[j]\nsize=110%\n", "test.fio:2: size: \"110%\" is too large; up to 100%"),
         ("[j]\nsize=3z\n", "test.fio:2: size: a number of zones needs a zonesize"),
-        ("[j]\nsize=99999999999g\n", "test.fio:2: size: \"99999999999g\" is beyond 2^64"),
+        ("[j]\nsize=99999999999g\n", "test.fio:2: size: \"99999999999g\" exceeds 2^64"),
         ("[j]\nruntime=5w\n", "test.fio:2: runtime: \"5w\" is invalid; a whole number with us"),
-        ("[j]\ndirect\n", "test.fio:2: direct: a value is missing"),
-        ("[j]\ndirect=2\n", "test.fio:2: direct: \"2\" is not allowed; 0 or 1 is allowed"),
-        ("[j]\nrw=randreed\n", "test.fio:2: rw: \"randreed\" is not allowed; read, write"),
+        ("[j]\ndirect\n", "test.fio:2: direct: the value is missing"),
+        ("[j]\ndirect=2\n", "test.fio:2: direct: \"2\" is not allowed; use 0 or 1"),
+        ("[j]\nrw=randreed\n", "test.fio:2: rw: \"randreed\" is not allowed; allowed: read, write"),
         ("[j]\nrwmixread=101\n", "test.fio:2: rwmixread: 101 is out of range; 0 to 100"),
         ("[j]\niodepth=0\n", "test.fio:2: iodepth: 0 is out of range; 1 or more"),
         ("[j]\niodepth=100000\n", "test.fio:2: iodepth: 100000 is out of range; 1 to 65536"),
@@ -42,13 +42,13 @@ fn errors_name_file_line_option_and_allowed_values() {
         ("[j]\nrw=randread\nrandom_distribution=zipf:0\n", "test.fio:3: random_distribution: \"0\" is out of range"),
         ("[j]\nrw=randread\nrandom_distribution=zoned:50/5:30/95\n", "test.fio:3: random_distribution: the shares of"),
         ("[j]\nrw=randrw\nrate_iops=1000,\n", "test.fio:3: rate_iops: limits only some kinds of requests; give"),
-        ("[j]\ndedupe_percentage=30\n", "test.fio:2: dedupe_percentage: not supported: data are random, zeros"),
+        ("[j]\ndedupe_percentage=30\n", "test.fio:2: dedupe_percentage: not supported: data is always random, zeros"),
         ("[j]\nscramble_buffers=0\n", "test.fio:2: scramble_buffers: not supported: no two writes"),
         ("[global]\nend_syncfs=1\n[j]\n", "test.fio:2: end_syncfs: not supported: no whole file system"),
         ("[j]\nsync_file_range=write:8\n", "test.fio:2: sync_file_range: not supported: sync_file_range(2)"),
         ("[j]\nbuffer_pattern='f'\n", "test.fio:2: buffer_pattern: \"'f'\" names a file, which is not supported"),
-        ("[j]\nrw=read:-4k\n", "test.fio:2: rw: every request would have the same offset"),
-        ("[j]\nzonemode=strided\n", "test.fio:2: zonemode: strided zones need a zonesize"),
+        ("[j]\nrw=read:-4k\n", "test.fio:2: rw: -4096 bytes would give every request the same offset"),
+        ("[j]\nzonemode=strided\n", "test.fio:2: zonemode: strided zones need a size; add zonesize"),
         ("[j]\nverify_interval=x\n", "test.fio:2: verify_interval: \"x\" is invalid"),
         (
             "[j]\nioengine=io_uring_cmd\nwrite_mode=zeroes\n",
@@ -57,7 +57,10 @@ fn errors_name_file_line_option_and_allowed_values() {
         ("[j]\nioengine=nbd\n", "test.fio:2: ioengine: job [j] names no export; add uri=nbd://HOST:PORT/EXPORT"),
         ("[j]\nioengine=nbd\nuri=/dev/nbd0\n", "test.fio:3: uri: \"/dev/nbd0\" is not the address of an export"),
         ("[j]\nioengine=net\n", "test.fio:2: ioengine: the engine net of job [j] is not for files"),
-        ("[j]\nioengine=libaoi\n", "test.fio:2: ioengine: \"libaoi\" of job [j] is not an engine; did you mean libaio"),
+        (
+            "[j]\nioengine=libaoi\n",
+            "test.fio:2: ioengine: \"libaoi\" of job [j] is not an engine of fio; did you mean libaio",
+        ),
         (
             "[j]\nread_iolog=x\n",
             "test.fio:2: read_iolog: not supported: a job cannot replay; use headstack trace replay LOG",
@@ -70,7 +73,7 @@ fn errors_name_file_line_option_and_allowed_values() {
         ("[j]\nloops=18446744073709551615\nio_size=2\n", "test.fio:3: io_size: 18446744073709551615 loops of 2"),
         ("[j]\ninclude none.fio\n", "test.fio:2: include: \"none.fio\": no such file"),
         ("[j]\ninclude bad.fio\n", "bad.fio:2: is not accepted; the line is not printed"),
-        ("[j]\ninclude section.fio\n", "section.fio:1: begins a section; an included file must not have sections"),
+        ("[j]\ninclude section.fio\n", "section.fio:1: begins a section; included files must not have sections"),
         ("[j]\ninclude self.fio\n", "self.fio:1: include: nests includes too deeply"),
     ] {
         let found = error(text);
@@ -122,12 +125,12 @@ fn arguments_are_read_as_fio_reads_them() {
     assert!(message("--name=a job.fio").starts_with("job.fio: is not an option"));
 }
 
-/// Runs fio, if it is installed.
+/// Runs fio if it is installed.
 fn fio_program(arguments: &[&str]) -> Option<std::process::Output> {
     std::process::Command::new("fio").args(arguments).output().ok()
 }
 
-/// Every option that the installed fio prints is known here.
+/// The reader knows every option that the installed fio prints.
 #[test]
 fn every_option_of_the_installed_fio_is_known() {
     let Some(help) = fio_program(&["--cmdhelp=all"]) else { return lacks(Need::Programs, "fio is not installed") };
@@ -141,7 +144,7 @@ fn every_option_of_the_installed_fio_is_known() {
     }
 }
 
-/// What is accepted here is accepted by fio.
+/// fio accepts everything that the reader accepts.
 #[test]
 fn the_installed_fio_accepts_the_samples() {
     let samples = [
@@ -167,7 +170,7 @@ fn the_installed_fio_accepts_the_samples() {
     }
 }
 
-/// Names and values that mean something, and some that do not.
+/// Returns valid and invalid names and values.
 fn any_line() -> impl Strategy<Value = String> {
     let names = "rw|bs|bsrange|bssplit|size|io_size|offset|offset_increment|numjobs|nrfiles|rate|rate_iops|thinktime|\
                  thinktime_blocks|random_distribution|zonesize|zoneskip|zonemode|filename|loops|runtime|iodepth|ba|\
@@ -195,7 +198,7 @@ proptest! {
             Ok(file) => {
                 let printed = serde_json::to_string(&file).unwrap();
                 let again = serde_json::from_str::<JobFile>(&printed).unwrap();
-                // The last bits of a fraction may change on the way.
+                // The last bits of a fraction may change in the round trip.
                 prop_assert_eq!((again.remarks, again.global), (file.remarks, file.global));
                 prop_assert_eq!(again.phases.len(), file.phases.len());
             }
@@ -211,7 +214,7 @@ proptest! {
     }
 }
 
-/// Where fio's own examples are: `$HEADSTACK_FIO_EXAMPLES`, or where distributions put them.
+/// Returns the folder of fio's own examples: `$HEADSTACK_FIO_EXAMPLES`, or the folder used by distributions.
 fn examples() -> Option<Vec<std::path::PathBuf>> {
     let stated = std::env::var("HEADSTACK_FIO_EXAMPLES").ok();
     let folder = stated.unwrap_or_else(|| "/usr/share/doc/fio/examples".to_owned());
@@ -221,17 +224,17 @@ fn examples() -> Option<Vec<std::path::PathBuf>> {
     (!paths.is_empty()).then_some(paths)
 }
 
-/// Engines of the examples that are for neither files nor block devices.
+/// Whether the error is about an engine for neither files nor block devices.
 fn is_for_another_engine(error: &InputError) -> bool {
-    error.key == "ioengine" && error.message.contains("is not for files and block devices")
+    error.key == "ioengine" && error.message.contains("does not access files or block devices")
 }
 
-/// Values of the variables that the examples use.
+/// Returns the values of the variables used in the examples.
 fn of_examples(name: &str) -> Option<String> {
     if name == "FIO_RW" { Some("randread".to_owned()) } else { environment(name).or_else(|| Some("1".to_owned())) }
 }
 
-/// Jobs and files of each example that runs here, as fio's own reading (`--showcmd`) names them.
+/// Jobs and files of each supported example agree with fio's own output (`--showcmd`).
 #[test]
 fn jobs_and_files_of_the_examples_are_those_of_the_installed_fio() {
     let Some(paths) = examples() else {
@@ -250,7 +253,7 @@ fn jobs_and_files_of_the_examples_are_those_of_the_installed_fio() {
         let shown = String::from_utf8(shown.stdout).unwrap();
         let values =
             |option: &str| shown.split_whitespace().filter_map(move |word| word.strip_prefix(option)).collect();
-        // A name among the globals names no job.
+        // A global name names no job.
         let mut names: Vec<&str> = values("--name=");
         names.retain(|name| text.lines().any(|line| line.trim() == format!("[{name}]")));
         names.dedup();
@@ -268,7 +271,7 @@ fn jobs_and_files_of_the_examples_are_those_of_the_installed_fio() {
     assert!(compared > 0, "fio read none of the examples");
 }
 
-/// Prints a table of what becomes of each example.
+/// Prints a table of the outcome of each example.
 #[test]
 fn fio_examples_run_or_are_refused_for_engine_or_data() {
     let Some(paths) = examples() else {

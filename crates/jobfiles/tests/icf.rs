@@ -1,10 +1,10 @@
-//! Iometer's configuration files: what becomes of each part, and what is refused.
+//! Iometer's configuration files: the meaning of each part, and errors.
 
 use headstack_jobfiles::{Extent, Job, JobFile, icf};
 use headstack_workload::{Arrivals, Think, WarmUp};
 use proptest::prelude::*;
 
-/// The four specifications that Iometer's example files made known.
+/// The four specifications that Iometer's example files made well known.
 const CLASSICS: &str = "'ACCESS SPECIFICATIONS =========================================================
 'Access specification name,default assignment
 \tFile Server,NONE
@@ -41,7 +41,7 @@ const CLASSICS: &str = "'ACCESS SPECIFICATIONS =================================
 'END access specifications
 ";
 
-/// A worker with these specifications and targets.
+/// Returns a worker with these specifications and targets.
 fn worker(name: &str, depth: u32, specifications: &[&str], targets: &[&str]) -> String {
     let specifications: String = specifications.iter().map(|name| format!("\t{name}\n")).collect();
     let targets: String =
@@ -55,7 +55,7 @@ fn worker(name: &str, depth: u32, specifications: &[&str], targets: &[&str]) -> 
     )
 }
 
-/// A file of one manager; `cycling` are lines of the test setup.
+/// Returns a file with one manager; `cycling` holds lines of the test setup.
 fn file(cycling: &str, workers: &[String]) -> String {
     format!(
         "Version 2006.07.27 \n'TEST SETUP ====================================================================\n\
@@ -250,7 +250,7 @@ fn what_is_refused_is_one_line_with_its_place() {
             "\t4096,59,80",
             "% of size: the shares of \"File Server\" sum to 99; they must sum to exactly 100",
         ),
-        ("\t4096,60,80", "\t4096,60,101", "% reads: \"101\" is not allowed; a whole number of 0 to 100 is"),
+        ("\t4096,60,80", "\t4096,60,101", "% reads: \"101\" is not allowed; must be a whole number from 0 to 100"),
         ("\t4096,60,80,100,0,1,0,0", "\t4096,60,80,100,0,1", "align: field 7 is missing"),
         ("\t4096,60,80,100,0,1,0,0", "\t4096,60,80,100,0,1,0,0,7", "reply: more than eight fields"),
         ("\t4096,60,80,100,0,1", "\t4096,60,80,100,0,0", "burst: \"0\" is not allowed"),
@@ -262,22 +262,22 @@ fn what_is_refused_is_one_line_with_its_place() {
         (
             "\t1,DISABLED,1",
             "\t0,DISABLED,1",
-            "Number of outstanding IOs: \"0\" is not allowed; a whole number of 1 to 65536 is",
+            "Number of outstanding IOs: \"0\" is not allowed; must be a whole number from 1 to 65536",
         ),
-        ("\t1,DISABLED,1", "\t1,MAYBE,1", "test connection rate: \"MAYBE\" is not allowed; ENABLED or DISABLED is"),
-        ("\tCYCLE_OUTSTANDING_IOS", "\tCYCLE_ALL", "test type: \"CYCLE_ALL\" is not allowed; NORMAL or CYCLE_TARGETS"),
+        ("\t1,DISABLED,1", "\t1,MAYBE,1", "test connection rate: \"MAYBE\" is not allowed; use ENABLED or DISABLED"),
         (
-            "4          EXPONENTIAL",
-            "0          LINEAR",
-            "Queue Depth Cycling: a start or step of 0; 1 or more is allowed",
+            "\tCYCLE_OUTSTANDING_IOS",
+            "\tCYCLE_ALL",
+            "test type: \"CYCLE_ALL\" is not allowed; use NORMAL or CYCLE_TARGETS",
         ),
+        ("4          EXPONENTIAL", "0          LINEAR", "Queue Depth Cycling: start and step must be 1 or more"),
         (
             "'Ramp Up Time (s)",
             "'Ramp Down Time",
             "Ramp Down Time: this line is not expected here; allowed: 'Test Description",
         ),
         ("'END manager list\n", "", "END manager list: the file ends before 'END manager list"),
-        ("'Worker type\n\tDISK", "'Worker type\n\tTAPE", "worker type: \"TAPE\" is not allowed; DISK or NETWORK is"),
+        ("'Worker type\n\tDISK", "'Worker type\n\tTAPE", "worker type: \"TAPE\" is not allowed; use DISK or NETWORK"),
         ("\tFile Server,NONE", "\tFile Server", "default assignment: field 2 is missing"),
         ("0          10         30", "0          10", "seconds: field 3 is missing"),
     ] {
@@ -287,14 +287,14 @@ fn what_is_refused_is_one_line_with_its_place() {
         assert_eq!(error.lines().count(), 1);
     }
     let long = good.replace("\tWeb Server,", &format!("\t{},", "x".repeat(81)));
-    assert!(icf::read("t.icf", &long).unwrap_err().to_string().contains("80 characters are allowed"));
+    assert!(icf::read("t.icf", &long).unwrap_err().to_string().contains("the maximum is 80 characters"));
     let many = format!("{}\t512,0,0,0,0,1,0,0\n", "\t512,1,80,100,0,1,0,0\n".repeat(100));
     let many = good.replace("\t8192,100,80,80,0,1,0,0\n", &many);
     let error = icf::read("t.icf", &many).unwrap_err().to_string();
-    assert!(error.contains("\"Workstation\" has 101 lines; up to 100 are allowed"), "{error}");
+    assert!(error.contains("\"Workstation\" has 101 lines; the maximum is 100"), "{error}");
 }
 
-/// The line of a wrong value is the value's own.
+/// An error names the line of the wrong value.
 #[test]
 fn errors_name_the_line() {
     let good = file("", &[worker("A", 1, &["Database"], &["sda"])]);
@@ -316,7 +316,7 @@ proptest! {
         }
     }
 
-    /// A valid file with a line changed, doubled or left out.
+    /// A valid file with one line changed, duplicated or omitted.
     #[test]
     fn no_changed_file_panics(line in 0usize..120, with in "['\t]{0,1}[a-zA-Z0-9, %]{0,40}", how in 0u8..3) {
         let good = file(DEPTHS, &[worker("A", 3, &["Database", "Default"], &["sda", "sdb"])]);

@@ -1,4 +1,4 @@
-//! Job files of other programs: what they say, and what they ask for, one matter a file.
+//! Tests of other programs' job files, one topic per file.
 
 mod demand;
 #[allow(dead_code)] // Not all of it is needed here.

@@ -1,4 +1,4 @@
-//! vdbench's file system workloads: what becomes of each definition, and what is refused.
+//! vdbench's file system workloads: the meaning of each definition, and errors.
 
 use std::io;
 
@@ -100,7 +100,7 @@ fn invalid_values_are_refused_with_the_allowed_ones() {
             with(",operation=delete,rdpct=5"),
             "p.txt:2: fwd: rdpct mixes reads and writes; the operation delete does not",
         ),
-        (with(",fileselect=poisson"), "p.txt:2: fileselect: random, sequential or once is allowed"),
+        (with(",fileselect=poisson"), "p.txt:2: fileselect: use random, sequential or once"),
         (with(",skew=50"), "p.txt:3: rd: the skew of its loads sums to 50"),
         (
             with(",skew=60")
@@ -111,9 +111,9 @@ fn invalid_values_are_refused_with_the_allowed_ones() {
         (with("x"), "p.txt:2: fwd: there is no fsd=fx; allowed: f"),
         (with("").replace("anchor=/mnt/f,", ""), "p.txt:1: fsd: it has no anchor"),
         (with("").replace("width=3,", ""), "p.txt:1: fsd: it has a depth and no width"),
-        (with("").replace("files=4", "files=1000000000"), "p.txt:1: fsd: its depth, width and files yield more than"),
+        (with("").replace("files=4", "files=1000000000"), "p.txt:1: fsd: depth, width and files yield more than"),
         (with("").replace("size=8k", "sizes=(4k,50,8k,40)"), "p.txt:1: sizes: the percentages sum to 90"),
-        (with("").replace("fwdrate=max,", ""), "p.txt:3: rd: it has no fwdrate"),
+        (with("").replace("fwdrate=max,", ""), "p.txt:3: rd: has no fwdrate"),
         (with("").replace("fwdrate", "iorate"), "p.txt:3: iorate: is a rate of requests to storage"),
         (with("").replace("interval=2", "interval=20"), "p.txt:3: rd: elapsed must be at least the interval"),
         (format!("{TREE}sd=s,lun=/dev/sdb\n"), "p.txt:2: sd: storage (sd, wd) and trees of files"),
@@ -131,6 +131,6 @@ fn invalid_values_are_refused_with_the_allowed_ones() {
         try_read(&with(",host=h2,fileio=(seq,delete)").replace("interval=2", "interval=2,pause=5")).unwrap().remarks;
     let lines: Vec<(u32, &str)> = remarks.iter().map(|remark| (remark.line, remark.option.as_str())).collect();
     assert_eq!(lines, [(2, "host"), (2, "fileio"), (3, "pause")]);
-    // Reads of files are checked, which those of storage are not.
+    // Reads of files are checked; reads of storage are not.
     assert_eq!(try_read(&format!("validate=yes\n{}", with(""))).unwrap().remarks, []);
 }

@@ -1,4 +1,4 @@
-//! vdbench's parameter files: what becomes of each definition, and what is refused.
+//! vdbench's parameter files: the meaning of each definition, and errors.
 
 use std::io;
 
@@ -18,7 +18,7 @@ fn read(text: &str) -> JobFile {
     try_read(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One storage, one workload with these parameters, one run.
+/// Returns a file with one storage, one workload with these parameters, and one run.
 fn with(wd: &str) -> String {
     format!(
         "sd=sd1,lun=/dev/sdb,openflags=o_direct\nwd=wd1,sd=sd1{wd}\nrd=rd1,wd=wd1,iorate=max,elapsed=60,interval=5\n"
@@ -60,7 +60,7 @@ fn defaults_are_those_of_vdbench() {
     assert_eq!((outstanding(&job), sizes(&job)), (8, vec![(4096, 100.0)]));
     let line = &job.workload.specification.lines[0];
     assert_eq!((line.read_percent, line.random_percent, line.align_bytes), (100.0, 100.0, Some(4096)));
-    // The first of thirty intervals of a second is left out of the averages.
+    // The first of thirty one-second intervals is excluded from the averages.
     assert_eq!((job.workload.warm_up.time_ns, job.limits.time_ns), (1_000_000_000, Some(29_000_000_000)));
     assert!(job.direct && job.workload.validate().is_ok());
 }
@@ -81,7 +81,7 @@ fn keywords_may_be_short_and_lines_may_go_on() {
 #[test]
 fn sizes_are_one_a_list_or_a_range() {
     assert_eq!(sizes(&only(&with(",xfersize=1m"))), [(1 << 20, 100.0)]);
-    // 99.7 rounds to 100; ours are exact.
+    // vdbench rounds the sum of 99.7 to 100; headstack's shares are exact.
     let listed = sizes(&only(&with(",xfersize=(512,33.2,1k,33.2,4k,33.3)")));
     assert!((listed.iter().map(|(_, share)| share).sum::<f64>() - 100.0).abs() < 1e-9);
     let between = only(&with(",xfersize=(4k,16k,4k)"));
@@ -155,7 +155,7 @@ fn lists_of_a_run_are_nested_in_their_order() {
     );
     let last = &read.phases[11].jobs[0];
     assert_eq!((sizes(last), last.slots, rate(last)), (vec![(8192, 100.0)], 4, 200.0));
-    // A plain keyword is a list too, and replaces that of the default.
+    // A plain keyword is also a list and replaces the default's list.
     let text =
         text.replace("forxfersize=(4k-8k,d),", "forrdpct=(100,0),").replace("iorate=(100-200,100)", "iorate=max");
     let read = try_read(&text.replace("rd=rd1", "rd=default,forthreads=(1,2,3)\nrd=rd1")).unwrap();
@@ -231,13 +231,13 @@ fn workloads_share_by_skew() {
     assert_eq!(max.jobs.iter().filter_map(|job| job.share_percent).sum::<f64>(), 100.0);
     assert_eq!((max.jobs[2].name.as_str(), max.jobs[2].share_percent), ("HOTwd_hot1 sd1", Some(14.0)));
     assert_eq!(max.jobs[2].part.start, Extent::Percent(10.0));
-    // 31 minutes, of which vdbench leaves out the first.
+    // 31 minutes, of which vdbench excludes the first.
     assert_eq!(max.jobs[0].limits.time_ns, Some(1_800_000_000_000));
     let limited = &read.phases[1];
     assert_eq!((limited.pool, rate(&limited.jobs[0]), rate(&limited.jobs[2])), (None, 39.0, 182.0));
     let reads: f64 = limited.jobs.iter().map(|job| rate(job) * job.workload.specification.lines[0].read_percent).sum();
     assert!((reads / 1300.0 - 65.8).abs() < 1e-9, "{reads}");
-    // Thirty threads a storage, for thirteen streams of it.
+    // Each storage has thirty threads for its thirteen streams.
     let of_one: u32 = limited.jobs.iter().filter(|job| job.targets == ["/dev/sdb"]).map(|job| job.slots).sum();
     assert_eq!(of_one, 30);
 }
@@ -249,7 +249,7 @@ fn skew_that_is_left_over_is_spread() {
     assert_eq!(rates, [400.0, 300.0, 300.0]);
     let error = try_read(&text.replace("wd=b,", "wd=b,skew=70,")).unwrap_err();
     assert!(error.contains("p.txt:5: rd: the skew of its workloads sums to"), "{error}");
-    // Without skew, threads are divided and nothing is kept in proportion.
+    // Without skew, threads are divided and no proportions are kept.
     let plain = read(&text.replace(",skew=40", "").replace("iorate=1000", "iorate=max"));
     let threads: Vec<u32> = plain.phases[0].jobs.iter().map(outstanding).collect();
     assert_eq!((threads, plain.phases[0].pool), (vec![3, 3, 2], None));
@@ -288,7 +288,7 @@ fn included_files_and_variables_are_put_in() {
     assert!(error.starts_with("p.txt:1: include: x.txt cannot be read: "), "{error}");
     let nested = |_: &str| Ok("\ninclude=other\n".to_owned());
     let error = vdbench::read("p.txt", text, &given, &nested).unwrap_err().to_string();
-    assert_eq!(error, "sds.txt:2: include: includes a file; an included file must not include others");
+    assert_eq!(error, "sds.txt:2: include: includes a file; included files must not include others");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn ignored_settings_are_reported() {
     let read = read(&text);
     let told: Vec<(u32, &str)> = read.remarks.iter().map(|remark| (remark.line, remark.option.as_str())).collect();
     assert_eq!(told, [(1, "validate"), (2, "compratio"), (6, "rhpct"), (6, "stride"), (7, "startcmd")]);
-    // It only reads.
+    // The job only reads.
     assert_eq!(read.phases[0].jobs[0].verify, Verify::No);
     assert_eq!(only(&text.replace(",rhpct=50", ",rdpct=0")).verify, Verify::StampAndRead);
 }
@@ -332,9 +332,13 @@ fn what_is_refused_is_one_line_with_its_place() {
         (
             "sd=sd1,lun",
             "fsd=fsd1,anchor",
-            "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) need separate job files",
+            "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) must be in separate job files",
         ),
-        ("rd=rd1,wd=wd1", "rd=rd1,fwd=wd1", "p.txt:3: fwd: uses a tree of files; define fsd=NAME,anchor=... before it"),
+        (
+            "rd=rd1,wd=wd1",
+            "rd=rd1,fwd=wd1",
+            "p.txt:3: fwd: needs a tree of files; define fsd=NAME,anchor=... before it",
+        ),
         ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: job files cannot replay traces"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd2", "p.txt:2: wd: there is no sd=sd2; allowed: sd1"),
         ("rd=rd1,wd=wd1", "rd=rd1,wd=x*", "p.txt:3: rd: there is no wd=x*; allowed: wd1"),
@@ -351,11 +355,11 @@ fn what_is_refused_is_one_line_with_its_place() {
             "wd=wd1,sd=sd1,xfersize=(8k,4k,1k)",
             "p.txt:2: xfersize: (min,max,align) needs min below max",
         ),
-        ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,rdpct=101", "p.txt:2: rdpct: 101 is out of range; 0 to 100 is allowed"),
+        ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,rdpct=101", "p.txt:2: rdpct: 101 is out of range; must be 0 to 100"),
         (
             "wd=wd1,sd=sd1",
             "wd=wd1,sd=sd1,seekpct=maybe",
-            "p.txt:2: seekpct: \"maybe\" is not allowed; 0 to 100, seq, seqnz, rand or eof is allowed",
+            "p.txt:2: seekpct: \"maybe\" is not allowed; use 0 to 100, seq, seqnz, rand or eof",
         ),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,range=10", "p.txt:2: range: 10 is not a range; (10,20) in percent"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,seekpct=50,range=(90,110)", "p.txt:2: wd: a range above 100 % wraps around"),
@@ -369,8 +373,8 @@ fn what_is_refused_is_one_line_with_its_place() {
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1\nwd=wd1", "p.txt:3: wd: \"wd1\" is defined before"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=$x", "p.txt:2: $x: this variable has no value"),
         ("lun=/dev/sdb,", "", "p.txt:1: sd: it has no lun"),
-        ("o_direct", "o_fast", "p.txt:1: openflags: \"o_fast\" is not allowed; o_direct, directio"),
-        ("iorate=max,", "", "p.txt:3: rd: it has no iorate; add iorate=max, iorate=curve or a number"),
+        ("o_direct", "o_fast", "p.txt:1: openflags: \"o_fast\" is not allowed; allowed: o_direct, directio"),
+        ("iorate=max,", "", "p.txt:3: rd: has no iorate; add iorate=max, iorate=curve or a number"),
         (
             "iorate=max",
             "iorate=fast",
@@ -381,7 +385,7 @@ fn what_is_refused_is_one_line_with_its_place() {
         ("elapsed=60", "elapsed=7", "p.txt:3: rd: elapsed must be at least twice the interval"),
         ("elapsed=60", "elapsed=61", "p.txt:3: rd: elapsed and warmup must be multiples of the interval"),
         ("elapsed=60", "elapsed=soon", "p.txt:3: elapsed: \"soon\" is not a number"),
-        ("elapsed=60", "elapsed", "p.txt:3: \"elapsed\" is not a parameter; keyword=value is allowed"),
+        ("elapsed=60", "elapsed", "p.txt:3: \"elapsed\" is not a parameter; use keyword=value"),
         ("elapsed=60", "distribution=variable", "p.txt:3: distribution: \"variable\" is not allowed"),
         ("elapsed=60", "forthreads=(1-64,x)", "p.txt:3: forthreads: \"x\" is not a step of a range; d (doubled)"),
         (
@@ -406,7 +410,7 @@ proptest! {
         }
     }
 
-    /// Parameters that exist, with values of all kinds, in the place of a line and among others.
+    /// Valid parameters with values of all kinds, on their own line and among others.
     #[test]
     fn no_parameters_panic(
         section in 0usize..4,

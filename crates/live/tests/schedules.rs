@@ -348,7 +348,10 @@ fn blkdebug_files_are_read_as_far_as_a_device_supports_them() {
             "[inject-error]\nevent = \"none\"\niotype = \"block-status\"\n",
             "bad.toml:3: iotype: block-status is not a device request",
         ),
-        ("[inject-error]\nevent = \"none\"\nerrno = \"12\"\n", "bad.toml:3: errno: 12: allowed: 5 (EIO), 28"),
+        (
+            "[inject-error]\nevent = \"none\"\nerrno = \"12\"\n",
+            "bad.toml:3: errno: 12 is not supported; allowed: 5 (EIO), 28",
+        ),
         ("[inject-error]\nerrno = \"5\"\n", "bad.toml:1: event: this key is missing"),
         (
             "[inject-error]\nevent = \"none\"\nspeed = \"5\"\n",

@@ -2,8 +2,8 @@
 
 use headstack_result::columns::{Column, Kind, kept_cells};
 use headstack_result::tables::{
-    BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, OPERATION_COLUMNS, OperationRow, RUN_COLUMNS,
-    Row, RunSettings, STREAM_COLUMNS, StreamRow,
+    BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, OPERATION_COLUMNS, OperationRow,
+    RUN_COLUMNS, Row, RunSettings, STREAM_COLUMNS, StreamRow,
 };
 use headstack_result::{
     Check, Component, Counter, CurvePoint, DepthResult, Energy, Estimate, Fact, Fidelity, Interval, KindResult, Kinds,

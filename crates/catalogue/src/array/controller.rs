@@ -1,4 +1,4 @@
-//! Translates the tables of the controller and its cache into the model's [`Controller`].
+//! Converts the tables of the controller and its cache to the model's [`Controller`].
 
 use headstack_sim::array::description::{Cache, CacheWrites, Controller, Destage, Prefetch};
 use headstack_workload::InputError;
@@ -9,26 +9,26 @@ use super::links::Links;
 use super::resolver::{Parts, Resolver, ns};
 use crate::hosts::HostProfile;
 
-/// Parity rate of a processor where none is stated: the rate of vector instructions since 2005; medium confidence.
-/// Controllers of the 1990s state their own.
+/// Default parity rate of a processor: the rate of vector instructions since 2005; medium confidence. Files of
+/// controllers from the 1990s state their own rate.
 pub const PARITY_RATE: Rate = Rate(5e9);
-/// Commands kept in a drive where none are stated: more than any drive accepts, so that its own limits apply.
+/// Default number of commands queued in a drive: more than any drive accepts, so that the drive's own limit applies.
 pub const DRIVE_TAGS: u32 = 256;
-/// Page size of a cache; general knowledge of arrays, medium confidence.
+/// Default page size of a cache; general knowledge of arrays, medium confidence.
 pub const PAGE: Bytes = Bytes(64 << 10);
-/// Share of the data that may be dirty; general knowledge, medium confidence.
+/// Default fraction of the cached data that may be dirty; general knowledge, medium confidence.
 pub const DIRTY_SHARE: f64 = 0.75;
-/// Dirty share above which destaging no longer waits for an idle moment; an estimate.
+/// Default dirty fraction above which destaging no longer waits for an idle moment; an estimate.
 pub const HIGH_WATER: f64 = 0.8;
-/// Dirty share at which destaging ends; an estimate.
+/// Default dirty fraction at which destaging ends; an estimate.
 pub const LOW_WATER: f64 = 0.5;
-/// Destages in flight for each drive: enough for a drive to choose among; an estimate.
+/// Default number of concurrent destages per drive: enough for the drive to choose from; an estimate.
 pub const DESTAGES_PER_DRIVE: u32 = 4;
-/// Sequential requests after which a stream is detected; an estimate.
+/// Default number of sequential requests after which a stream is detected; an estimate.
 pub const PREFETCH_AFTER: u32 = 2;
-/// Bytes kept read ahead of a stream; an estimate.
+/// Default amount of data read ahead of a stream; an estimate.
 pub const PREFETCH_AHEAD: Bytes = Bytes(1 << 20);
-/// Streams that are tracked at once; an estimate.
+/// Default number of streams tracked at once; an estimate.
 pub const PREFETCH_STREAMS: u32 = 64;
 
 const USUAL: &str = "C usual for arrays";
@@ -48,17 +48,20 @@ impl Resolver<'_> {
             ns(self, key, time)
         };
         let no_time = ("a controller that takes no time", DurationNs(0));
-        let of_host = |ns: u64| ("set by host.adapter", DurationNs(i64::try_from(ns).expect("a few microseconds")));
+        let of_host =
+            |ns: u64| ("set by host.adapter", DurationNs(i64::try_from(ns).expect("host times fit in 63 bits")));
         let shared = host.and_then(HostProfile::shared);
         let request_ns = time(own.request, "controller.request", no_time.0, no_time.1)?;
         let (rule, usual) = shared.map_or(no_time, |shared| of_host(shared.command_ns));
         let command_ns = time(own.command, "controller.command", rule, usual)?;
         let parity_rate = self.or(own.parity_rate, "controller.parity_rate", "C vector instructions", PARITY_RATE);
         if parity_rate.0 <= 0.0 {
-            return Err(self.error("controller.parity_rate", format!("{parity_rate}; a positive rate is allowed")));
+            return Err(
+                self.error("controller.parity_rate", format!("{parity_rate} is not allowed; the rate must be above 0"))
+            );
         }
         let (rule, tags) = match shared {
-            None => ("the drives' own limits hold", DRIVE_TAGS),
+            None => ("the drives' own limits apply", DRIVE_TAGS),
             Some(shared) => ("set by host.adapter", shared.adapter.tags),
         };
         let drive_tags = self.or(own.drive_tags, "controller.drive_tags", rule, tags);
@@ -79,9 +82,9 @@ impl Resolver<'_> {
         let flash_members = parts.find(self, &key("flash_drives"), names)?;
         let page = self.or(table.page, &key("page"), USUAL, PAGE);
         let page_bytes = u32::try_from(page.0)
-            .map_err(|_| self.error(&key("page"), format!("{page}; less than 4GiB is allowed")))?;
+            .map_err(|_| self.error(&key("page"), format!("{page} is too large; must be below 4GiB")))?;
         let unit = page.0.max(1);
-        // Several flash drives keep two copies of all data: half of each.
+        // An array of flash drives keeps two copies of all data, so only half of each drive holds unique data.
         let smallest = flash_members.iter().map(|&member| parts.device(member).capacity_bytes()).min();
         let (room, rule) = match (flash_members.len() as u64, smallest) {
             (_, None) => (table.memory.0 / unit * unit, "all of it"),
@@ -100,14 +103,14 @@ impl Resolver<'_> {
             None => None,
             Some(&[link]) => Some(link),
             Some(several) => {
-                return Err(self.error(&key("mirror"), format!("{} links; one is allowed", several.len())));
+                return Err(self.error(&key("mirror"), format!("{} links are named; must be one", several.len())));
             }
         };
         let battery = table.battery.unwrap_or(true);
         let writes = if battery { CacheWrites::Back } else { CacheWrites::Through };
         let fill = table.fill.map_or(1, |fill| fill.0);
         if !fill.is_power_of_two() || fill > page.0 {
-            let message = format!("{fill} bytes; a power of two up to the page of {page} is allowed");
+            let message = format!("{fill} bytes is not allowed; must be a power of two up to the page size of {page}");
             return Err(self.error(&key("fill"), message));
         }
         let destages = DESTAGES_PER_DRIVE * parts.members.len() as u32;
@@ -116,7 +119,7 @@ impl Resolver<'_> {
             data_bytes: data.0,
             dirty_bytes_max: dirty.0,
             page_bytes,
-            writes: self.or(table.writes, &key("writes"), "write-back with a battery, else through", writes),
+            writes: self.or(table.writes, &key("writes"), "write-back with a battery, else write-through", writes),
             mirror_link,
             battery,
             keeps_reads: table.keeps_reads.unwrap_or(true),
@@ -126,7 +129,7 @@ impl Resolver<'_> {
             destage: self.or(table.destage, &key("destage"), USUAL, Destage::StripeAware),
             high_water: self.or(table.high_water, &key("high_water"), ESTIMATE, HIGH_WATER),
             low_water: self.or(table.low_water, &key("low_water"), ESTIMATE, LOW_WATER),
-            destages_max: self.or(table.destages, &key("destages"), "D four for each drive", destages),
+            destages_max: self.or(table.destages, &key("destages"), "D four per drive", destages),
             flash_members,
         })
     }

@@ -1,9 +1,9 @@
-//! [`ArrayFile`]: the TOML form of an array: drives, their links, groups, LUNs and the controller. See
+//! [`ArrayFile`]: the TOML form of an array with its drives, links, groups, LUNs and controller. See
 //! docs/design/catalogue.md.
 //!
-//! Nearly every key is optional: missing values follow from a rule or from the standard of a link (see
-//! [`super::resolve()`] and [`super::standards`]). Drives and links are named by their tables: `count = 7` under `id =
-//! "d"` creates `d0` to `d6`, and lists of names accept ranges such as `"d0..d6"`.
+//! Nearly every key is optional: missing values follow from a rule or from a link standard (see [`super::resolve()`]
+//! and [`super::standards`]). Tables name their drives and links: `count = 7` with `id = "d"` creates `d0` to `d6`.
+//! Lists of names accept ranges such as `"d0..d6"`.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ use crate::twin::TwinTable;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayFile {
-    /// Its name, for display; by default that of `base`.
+    /// Name for display; by default the name of `base`.
     pub name: Option<String>,
-    /// Another array, by id or as a path relative to this file: keys and tables of this file replace those there.
+    /// Base array, by id or as a path relative to this file. Keys and tables of this file replace those of the base.
     pub base: Option<String>,
     /// Maker.
     pub vendor: Option<String>,
@@ -38,61 +38,64 @@ pub struct ArrayFile {
     pub year: Option<u32>,
     /// Notes for readers.
     pub notes: Option<String>,
-    /// The drives, spares included.
+    /// Drives, including spares.
     pub drives: Option<Vec<DrivesTable>>,
-    /// The links between drives, controller and host; without any, only the drives' own ports take time.
+    /// Links between drives, controller and host. Without links, only the drives' own interfaces take time.
     pub links: Option<Vec<LinkTable>>,
-    /// Rotation of the disks' spindles; by default each has a phase and a speed of its own.
+    /// Rotation of the disks' spindles; by default, each has its own phase and speed.
     pub spindles: Option<SpindlesTable>,
     /// RAID groups.
     pub groups: Option<Vec<GroupTable>>,
-    /// Exported LUNs; by default one over each group, or over each drive of a `jbod`.
+    /// Exported LUNs; by default one per group, or one per drive of a `jbod`.
     pub luns: Option<Vec<LunTable>>,
-    /// The controller in front of the drives; by default one that takes no time.
+    /// Controller between host and drives; by default one that takes no time.
     pub controller: Option<ControllerTable>,
-    /// The connection to the host.
+    /// Connection to the host.
     pub host: Option<HostTable>,
-    /// Incidents and their times.
+    /// Failures and other events during the run.
     pub incidents: Option<Vec<IncidentTable>>,
-    /// Key path, or the path of a table that holds it, or `default`, to `CODE text`, as in drive files.
+    /// Sources as `CODE text`, as in drive files. The map's key is a key path, the path of a table that contains the
+    /// key, or `default`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
-    /// Provenance of a calibrated model (twin); carried, not used by the model.
+    /// Provenance of a calibrated model (twin); stored, but not used by the model.
     pub twin: Option<TwinTable>,
 }
 
-/// `[[drives]]`: identical drives.
+/// Table `[[drives]]`: a set of identical drives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrivesTable {
-    /// Prefix of their names; default `d`. Without a count it is the name of the only drive.
+    /// Prefix of the drives' names; default `d`. Without a count, the name of the single drive.
     pub id: Option<String>,
-    /// A drive of the catalogue, or a path relative to this file that ends in `.toml`.
+    /// Drive: an id of the catalogue, or a path relative to this file that ends in `.toml`.
     pub drive: String,
     /// Number of drives; default 1. Tables with the same id continue the numbering.
     pub count: Option<u32>,
-    /// Links to which they are attached, distributed in equal runs: of eight drives on four cables, two share each.
+    /// Links to which the drives are attached, in equal consecutive runs: with eight drives on four cables, two drives
+    /// share each cable.
     pub links: Option<Vec<String>>,
-    /// Whether every drive is attached to all of the links, and its commands alternate between them.
+    /// Whether every drive is attached to all of the links and its commands alternate between them.
     pub multipath: Option<bool>,
-    /// When a write is complete.
+    /// Condition for the completion of a write.
     pub write_cache: Option<WriteCache>,
-    /// How far reads continue after the request.
+    /// How far reads continue beyond the request.
     pub read_ahead: Option<ReadAhead>,
-    /// Rate at which a drive accepts data, if below its interface's rate (credits granted slowly).
+    /// Rate at which a drive accepts data, if lower than its interface rate (for example because it grants credits
+    /// slowly).
     pub write_rate: Option<Rate>,
-    /// Most commands that a drive holds at once.
+    /// Maximum number of commands that a drive holds.
     pub queue_depth: Option<u32>,
     /// Order in which a drive serves its queue.
     pub policy: Option<Policy>,
-    /// Share of its queue that the policy may choose from.
+    /// Fraction of the queue from which the policy may choose.
     pub reordering: Option<f64>,
     /// Whether SSDs start in the steady state of random overwrites.
     pub preconditioned: Option<bool>,
 }
 
 impl DrivesTable {
-    /// Removes keys that only the previous drives support, after others have replaced them.
+    /// Removes the keys that the new drives do not support, after the drives were replaced.
     pub(super) fn keep_known_to(&mut self, device: &DeviceDescription) {
         let of_disks = matches!(device, DeviceDescription::Disk(_));
         let of_flash = matches!(device, DeviceDescription::Ssd(_));
@@ -105,112 +108,112 @@ impl DrivesTable {
     }
 }
 
-/// `[spindles]`
+/// Table `[spindles]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpindlesTable {
-    /// Spindle synchronization: whether all disks turn in phase at their stated speed; default false.
+    /// Whether the spindles are synchronized: all disks turn in phase at their stated speed; default false.
     pub synchronized: Option<bool>,
-    /// Largest relative difference between a spindle's speed and the stated speed, such as 0.001.
+    /// Maximum relative difference between a spindle's speed and its stated speed, such as 0.001.
     pub speed_tolerance: Option<f64>,
 }
 
-/// `[[links]]`: identical links.
+/// Table `[[links]]`: a set of identical links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTable {
-    /// Name of the link; with a count, the prefix of the links' names and the name of all of them.
+    /// Name of the link. With a count, the prefix of the links' names; the name then stands for all of them.
     pub name: String,
-    /// Its standard, which determines values that are not stated.
+    /// Link standard, which determines the missing values.
     pub kind: LinkStandard,
     /// Number of links; default 1.
     pub count: Option<u32>,
-    /// Links towards the controller to which they are attached, distributed in equal runs.
+    /// Links closer to the controller to which these links are attached, in equal consecutive runs.
     pub up: Option<Vec<String>>,
-    /// Lanes of a SAS wide port or a PCI Express slot; default 1.
+    /// Number of lanes of a SAS wide port or a PCI Express slot; default 1.
     pub lanes: Option<u32>,
-    /// Generation of PCI Express.
+    /// PCI Express generation.
     pub generation: Option<u32>,
-    /// Rate of payload, without framing and encoding; or of a serial line in bits.
+    /// Payload rate without framing and encoding, or the bit rate of a serial line.
     pub rate: Option<LinkRate>,
-    /// Time to deliver a command, without its data.
+    /// Time to deliver a command without its data.
     pub command: Option<DurationNs>,
-    /// Time that a transfer towards the host takes in addition to its data.
+    /// Overhead of a transfer towards the host, in addition to the time of its data.
     pub read: Option<DurationNs>,
-    /// Time that a transfer away from the host takes in addition to its data.
+    /// Overhead of a transfer away from the host, in addition to the time of its data.
     pub write: Option<DurationNs>,
-    /// Latency that occupies nothing.
+    /// Latency that does not occupy the link.
     pub latency: Option<DurationNs>,
-    /// Whether read and write data do not share its time.
+    /// Whether the link carries read and write data at the same time.
     pub full_duplex: Option<bool>,
-    /// Parallel ATA: whether drives release the cable while they work on a command (TCQ); default false.
+    /// Parallel ATA: whether a drive releases the cable while it works on a command (TCQ); default false.
     pub overlapped: Option<bool>,
 }
 
-/// `[[groups]]`
+/// Table `[[groups]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupTable {
-    /// Its name; by default its level, if unique.
+    /// Name of the group; by default its level, if unique.
     pub name: Option<String>,
     /// RAID level.
     pub level: LevelName,
-    /// Its drives in the order of the layout; by default those that no other key names.
+    /// Drives in the order of the layout; by default the drives that no other key names.
     pub drives: Option<Vec<String>>,
-    /// Chunk size: bytes on one drive before the next is used.
+    /// Chunk size: number of consecutive bytes on a drive before the layout moves to the next drive.
     pub stripe_unit: Option<Bytes>,
-    /// Bytes of a record of RAIDZ and dRAID, whose `stripe_unit` is the sector; default 128 KiB.
+    /// Record size of RAIDZ and dRAID, for which `stripe_unit` is the sector size; default 128 KiB.
     pub record: Option<Bytes>,
-    /// Bytes used of each drive; by default the size of the smallest.
+    /// Number of bytes used on each drive; by default the size of the smallest drive.
     pub drive_size: Option<Bytes>,
-    /// Equal sub-groups of RAID 50 and 60; default 1.
+    /// Number of equal spans of RAID 50 and 60; default 1.
     pub spans: Option<u32>,
-    /// How parity rotates from stripe to stripe.
+    /// How parity rotates between stripes.
     pub rotation: Option<Rotation>,
     /// How a write smaller than a stripe updates parity.
     pub small_writes: Option<SmallWrites>,
-    /// Which copy a read uses.
+    /// Which copy serves a read.
     pub mirror_reads: Option<MirrorReads>,
     /// Hot spares.
     pub spares: Option<Vec<String>>,
-    /// How a spare is filled.
+    /// How a spare is rebuilt.
     pub rebuild: Option<RebuildTable>,
-    /// Pool whose blocks are placed when they are first written.
+    /// Pool that allocates blocks when they are first written.
     pub pool: Option<PoolTable>,
-    /// Write-intent bitmap: writes set a bit on all drives before they begin, as in Linux md; none by default.
+    /// Write-intent bitmap as in Linux md: before a write begins, its bit is set on all drives. None by default.
     pub bitmap: Option<BitmapTable>,
 }
 
-/// `[groups.bitmap]`
+/// Table `[groups.bitmap]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BitmapTable {
-    /// Bytes of a drive that one bit covers; default 64 MiB.
+    /// Number of bytes on a drive covered by one bit; default 64 MiB.
     pub chunk: Option<Bytes>,
-    /// Time between two passes of the daemon that clears bits; default 5 s.
+    /// Interval between passes of the daemon that clears bits; default 5 s.
     pub daemon: Option<DurationNs>,
-    /// Time without a write after which the array is marked clean; default 200 ms.
+    /// Time without writes after which the array is marked clean; default 200 ms.
     pub safe_mode: Option<DurationNs>,
 }
 
 impl ArrayFile {
-    /// Gives all groups this level; only parity levels have spans.
+    /// Sets the level of all groups. Removes the spans unless it is a parity level.
     ///
     /// # Errors
-    /// For a pool, which has no level other than its own.
+    /// If the array has a pool, whose level cannot change.
     pub(super) fn change_level(&mut self, level: LevelName) -> Result<(), InputError> {
         let is_named = self.luns.is_some();
         for group in self.groups.iter_mut().flatten() {
-            // LUNs name their group, which may have been named after its former level.
+            // LUNs name their group, whose name may have been its previous level.
             let former = group.level.name();
             if group.pool.is_some() && group.level != level {
-                let message = format!("a pool has its own placement rules; only {former} is allowed");
+                let message = format!("a pool has its own placement rules and must be {former}");
                 return Err(key_error("level", message));
             }
             group.name = group.name.take().or(is_named.then_some(former));
             group.spans = group.spans.filter(|_| level.level().rules().has_spans);
             if level.level().rules().has_records != group.level.level().rules().has_records {
-                // A sector is not a stripe unit, and levels without records have none.
+                // A sector is not a chunk, and levels without records have no record size.
                 (group.stripe_unit, group.record, group.rebuild) = (None, None, None);
             }
             group.level = level;
@@ -219,17 +222,17 @@ impl ArrayFile {
     }
 }
 
-/// `level` of a group: a level of the model, or `jbod`.
+/// Value of the key `level` of a group: a level of the model, or `jbod`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelName {
     /// Independent drives, each exported as a LUN.
     Jbod,
-    /// A level of the model: `raid5`, `4+2`, `raidz2`, `draid2:8d:1s`.
+    /// A level of the model, such as `raid5`, `4+2`, `raidz2` or `draid2:8d:1s`.
     LimitScope(Level),
 }
 
 impl LevelName {
-    /// Returns its forms in files.
+    /// Returns the forms of level names in files.
     pub fn forms() -> Vec<&'static str> {
         std::iter::once("jbod").chain(Level::FORMS.iter().copied()).collect()
     }
@@ -247,7 +250,7 @@ impl LevelName {
         }
     }
 
-    /// Returns its name in files.
+    /// Returns the level's name in files.
     pub fn name(self) -> String {
         match self {
             LevelName::Jbod => "jbod".to_owned(),
@@ -266,167 +269,167 @@ impl<'de> Deserialize<'de> for LevelName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
         let text = String::deserialize(deserializer)?;
         LevelName::parse(&text).ok_or_else(|| {
-            // Serde requires names that live as long as the program; forms are few, and are stored only once.
+            // Serde requires `'static` names; the forms are few and are stored only once.
             static FORMS: std::sync::LazyLock<Vec<&str>> = std::sync::LazyLock::new(LevelName::forms);
             D::Error::unknown_variant(&text, &FORMS)
         })
     }
 }
 
-/// `[groups.rebuild]`
+/// Table `[groups.rebuild]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RebuildTable {
-    /// Bytes of each drive that one step rebuilds.
+    /// Number of bytes per drive rebuilt in one step.
     pub step: Option<Bytes>,
-    /// Steps in flight at once.
+    /// Number of concurrent steps.
     pub steps: Option<u32>,
-    /// Rate limit in bytes of the spare a second; none by default.
+    /// Rate limit in bytes per second written to the spare; none by default.
     pub rate_limit: Option<Rate>,
-    /// Idle time after a host request before the next step, as a share of the step's own time.
+    /// Idle time after a host request before the next step, as a multiple of the step's duration.
     pub yield_to_host: Option<f64>,
 }
 
-/// `[groups.pool]`: with `parity_width`, `low_free` and `high_free`, segments that have not been written for long move
-/// to double parity; without them everything is mirrored.
+/// Table `[groups.pool]`. With `parity_width`, `low_free` and `high_free`, segments that have not been written for a
+/// long time move to double parity. Without these keys, everything is mirrored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolTable {
-    /// Unit of allocation and mirroring; by default the stripe unit.
+    /// Unit of allocation and mirroring; by default the chunk size.
     pub segment: Option<Bytes>,
-    /// Raw space kept free for rebuilding, over all drives; none by default.
+    /// Raw space kept free for rebuilding, total of all drives; none by default.
     pub spare: Option<Bytes>,
-    /// Time of the controller to allocate a segment.
+    /// Controller time to allocate a segment.
     pub allocation: Option<DurationNs>,
-    /// Drives of a stripe, its two parities included.
+    /// Number of drives in a stripe, including two for parity.
     pub parity_width: Option<u32>,
-    /// Free raw space below which moving begins.
+    /// Free raw space below which segments start to move.
     pub low_free: Option<Bytes>,
-    /// Free raw space at which moving ends.
+    /// Free raw space at which segments stop moving.
     pub high_free: Option<Bytes>,
 }
 
-/// `[[luns]]`
+/// Table `[[luns]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LunTable {
-    /// Its name.
+    /// Name of the LUN.
     pub name: String,
-    /// Its group; may be omitted if there is only one.
+    /// Group of the LUN; may be omitted if there is only one group.
     pub group: Option<String>,
-    /// First byte within the group; by default after the previous LUN.
+    /// Start within the group, in bytes; by default the end of the previous LUN.
     pub start: Option<Bytes>,
-    /// Its size, rounded down to whole blocks; by default the rest of the group.
+    /// Size of the LUN, rounded down to whole blocks; by default the rest of the group.
     pub size: Option<Bytes>,
-    /// How a LUN of a pool was filled before the run; not at all by default.
+    /// How a LUN of a pool is filled before the run; by default it is empty.
     pub prefill: Option<Prefill>,
 }
 
-/// `[controller]`
+/// Table `[controller]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerTable {
-    /// Processor time for each request of the host.
+    /// Processor time per host request.
     pub request: Option<DurationNs>,
-    /// Processor time for each command to a drive.
+    /// Processor time per drive command.
     pub command: Option<DurationNs>,
     /// Rate at which a processor computes parity.
     pub parity_rate: Option<Rate>,
-    /// Processors that share the work.
+    /// Number of processors that share the work.
     pub processors: Option<u32>,
-    /// Most commands kept in a drive; the drives' own limits apply as well.
+    /// Maximum number of commands queued in a drive. The drive's own limit also applies.
     pub drive_tags: Option<u32>,
-    /// Its cache; none by default.
+    /// Cache of the controller; none by default.
     pub cache: Option<CacheTable>,
 }
 
-/// `[controller.cache]`
+/// Table `[controller.cache]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheTable {
     /// Size of the controller's memory.
     pub memory: Bytes,
-    /// Part of it that holds data (of the flash drives, if the cache is on these).
+    /// Size of the part that holds data: of the memory, or of the flash drives if the cache is on them.
     pub data: Option<Bytes>,
-    /// Part of the data that may be dirty at once.
+    /// Maximum amount of dirty data.
     pub dirty: Option<Bytes>,
     /// Page size.
     pub page: Option<Bytes>,
-    /// Write policy: what acknowledges a write.
+    /// Write policy: what a write must reach before it is acknowledged.
     pub writes: Option<CacheWrites>,
-    /// Link to the partner controller that keeps a copy of each write.
+    /// Link to the partner controller, which keeps a copy of each write.
     pub mirror: Option<String>,
     /// Whether a battery protects dirty data.
     pub battery: Option<bool>,
-    /// Whether read data are kept.
+    /// Whether the cache keeps read data.
     pub keeps_reads: Option<bool>,
-    /// A miss reads whole multiples of this; by default only the requested data.
+    /// Unit of reads on a miss; by default only the requested data is read.
     pub fill: Option<Bytes>,
     /// Prefetching; none by default.
     pub prefetch: Option<PrefetchTable>,
-    /// Policy that selects the page to evict: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`,
-    /// `slru`, `lfu` or `wtinylfu`; default `lru`.
+    /// Eviction policy: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`, `slru`, `lfu` or `wtinylfu`;
+    /// default `lru`.
     pub policy: Option<CachePolicy>,
     /// Order in which dirty pages are destaged.
     pub destage: Option<Destage>,
-    /// Dirty share above which destaging no longer waits for an idle moment.
+    /// Dirty fraction above which destaging no longer waits for an idle moment.
     pub high_water: Option<f64>,
-    /// Dirty share at which destaging ends.
+    /// Dirty fraction at which destaging ends.
     pub low_water: Option<f64>,
-    /// Most destages in flight at once.
+    /// Maximum number of concurrent destages.
     pub destages: Option<u32>,
-    /// SSDs that hold the data instead of memory.
+    /// SSDs that hold the cached data instead of memory.
     pub flash_drives: Option<Vec<String>>,
 }
 
-/// `[controller.cache.prefetch]`
+/// Table `[controller.cache.prefetch]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchTable {
-    /// Sequential requests after which a stream is detected.
+    /// Number of sequential requests after which a stream is detected.
     pub after: Option<u32>,
-    /// Bytes kept read ahead of a stream.
+    /// Number of bytes read ahead of a stream.
     pub ahead: Option<Bytes>,
-    /// Streams that are tracked at once.
+    /// Number of streams tracked at once.
     pub streams: Option<u32>,
 }
 
-/// `[host]`
+/// Table `[host]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
-    /// The links between host and controller, beginning at the host; data cross all of them. None by default.
+    /// Links between host and controller, starting at the host; data crosses all of them. None by default.
     #[serde(default)]
     pub links: Vec<String>,
-    /// Host adapter of the drives: it determines the controller's time for a command and its tags if `[controller]`
-    /// states none.
+    /// Host adapter of the drives. Without values in `[controller]`, it determines the controller's time per command
+    /// and its tags.
     pub adapter: Option<HostProfile>,
 }
 
-/// `[[incidents]]`: exactly one of `fails` and `battery`.
+/// Table `[[incidents]]`, with exactly one of `fails` and `battery`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IncidentTable {
     /// Time of the incident.
     pub at: DurationNs,
-    /// The drive that fails.
+    /// Name of the drive that fails.
     pub fails: Option<String>,
     /// Event of the cache's battery.
     pub battery: Option<BatteryEvent>,
 }
 
-/// `battery` of an incident.
+/// Value of the key `battery` of an incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatteryEvent {
     /// The battery fails.
     Fails,
-    /// It is charged again.
+    /// The battery is charged again.
     Returns,
 }
 
 impl ArrayFile {
-    /// Returns this file's keys and tables with their sources, and those of `base` where it states none.
+    /// Merges the file with `base`: the keys, tables and sources of this file take precedence.
     pub fn over(self, base: ArrayFile) -> ArrayFile {
         let replaced = [
             ("drives", self.drives.is_some()),

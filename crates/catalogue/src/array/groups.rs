@@ -1,4 +1,4 @@
-//! Translates the tables of groups and LUNs into the model's placement of blocks and its exports.
+//! Converts the tables of groups and LUNs to the model's block placement and exports.
 
 use headstack_sim::array::description::{Bitmap, Group, Lun, Prefill, Rebuild};
 use headstack_sim::array::pool::{Classes, PoolDescription};
@@ -8,29 +8,29 @@ use headstack_workload::quantity::{Bytes, DurationNs};
 use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
 use super::resolver::{Parts, Resolver, ns};
 
-/// Chunk size where none is stated: the usual setting of controllers since 2000; medium confidence.
+/// Default chunk size: the usual setting of controllers since 2000; medium confidence.
 pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
-/// Sector of RAIDZ and dRAID: ashift 12, the setting for drives with sectors of 4 KiB.
+/// Default sector size of RAIDZ and dRAID: ashift 12, the setting for drives with 4 KiB sectors.
 pub const SECTOR: Bytes = Bytes(4 << 10);
-/// Record of RAIDZ and dRAID: OpenZFS's recordsize.
+/// Default record size of RAIDZ and dRAID: OpenZFS's recordsize.
 pub const RECORD: Bytes = Bytes(128 << 10);
-/// Bytes of a drive that one bit of a bitmap covers: mdadm's default for internal bitmaps (64 MiB or more).
+/// Default number of bytes on a drive covered by one bit of a bitmap: mdadm's minimum for internal bitmaps.
 pub const BITMAP_CHUNK: Bytes = Bytes(64 << 20);
-/// Time between two passes of md's bitmap daemon (`DAEMON_PERIOD`, 5 s).
+/// Default interval between passes of md's bitmap daemon (`DAEMON_PERIOD`, 5 s).
 pub const BITMAP_DAEMON: DurationNs = DurationNs(5_000_000_000);
-/// Time without a write after which md marks an array clean (`DEFAULT_SAFEMODE_DELAY`, 200 ms).
+/// Default time without writes after which md marks an array clean (`DEFAULT_SAFEMODE_DELAY`, 200 ms).
 pub const SAFE_MODE: DurationNs = DurationNs(200_000_000);
-/// Bytes of a step of a rebuild: long enough to stream, short compared with a host's patience; an estimate.
+/// Default size of a rebuild step: long enough to stream, short enough not to delay the host; an estimate.
 pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
-/// Steps at once: one reads while the other writes; an estimate.
+/// Default number of concurrent rebuild steps: one reads while the other writes; an estimate.
 pub const REBUILD_STEPS: u32 = 2;
-/// Idle time after a host request as a share of a step: the host gets half of the time; an estimate.
+/// Default idle time after a host request, as a multiple of a step: the host gets half of the time; an estimate.
 pub const REBUILD_YIELD: f64 = 1.0;
 
-/// Time of the controller to allocate a segment of a pool; an estimate.
+/// Default controller time to allocate a segment of a pool; an estimate.
 pub const POOL_ALLOCATION: DurationNs = DurationNs(200_000);
 
-/// Shape of a pool's group.
+/// Segment size and other dimensions of a pool's group.
 struct PoolShape {
     members: u32,
     member_bytes: u64,
@@ -41,7 +41,7 @@ impl Resolver<'_> {
     pub(super) fn groups(&mut self, file: &ArrayFile, parts: &Parts) -> Result<Vec<Group>, InputError> {
         let tables = file.groups.as_deref().unwrap_or_default();
         if tables.is_empty() {
-            return Err(self.error("groups", "this key is missing; an array has one [[groups]] table or more"));
+            return Err(self.error("groups", "this key is missing; add at least one [[groups]] table"));
         }
         let mut drives = Vec::new();
         let mut spares = Vec::new();
@@ -61,7 +61,7 @@ impl Resolver<'_> {
         Ok(groups)
     }
 
-    /// Gives the only group that names no drives those that no other key names.
+    /// Assigns all drives that no other key names to the one group that names no drives.
     fn fill_in(
         &mut self,
         drives: &mut [Option<Vec<u32>>],
@@ -78,7 +78,7 @@ impl Resolver<'_> {
         let mut without = (0..drives.len()).filter(|&index| drives[index].is_none());
         let Some(index) = without.next() else { return Ok(()) };
         if let Some(other) = without.next() {
-            let message = "this key is missing; only one group may omit it to take the remaining flash";
+            let message = "this key is missing; only one group may omit it and take the remaining drives";
             return Err(self.error(&format!("groups[{other}].drives"), message));
         }
         drives[index] = Some(free);
@@ -162,7 +162,7 @@ impl Resolver<'_> {
                 Classes::Migrating { parity_width, low_free_bytes: low.0, high_free_bytes: high.0 }
             }
             _ => {
-                let message = "parity_width, low_free and high_free belong together; all or none are allowed";
+                let message = "set all of parity_width, low_free and high_free, or none";
                 return Err(self.error(key, message));
             }
         };
@@ -176,7 +176,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the rebuild settings; missing values are listed as derived only if there is a spare to rebuild on.
+    /// Returns the rebuild settings. Missing values are listed as derived only if there is a spare.
     fn rebuild(
         &mut self,
         key: &str,
@@ -189,9 +189,11 @@ impl Resolver<'_> {
         let unit = stripe_unit.0.max(1);
         let whole_step = Bytes((REBUILD_STEP.0 / unit * unit).max(unit));
         if let Some(rate) = rate_limit.filter(|rate| rate.0 <= 0.0) {
-            return Err(self.error(&format!("{key}.rate_limit"), format!("{rate}; a positive rate is allowed")));
+            return Err(
+                self.error(&format!("{key}.rate_limit"), format!("{rate} is not allowed; the rate must be above 0"))
+            );
         }
-        let rule = "D a compromise between host and rebuild";
+        let rule = "D compromise between host and rebuild speed";
         if !matters {
             return Ok(Rebuild {
                 step_bytes: step.unwrap_or(whole_step).0,
@@ -234,16 +236,16 @@ impl Resolver<'_> {
             Some(name) => self.find(&key("group"), "group", &names, name)?[0],
             None if groups.len() == 1 => 0,
             None => {
-                let message = format!("this key is missing; one of {} is allowed", names.join(", "));
+                let message = format!("this key is missing; allowed: {}", names.join(", "));
                 return Err(self.error(&key("group"), message));
             }
         };
         let holder = &groups[group as usize];
-        // The check rejects a group without drives.
+        // `check` rejects a group without drives.
         let block = holder.members.first().map_or(512, |&member| u64::from(parts.device(member).block_bytes()));
         let whole = |bytes: u64| bytes / block * block;
         let ends = before.iter().filter(|lun| lun.group == group).map(|lun| match holder.pool {
-            // Blocks of a pool have no fixed place, so its LUNs only take room.
+            // Blocks of a pool have no fixed location, so the pool's LUNs only take space.
             Some(_) => lun.length_bytes,
             None => lun.start_bytes.saturating_add(lun.length_bytes),
         });
@@ -252,10 +254,9 @@ impl Resolver<'_> {
         let start_bytes = table.start.map_or(after, |start| whole(start.0));
         let held = holder.capacity_bytes();
         let left = whole(held.saturating_sub(used.max(start_bytes)));
-        // The check rejects a group that holds nothing.
+        // `check` rejects a group without capacity.
         if table.size.is_none() && left == 0 && held > 0 {
-            let message =
-                format!("group {:?} has no space left; set the size of the LUNs before this one", holder.name);
+            let message = format!("group {:?} has no space left; set the size of the previous LUNs", holder.name);
             return Err(self.error(&key("size"), message));
         }
         let stated = self.in_units(table.size, &key("size"), block, "blocks");
@@ -265,7 +266,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns one LUN over each group, or over each drive of a `jbod`.
+/// Returns one LUN per group, or one per drive of a `jbod`.
 fn default_luns(file: &ArrayFile, groups: &[Group], parts: &Parts) -> Vec<Lun> {
     let mut luns = Vec::new();
     let tables = file.groups.iter().flatten();

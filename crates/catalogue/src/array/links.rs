@@ -1,4 +1,4 @@
-//! Translates the tables of links and drives into links, members and the paths between them.
+//! Converts the tables of links and drives to links, members and the paths between them.
 
 use headstack_sim::array::description::Member;
 use headstack_sim::link::{LinkDescription, LinkKind};
@@ -9,21 +9,22 @@ use super::file::{DrivesTable, LinkTable};
 use super::resolver::{Resolver, ns};
 use super::standards::LinkStandard;
 
-/// Most links of a table, and most drives.
+/// Maximum number of links or drives in a table.
 pub(super) const COUNT_MAX: u32 = 4096;
 
-/// The links of an array, with their names and destinations.
+/// The links of an array with their names and paths.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     pub(super) descriptions: Vec<LinkDescription>,
-    /// The next link towards the controller.
+    /// Index of the next link towards the controller, for each link.
     ups: Vec<Option<u32>>,
-    /// Names of tables, with the links of each.
+    /// Name and links of each table.
     tables: Vec<(String, Vec<u32>)>,
 }
 
 impl Links {
-    /// Returns the links of a list of names: a link, a range, or a table for all of its links.
+    /// Returns the indexes of the named links. A name is that of a link, a range of links, or a table for all of its
+    /// links.
     pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
         let own: Vec<&str> = self.descriptions.iter().map(|link| link.name.as_str()).collect();
         let mut resolved = Vec::new();
@@ -36,18 +37,18 @@ impl Links {
         Ok(resolved)
     }
 
-    /// Returns the path from a link to the controller.
+    /// Returns the links from `first` to the controller.
     fn way(&self, first: u32) -> Vec<u32> {
         std::iter::successors(Some(first), |&link| self.ups[link as usize]).collect()
     }
 }
 
-/// Returns the index of the one of `hangers` links to which item `index` of `count` is attached: equal runs.
+/// Returns which of `hangers` links item `index` of `count` is attached to. Links get equal consecutive runs of items.
 fn dealt(index: usize, count: usize, hangers: usize) -> usize {
     index * hangers / count
 }
 
-/// Rounds a rate of a standard, which is known no more precisely.
+/// Rounds a standard's rate to the precision with which it is known.
 fn tenths_of_mb(bytes_per_s: f64) -> f64 {
     (bytes_per_s / 1e5).round() * 1e5
 }
@@ -71,7 +72,7 @@ impl Resolver<'_> {
             let ups = links.find(self, &key, names)?;
             let these = links.tables[index].1.clone();
             if ups.is_empty() {
-                return Err(self.error(&key, "an empty list; at least one link is allowed, or leave the key out"));
+                return Err(self.error(&key, "the list is empty; name at least one link or omit the key"));
             }
             for (place, &link) in these.iter().enumerate() {
                 links.ups[link as usize] = Some(ups[dealt(place, these.len(), ups.len())]);
@@ -81,13 +82,13 @@ impl Resolver<'_> {
                 std::iter::successors(Some(link), |&at| links.ups[at as usize]).take(steps + 1).count() > steps
             };
             if these.iter().any(circles) {
-                return Err(self.error(&key, format!("link {:?} leads back to itself", table.name)));
+                return Err(self.error(&key, format!("link {:?} is part of a loop", table.name)));
             }
         }
         Ok(links)
     }
 
-    /// Returns one link of a table, without a name.
+    /// Returns one link of a table without its name.
     fn link(&mut self, key: &str, table: &LinkTable) -> Result<LinkDescription, InputError> {
         let figures = table.kind.figures();
         let own = |field: &str| format!("{key}.{field}");
@@ -106,10 +107,12 @@ impl Resolver<'_> {
                 }
             }),
             (None, Some(rate)) => self.or(None, &own("rate"), &rule, Rate(tenths_of_mb(rate * f64::from(lanes)))),
-            (None, None) => return Err(self.error(&own("rate"), "this key is missing; the kind gives no rate")),
+            (None, None) => {
+                return Err(self.error(&own("rate"), "this key is missing; this kind of link has no default rate"));
+            }
         };
         if rate.0 <= 0.0 {
-            return Err(self.error(&own("rate"), format!("{rate}; a positive rate is allowed")));
+            return Err(self.error(&own("rate"), format!("{rate} is not allowed; the rate must be above 0")));
         }
         let mut time = |stated_time: Option<DurationNs>, field: &str, standard: i64| {
             let time = self.or(stated_time, &own(field), &rule, DurationNs(standard));
@@ -128,30 +131,30 @@ impl Resolver<'_> {
         })
     }
 
-    /// Rejects keys that only other kinds of links have.
+    /// Returns an error if the table has keys that only other kinds of links support.
     fn check_variants(&self, key: &str, table: &LinkTable) -> Result<(), InputError> {
         let name = table.kind.name();
         let figures = table.kind.figures();
         if table.lanes.is_some_and(|lanes| !figures.has_lanes || !(1..=64).contains(&lanes)) {
-            let allowed = if figures.has_lanes { "1 to 64 are allowed" } else { "it has none; leave the key out" };
+            let allowed = if figures.has_lanes { "must be 1 to 64" } else { "not supported; omit the key" };
             return Err(self.error(&format!("{key}.lanes"), format!("lanes of {name}: {allowed}")));
         }
         let generations = table.kind == LinkStandard::Pcie;
         if table.generation.is_some_and(|number| !generations || LinkStandard::pcie_bytes_per_s(number).is_none()) {
-            let allowed = if generations { "1 to 5 are allowed" } else { "it has none; leave the key out" };
+            let allowed = if generations { "must be 1 to 5" } else { "not supported; omit the key" };
             return Err(self.error(&format!("{key}.generation"), format!("generation of {name}: {allowed}")));
         }
         if generations && table.generation.is_none() && table.rate.is_none() {
-            return Err(self.error(&format!("{key}.generation"), "this key is missing; 1 to 5 are allowed"));
+            return Err(self.error(&format!("{key}.generation"), "this key is missing; must be 1 to 5"));
         }
         if table.overlapped.is_some() && figures.kind != LinkKind::Ata {
-            let message = format!("commands never hold {name}; only ata kinds have this key");
+            let message = format!("commands never occupy {name}; only ata kinds have this key");
             return Err(self.error(&format!("{key}.overlapped"), message));
         }
         Ok(())
     }
 
-    /// Returns the drives of all tables; each `device` is its table's index.
+    /// Returns the drives of all tables. Each member's `device` is the index of its table.
     pub(super) fn members(&mut self, tables: &[DrivesTable], links: &Links) -> Result<Vec<Member>, InputError> {
         let mut members: Vec<Member> = Vec::new();
         for (index, table) in tables.iter().enumerate() {
@@ -164,7 +167,7 @@ impl Resolver<'_> {
             let hangers = links.find(self, &key, table.links.as_deref().unwrap_or_default())?;
             let multipath = table.multipath.unwrap_or(false);
             if multipath && hangers.len() < 2 {
-                let message = format!("over {} links; two or more are needed", hangers.len());
+                let message = format!("needs two or more links, not {}", hangers.len());
                 return Err(self.error(&format!("drives[{index}].multipath"), message));
             }
             let count = names.len();
@@ -180,14 +183,15 @@ impl Resolver<'_> {
         Ok(members)
     }
 
-    /// Returns the names of a table's items: `id` itself without a count, else `id` with numbers from `first` on.
+    /// Returns the names of a table's items: only `id` without a count, otherwise `id` followed by numbers from
+    /// `first`.
     fn names(&self, key: &str, id: &str, count: Option<u32>, first: u32) -> Result<Vec<String>, InputError> {
         match count {
             None => Ok(vec![id.to_owned()]),
             Some(count) if (1..=COUNT_MAX).contains(&count) => {
                 Ok((first..first + count).map(|number| format!("{id}{number}")).collect())
             }
-            Some(count) => Err(self.error(key, format!("{count}; 1 to {COUNT_MAX} are allowed"))),
+            Some(count) => Err(self.error(key, format!("{count} is not allowed; must be 1 to {COUNT_MAX}"))),
         }
     }
 }

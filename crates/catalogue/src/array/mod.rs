@@ -1,4 +1,4 @@
-//! Arrays: the TOML form, the figures of links, and the derivation of a complete description from both.
+//! Arrays: the TOML form, the link standards, and the derivation of a complete description from both.
 
 pub mod controller;
 pub mod file;
@@ -17,23 +17,23 @@ use file::ArrayFile;
 pub use resolve::{Changes, ResolvedArray, resolve};
 pub(crate) use resolve::{changed, resolve_with};
 
-/// Longest chain of base files; a longer one is a cycle.
+/// Maximum length of a chain of base files; a longer chain is assumed to be a cycle.
 const BASES_MAX: usize = 8;
 
-/// An array file over its base files.
+/// An array file and its base files.
 #[derive(Debug)]
 pub(crate) struct Layers {
-    /// The file first, then its base, and so on.
+    /// Documents of the file, its base, the base's base, and so on.
     documents: Vec<Document>,
 }
 
 impl Layers {
-    /// Returns an error about the key at `key_path`, in the file that states its table.
+    /// Returns an error about the key at `key_path`, in the file that states the key's table.
     pub(crate) fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         self.stating(key_path).error(key_path, message)
     }
 
-    /// Returns the file that states the top-level key of a path; the first if none does.
+    /// Returns the file that states the top-level key of a path, or the first file if none does.
     fn stating(&self, key_path: &str) -> &Document {
         let top = key_path.split(['.', '[']).next().unwrap_or_default();
         self.documents.iter().find(|document| document.states(top)).unwrap_or(&self.documents[0])
@@ -50,9 +50,9 @@ fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     let mut file: ArrayFile = read(document)?;
     let mut layers = Layers { documents: vec![document.clone()] };
     while let Some(base) = file.base.take() {
-        let last = layers.documents.last().expect("the file itself is there");
+        let last = layers.documents.last().expect("the list contains the file itself");
         if layers.documents.len() == BASES_MAX {
-            return Err(last.error("base", format!("more than {BASES_MAX} levels of base files; fewer are allowed")));
+            return Err(last.error("base", format!("too many levels of base files; the maximum is {BASES_MAX}")));
         }
         let below = base_document(last, &base)?;
         let below_file = read(&below)?;
@@ -62,7 +62,8 @@ fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     Ok((layers, file))
 }
 
-/// Returns an array file merged with its base files, as one self-contained file: paths are relative to the process.
+/// Returns an array file merged with its base files into a self-contained file. Its paths are relative to the working
+/// directory.
 pub(crate) fn flattened(document: &Document) -> Result<ArrayFile, InputError> {
     let (layers, mut file) = read_layers(document)?;
     for table in file.drives.iter_mut().flatten().filter(|table| table.drive.ends_with(".toml")) {

@@ -1,4 +1,4 @@
-//! Completes an array file ([`resolve`]): missing values follow from rules and from the constants here.
+//! Completes an array file ([`resolve`]). Missing values follow from rules and from the constants in this module.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,46 +16,47 @@ use crate::constants::SPINDLE_SPEED_TOLERANCE;
 use crate::resolve::{Derived, source_of};
 use crate::{ResolvedDevice, key_error};
 
-/// A complete array, with the file it came from.
+/// A complete array with its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedArray {
-    /// The description, with every number of the model.
+    /// Description with every value that the model needs.
     pub description: ArrayDescription,
-    /// The file as it was read, over its base files.
+    /// The file as it was read, merged with its base files.
     pub file: ArrayFile,
-    /// Values that the file does not state, in the order of derivation.
+    /// Values that the file does not state, in order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedArray {
-    /// Returns the source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the
-    /// default.
+    /// Returns the source of a key of the file as `CODE text`: the source of the key itself, else of the table that
+    /// contains the key, else the default.
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// Changes to what the file says, on request.
+/// Requested changes to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The drive of the first `[[drives]]` table, as `load_drive` takes it.
+    /// Drive of the first `[[drives]]` table, as in `load_drive`.
     pub drive: Option<String>,
-    /// The count of the first `[[drives]]` table.
+    /// Number of drives in the first `[[drives]]` table.
     pub drives: Option<u32>,
-    /// The level of all groups.
+    /// Level of all groups.
     pub level: Option<LevelName>,
-    /// Usable bytes, instead of a count: the fewest drives of the first `[[drives]]` table that export them.
+    /// Usable bytes, instead of a number of drives. The first `[[drives]]` table gets the fewest drives that export
+    /// them.
     pub usable: Option<Bytes>,
 }
 
 impl Changes {
-    /// Names of the changes among a run's options.
+    /// Names of the changes in a run's options.
     pub const NAMES: [&str; 4] = ["drives", "drive", "level", "usable"];
 
-    /// Sets a change from text.
+    /// Sets a change from a text.
     ///
     /// # Errors
-    /// When it is none of [`Changes::NAMES`], or the value is invalid.
+    /// If `name` is not one of [`Changes::NAMES`] or the value is invalid.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), InputError> {
         let wrong = |message: String| key_error(name, message);
         match name {
@@ -63,7 +64,7 @@ impl Changes {
             "drives" => {
                 let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
                 let count = text.parse().ok().filter(|&count| is_number && count <= COUNT_MAX);
-                let message = || format!("{text:?} is not a whole number of drives; 1 to {COUNT_MAX} are allowed");
+                let message = || format!("{text:?} is not a number of drives; must be 1 to {COUNT_MAX}");
                 self.drives = Some(count.ok_or_else(|| wrong(message()))?);
             }
             "level" => {
@@ -74,21 +75,21 @@ impl Changes {
             }
             "usable" => {
                 let usable = quantity::parse_bytes(text).map_err(|error| wrong(error.to_string()))?;
-                // A number without a unit is a mistake.
+                // A number without a unit is probably a mistake.
                 if usable == 0 || text.ends_with(|last: char| last.is_ascii_digit()) {
-                    return Err(wrong(format!("{text:?} is not a capacity; write it with its unit, such as 9TB")));
+                    return Err(wrong(format!("{text:?} is not a capacity; add the unit, for example 9TB")));
                 }
                 self.usable = Some(Bytes(usable));
             }
             _ => return Err(wrong(format!("this cannot be changed; allowed: {}", Changes::NAMES.join(", ")))),
         }
         if self.drives.is_some() && self.usable.is_some() {
-            return Err(wrong("drives, usable: only one of the two is allowed".to_owned()));
+            return Err(wrong("set drives or usable, not both".to_owned()));
         }
         Ok(())
     }
 
-    /// Returns the first change that is set, by its name among a run's options.
+    /// Returns the option name of the first change that is set.
     pub(crate) fn first(&self) -> Option<&'static str> {
         let set_options = [
             ("drives", self.drives.is_some()),
@@ -103,16 +104,16 @@ impl Changes {
 /// Completes an array file.
 ///
 /// # Errors
-/// When it is not an array file, names something that does not exist, or describes something impossible; the error
+/// If the file is not an array file, names something that does not exist, or describes something impossible. The error
 /// names file, line and key.
 pub fn resolve(document: &Document, changes: &Changes) -> Result<ResolvedArray, InputError> {
     resolve_with(document, changes, &crate::load_device)
 }
 
-/// Returns the drive of a name or a path.
+/// Returns a drive by its name or path.
 type FindDrive<'a> = dyn Fn(&str) -> Result<ResolvedDevice, InputError> + 'a;
 
-/// Like [`resolve`], with drives from a source other than the catalogue and the file system.
+/// Like [`resolve`], but finds drives with `find` instead of in the catalogue and the file system.
 pub(crate) fn resolve_with(
     document: &Document,
     changes: &Changes,
@@ -131,7 +132,7 @@ fn resolve_usable(
     usable: Bytes,
     find: &FindDrive,
 ) -> Result<ResolvedArray, InputError> {
-    // Each drive is completed only once for all arrays that are tried.
+    // Each drive is completed only once for all numbers of drives that are tried.
     let device_cache: RefCell<HashMap<String, ResolvedDevice>> = RefCell::default();
     let find = |name: &str| {
         if let Some(drive) = device_cache.borrow().get(name) {
@@ -151,7 +152,7 @@ fn resolve_usable(
                     return Ok(array);
                 }
                 (largest, refused) = (largest.max(held), None);
-                // No drive adds more than its capacity: fewer than these would not suffice.
+                // No drive adds more than its capacity, so fewer drives than this cannot suffice.
                 let each = array.description.devices[0].capacity_bytes().max(1);
                 count += u32::try_from((usable.0 - held).div_ceil(each)).unwrap_or(COUNT_MAX);
             }
@@ -164,11 +165,11 @@ fn resolve_usable(
     Err(match refused {
         Some((_, error)) if largest == 0 => error,
         Some((count, error)) => {
-            key_error("usable", format!("{usable}: needs {count} drives, which is not allowed: {error}"))
+            key_error("usable", format!("{usable} needs {count} drives, which is not possible: {error}"))
         }
         None => {
             let most = Bytes(largest);
-            key_error("usable", format!("{usable}: too large for any number of drives; up to {most} is allowed"))
+            key_error("usable", format!("{usable} is too large for any number of drives; the maximum is {most}"))
         }
     })
 }
@@ -184,11 +185,11 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     };
     let mut tables = file.drives.take().unwrap_or_default();
     let Some(first) = tables.first_mut() else {
-        return Err(resolver.error("drives", "this key is missing; an array has one [[drives]] table or more"));
+        return Err(resolver.error("drives", "this key is missing; add at least one [[drives]] table"));
     };
     first.count = changes.drives.or(first.count);
     if let Some(drive) = &changes.drive {
-        // Their errors are reported when they are completed.
+        // Errors of drives are reported when the drives are completed.
         if let Ok(found) = find(drive) {
             first.keep_known_to(&found.description());
         }
@@ -222,7 +223,7 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     Ok(ResolvedArray { description, file, derived })
 }
 
-/// Returns an array's file with changes, as one self-contained file.
+/// Returns an array's file with changes as a self-contained file.
 pub(crate) fn changed(document: &Document, changes: &Changes, find: &FindDrive) -> Result<ArrayFile, InputError> {
     let mut file = super::flattened(document)?;
     if let Some(level) = changes.level {
@@ -259,11 +260,11 @@ impl Resolver<'_> {
                 }
                 _ => find(&table.drive),
             };
-            // An error within a drive's file names its own place.
+            // An error in a drive's file names its own place.
             let resolved = resolved
                 .map_err(|error| if error.line.is_some() { error } else { self.error(&key, error.to_string()) })?;
             let mut device = resolved.description();
-            // Its own host applies only when it is a system of its own.
+            // The drive's own host applies only if the drive is a system by itself.
             device.set_host(None);
             self.change(&format!("drives[{index}]"), table, &mut device)?;
             device.check().map_err(|fault| self.error(&key, format!("{}: {}", fault.key, fault.message)))?;
@@ -272,7 +273,7 @@ impl Resolver<'_> {
         Ok(devices)
     }
 
-    /// Applies the settings of the array's file to a device.
+    /// Applies the drive settings of the array's file to a device.
     fn change(&self, key: &str, table: &DrivesTable, device: &mut DeviceDescription) -> Result<(), InputError> {
         let only = |stated: &[(&str, bool)], what: &str| match stated.iter().find(|(_, stated)| *stated) {
             Some((field, _)) => Err(self.error(&format!("{key}.{field}"), what)),
@@ -326,7 +327,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the spindles; for an array without disks nothing is derived.
+    /// Returns the spindles. Nothing is derived for an array without disks.
     fn spindles(&mut self, table: SpindlesTable, devices: &[DeviceDescription]) -> Spindles {
         let synchronized = table.synchronized.unwrap_or(false);
         let has_disks = devices.iter().any(|device| matches!(device, DeviceDescription::Disk(_)));
@@ -354,7 +355,7 @@ impl Resolver<'_> {
                 }
                 (None, Some(BatteryEvent::Fails)) => IncidentKind::BatteryFails,
                 (None, Some(BatteryEvent::Returns)) => IncidentKind::BatteryReturns,
-                _ => return Err(self.error(&key("fails"), "exactly one of fails and battery is allowed")),
+                _ => return Err(self.error(&key("fails"), "set exactly one of fails and battery")),
             };
             incidents.push(Incident { at_ns: ns(self, &key("at"), table.at)?, what });
         }

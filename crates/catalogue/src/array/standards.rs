@@ -1,8 +1,8 @@
-//! [`LinkStandard`]: the links that arrays are built of, and the figures of each standard with source and confidence
-//! (codes as in the catalogue's files).
+//! [`LinkStandard`]: the standards of links in arrays, and the figures of each with source and confidence (codes as in
+//! the catalogue's files).
 //!
-//! Rates are those of payload. The times of a command and of a transfer are those that occupy the link, not the latency
-//! that a requester sees: the times of a drive, measured without other traffic on its link, include them.
+//! Rates are payload rates. The times of commands and transfers are those that occupy the link, not the latency that a
+//! requester sees: a drive's times, measured without other traffic on its link, already include them.
 
 use headstack_sim::link::LinkKind;
 use serde::{Deserialize, Serialize};
@@ -44,13 +44,13 @@ pub enum LinkStandard {
     /// Serial ATA, 6 Gb/s.
     #[serde(rename = "sata-6")]
     Sata6,
-    /// SAS, 3 Gb/s a lane.
+    /// SAS, 3 Gb/s per lane.
     #[serde(rename = "sas-3")]
     Sas3,
-    /// SAS, 6 Gb/s a lane.
+    /// SAS, 6 Gb/s per lane.
     #[serde(rename = "sas-6")]
     Sas6,
-    /// SAS, 12 Gb/s a lane.
+    /// SAS, 12 Gb/s per lane.
     #[serde(rename = "sas-12")]
     Sas12,
     /// Fibre Channel arbitrated loop, 1.0625 Gbaud.
@@ -68,7 +68,7 @@ pub enum LinkStandard {
     /// PCI, 64 bits, 66 MHz.
     #[serde(rename = "pci-64-66")]
     Pci6466,
-    /// PCI Express, `generation` and `lanes`.
+    /// PCI Express with `generation` and `lanes`.
     Pcie,
     /// 1 Gb/s Ethernet.
     #[serde(rename = "ethernet-1g")]
@@ -79,35 +79,36 @@ pub enum LinkStandard {
     /// 25 Gb/s Ethernet.
     #[serde(rename = "ethernet-25g")]
     Ethernet25g,
-    /// Path between two controllers; its rate must be stated.
+    /// Path between two controllers; the file must state its rate.
     Mirror,
 }
 
-/// Figures of a standard.
+/// Timing of a link standard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkFigures {
-    /// Its kind in the model.
+    /// Kind of link in the model.
     pub kind: LinkKind,
-    /// Payload rate; per lane if it has lanes. `None` if the file must state it.
+    /// Payload rate in bytes per second, per lane if the link has lanes. `None` if the file must state it.
     pub bytes_per_s: Option<f64>,
-    /// Time of a command.
+    /// Time of a command, in ns.
     pub command_ns: i64,
-    /// Time that a transfer towards the host takes in addition to its bytes.
+    /// Overhead of a transfer towards the host in ns, in addition to the time of its data.
     pub read_ns: i64,
-    /// Time that a transfer away from the host takes in addition to its bytes.
+    /// Overhead of a transfer away from the host in ns, in addition to the time of its data.
     pub write_ns: i64,
-    /// Latency that occupies nothing.
+    /// Latency in ns that does not occupy the link.
     pub latency_ns: i64,
-    /// Whether read and write data do not share its time.
+    /// Whether the link carries read and write data at the same time.
     pub full_duplex: bool,
-    /// Whether it may have several lanes.
+    /// Whether the link may have several lanes.
     pub has_lanes: bool,
     /// Source of the figures.
     pub source: &'static str,
 }
 
-/// Wide-Ultra: 40 MB/s in the data phase; arbitration, selection and command about 60 us, reselection and messages about
-/// 60 us. General knowledge: 50 to 150 us a phase sequence, effective 36 to 38 MB/s (C); 64 KiB requests then get 37.3.
+/// Wide-Ultra: 40 MB/s in the data phase; about 60 us for arbitration, selection and command, and about 60 us for
+/// reselection and messages. General knowledge: 50 to 150 us per phase sequence, effective 36 to 38 MB/s (C). At 64
+/// KiB, requests reach 37.3 MB/s.
 const SCSI: LinkFigures = LinkFigures {
     kind: LinkKind::Scsi,
     bytes_per_s: Some(40e6),
@@ -120,7 +121,7 @@ const SCSI: LinkFigures = LinkFigures {
     source: "B rate of the data phase; C phases: 50 to 150 us a sequence",
 };
 
-/// A command occupies the cable exclusively. Eight task file registers at PIO speed and an interrupt.
+/// A command occupies the cable exclusively, for eight task file registers at PIO speed and an interrupt.
 const ATA: LinkFigures = LinkFigures {
     kind: LinkKind::Ata,
     bytes_per_s: Some(100e6),
@@ -131,7 +132,7 @@ const ATA: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// 8b/10b subtracted; frames of 8 KiB, primitives: the fastest drives reach 560 of 600 MB/s (B).
+/// Rate after 8b/10b encoding, frames of 8 KiB and primitives: the fastest drives reach 560 of 600 MB/s (B).
 const SATA: LinkFigures = LinkFigures {
     kind: LinkKind::Sata,
     bytes_per_s: Some(0.93 * 600e6),
@@ -142,7 +143,7 @@ const SATA: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// 8b/10b subtracted (of 12 Gb/s too); frames of 1 KiB and connections: x4 ports reach 4.4 of 4.8 GB/s (C).
+/// Rate after 8b/10b encoding (also at 12 Gb/s), frames of 1 KiB and connections: x4 ports reach 4.4 of 4.8 GB/s (C).
 const SAS: LinkFigures = LinkFigures {
     kind: LinkKind::Sas,
     bytes_per_s: Some(0.92 * 1200e6),
@@ -155,9 +156,10 @@ const SAS: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// 106.25 MB/s after 8b/10b, 2,048 of 2,148 bytes of a frame: 101.3 MB/s at most (B). Fill words, arbitration and the
-/// round of XFER_RDY are fitted to the two peaks of HP's VA 7100 guide (S), 93.1 MB/s read and 92.7 MB/s written at
-/// 128 KiB: 10.59 ns a byte, 20 and 26 us a request. Its 12,400 reads of 1 KiB a second leave no more than that.
+/// The maximum is 101.3 MB/s: 106.25 MB/s after 8b/10b encoding, times 2,048 of 2,148 bytes per frame (B). Fill words,
+/// arbitration and the round trip of XFER_RDY are fitted to the two peaks in HP's VA 7100 guide (S): 93.1 MB/s read and
+/// 92.7 MB/s written at 128 KiB yield 10.59 ns per byte and 20 and 26 us per request. The guide's 12,400 reads of 1 KiB
+/// per second leave no room for more.
 const FC_AL: LinkFigures = LinkFigures {
     kind: LinkKind::FcLoop,
     bytes_per_s: Some(1e9 / 10.59),
@@ -168,7 +170,7 @@ const FC_AL: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// 133 and 533 MB/s in a burst; address phases, wait states and arbitration leave about 80 %.
+/// 133 and 533 MB/s in bursts; address phases, wait states and arbitration leave about 80 %.
 const PCI: LinkFigures = LinkFigures {
     kind: LinkKind::Pci,
     bytes_per_s: Some(0.8 * 133.3e6),
@@ -179,7 +181,7 @@ const PCI: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// Payloads of 256 bytes with 24 bytes around each.
+/// Payloads of 256 bytes, each with 24 bytes of overhead.
 const PCIE: LinkFigures = LinkFigures {
     kind: LinkKind::Pci,
     bytes_per_s: None,
@@ -192,7 +194,7 @@ const PCIE: LinkFigures = LinkFigures {
     source: "B 256 of 280 bytes on the line; D command times",
 };
 
-/// 10 GbE carries 1.17 GB/s (B). The latency is that of switch and protocol stacks.
+/// 10 GbE carries 1.17 GB/s (B). The latency is caused by the switch and the protocol stacks.
 const ETHERNET: LinkFigures = LinkFigures {
     kind: LinkKind::Ethernet,
     bytes_per_s: Some(1.17e9),
@@ -235,10 +237,10 @@ impl LinkStandard {
         LinkStandard::Mirror,
     ];
 
-    /// Returns its figures.
+    /// Returns the figures of the standard.
     pub fn figures(self) -> LinkFigures {
         let paced = |figures: LinkFigures, bytes_per_s: f64| LinkFigures { bytes_per_s: Some(bytes_per_s), ..figures };
-        // Later buses have faster phases; the last two arbitrate quickly, and packets have no phases.
+        // Later buses have faster phases. The last two arbitrate quickly, and packets have no phases.
         let scsi = |bytes_per_s: f64, phase_ns: i64| LinkFigures {
             command_ns: phase_ns,
             read_ns: phase_ns,
@@ -287,19 +289,19 @@ impl LinkStandard {
         }
     }
 
-    /// Returns the payload rate of a lane of PCI Express, by generation from 1 to 5: 2.5, 5, 8, 16 and 32 GT/s with
-    /// their encodings.
+    /// Returns the payload rate per lane of PCI Express in bytes per second, for generations 1 to 5: 2.5, 5, 8, 16 and
+    /// 32 GT/s with their encodings.
     pub fn pcie_bytes_per_s(generation: u32) -> Option<f64> {
         let line = [250e6, 500e6, 984.6e6, 1969.2e6, 3938.5e6];
         let index = generation.checked_sub(1)? as usize;
         line.get(index).map(|rate| rate * 256.0 / 280.0)
     }
 
-    /// Returns its name in files.
+    /// Returns the name of the standard in files.
     pub fn name(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => name,
-            other => unreachable!("the enum has names only: {other:?}"),
+            other => unreachable!("every variant serializes as a name: {other:?}"),
         }
     }
 }

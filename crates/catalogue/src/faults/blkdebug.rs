@@ -1,17 +1,17 @@
-//! Reads configuration files of QEMU's blkdebug, as far as a device can implement them.
+//! Reads configuration files of QEMU's blkdebug as far as a device can implement them.
 //!
-//! Sections `[inject-error]` and `[set-state]`, each with `key = "value"` lines (QEMU's docs/devel/blkdebug.rst). An
-//! error is armed by its event and then meets requests of its `iotype` until `once` or the end; the state machine
-//! starts in state 1. Most events of QEMU happen within its image formats: a device sees none of them, and they are
-//! rejected by name.
+//! A file consists of sections `[inject-error]` and `[set-state]` with `key = "value"` lines (QEMU's
+//! docs/devel/blkdebug.rst). An error is armed by its event and then affects requests of its `iotype`: one request with
+//! `once`, otherwise all until the end. The state machine starts in state 1. Most of QEMU's events happen within its
+//! image formats and are invisible to a device; they are rejected by name.
 
 use headstack_sim::faults::{Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, StrikeTime, Timed, Trigger};
 use headstack_workload::{DurationNs, InputError};
 
-/// Size of a sector in QEMU.
+/// Size of QEMU's sectors, in bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// Whether a text is such a file: its first line that is not a comment begins one of its sections.
+/// Whether a text is a blkdebug file: its first line that is not a comment starts one of the two sections.
 pub fn is_blkdebug(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| section_of(line).is_some())
@@ -31,17 +31,17 @@ fn section_of(line: &str) -> Option<Section> {
     }
 }
 
-/// A section and its keys, with their lines.
+/// A section with its keys and their line numbers.
 struct Rule<'t> {
     section: Section,
     line: usize,
     keys: Vec<(usize, &'t str, &'t str)>,
 }
 
-/// Parses such a file as a schedule.
+/// Parses a blkdebug file as a schedule.
 ///
 /// # Errors
-/// An invalid line; a rule that a device cannot implement, with the allowed values.
+/// If a line is invalid or a device cannot implement a rule. The error lists the allowed values.
 pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
     let error = |line: usize, key: &str, message: String| InputError {
         file: file.to_owned(),
@@ -63,11 +63,7 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
         }
         let pair = line.split_once('=').map(|(key, value)| (key.trim(), value.trim().trim_matches('"')));
         let (Some((key, value)), Some(rule)) = (pair, rules.last_mut()) else {
-            return Err(error(
-                number,
-                "",
-                "neither a section nor a key; write lines such as errno = \"5\" are allowed".to_owned(),
-            ));
+            return Err(error(number, "", "neither a section nor a key; use lines such as errno = \"5\"".to_owned()));
         };
         rule.keys.push((number, key, value));
     }
@@ -81,7 +77,7 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
     Ok(Schedule { seed: 0, faults: faults.collect::<Result<_, _>>()? })
 }
 
-/// An error: the line, the key and the allowed values.
+/// Line, key, and a message with the allowed values.
 type LineError<'t> = (usize, &'t str, String);
 
 fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
@@ -97,11 +93,11 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
                 let sector = number(value).map_err(wrong)?;
                 let start_bytes = sector.checked_mul(SECTOR_BYTES);
                 let start_bytes =
-                    start_bytes.ok_or_else(|| wrong(format!("{value} is above the largest device size")))?;
+                    start_bytes.ok_or_else(|| wrong(format!("{value} exceeds the maximum device size")))?;
                 ranges = vec![Stretch::of_bytes(start_bytes, SECTOR_BYTES)];
             }
             "once" => trigger.once = flag(value).map_err(wrong)?,
-            // Whether QEMU fails a request on arrival or in a callback makes no difference to its sender.
+            // The sender of a request cannot distinguish an error on arrival from an error in a callback.
             "immediately" => drop(flag(value).map_err(wrong)?),
             "state" => trigger.state = state(value).map_err(wrong)?,
             _ => {
@@ -122,7 +118,7 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
 
 fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
     let (mut event, mut to) = (None, None);
-    // It happens each time its event does in its state.
+    // The rule applies each time its event happens in its state.
     let mut trigger = Trigger::default();
     for &(line, key, value) in &rule.keys {
         let wrong = |message: String| (line, key, message);
@@ -156,7 +152,7 @@ fn first(kind: RequestKind) -> Nth {
     }
 }
 
-/// Returns the kind of request of an event; `None` for `none`, which applies from the start.
+/// Returns the kind of request that triggers an event; `None` for `none`, which applies from the start.
 fn event_of(event: &str) -> Result<Option<RequestKind>, String> {
     match event {
         "none" => Ok(None),
@@ -186,7 +182,7 @@ fn errno_of(errno: &str) -> Result<Errno, String> {
         "28" => Ok(Errno::NoSpace),
         "30" => Ok(Errno::ReadOnly),
         "110" => Ok(Errno::TimedOut),
-        _ => Err(format!("{errno}: allowed: 5 (EIO), 28 (ENOSPC), 30 (EROFS), 110 (ETIMEDOUT)")),
+        _ => Err(format!("{errno} is not supported; allowed: 5 (EIO), 28 (ENOSPC), 30 (EROFS), 110 (ETIMEDOUT)")),
     }
 }
 
@@ -194,12 +190,12 @@ fn flag(value: &str) -> Result<bool, String> {
     match value {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err(format!("{value}: allowed: on, off")),
+        _ => Err(format!("{value} is not allowed; use on or off")),
     }
 }
 
 fn number(value: &str) -> Result<u64, String> {
-    value.parse().map_err(|_| format!("{value} is not a number; 0 or more are allowed"))
+    value.parse().map_err(|_| format!("{value} is not a number; must be 0 or more"))
 }
 
 /// Parses a state; 0 means any.

@@ -1,18 +1,18 @@
-//! Reads map files of GNU ddrescue, which list the bad sectors of a failing drive.
+//! Reads map files of GNU ddrescue, which record the bad sectors of a failing drive.
 
 use headstack_workload::{InputError, Span};
 
-/// Status characters of a block (the manual's "Mapfile structure").
+/// Status characters of blocks, from "Mapfile structure" in the manual.
 const STATUSES: &str = "?*/-+";
 
-/// Parses a map file and returns the unreadable ranges: bad sectors (`-`), and blocks that failed and have not been
-/// trimmed (`*`) or scraped (`/`). Rescued blocks (`+`) are good, and the state of untried ones (`?`) is unknown.
+/// Parses a map file and returns the unreadable ranges: bad sectors (`-`), and failed blocks that are not yet trimmed
+/// (`*`) or scraped (`/`). Rescued blocks (`+`) are good. The state of untried blocks (`?`) is unknown.
 ///
-/// Lines that begin with `#` are comments; the first other line states the program's position, each further one has a
-/// position, a size and a status. Numbers are in bytes: decimal, hexadecimal with `0x` or octal with `0`.
+/// Lines that begin with `#` are comments. The first other line has the program's position; all further lines have a
+/// position, a size and a status. Numbers are bytes: decimal, hexadecimal with `0x`, or octal with `0`.
 ///
 /// # Errors
-/// When a line is invalid, or blocks overlap or are out of order.
+/// If a line is invalid, or blocks overlap or are out of order.
 pub fn bad_spans(file: &str, text: &str) -> Result<Vec<Span>, InputError> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.split('#').next().unwrap_or("").trim()));
     let mut lines = lines.filter(|(_, line)| !line.is_empty());
@@ -23,30 +23,30 @@ pub fn bad_spans(file: &str, text: &str) -> Result<Vec<Span>, InputError> {
         message: message.to_owned(),
     };
     let Some((line, status)) = lines.next() else {
-        return Err(error(1, "no status line; a map file of ddrescue has a position, a status and a pass"));
+        return Err(error(1, "no status line; a map file of ddrescue starts with a position, a status and a pass"));
     };
     let mut words = status.split_whitespace();
     let position = words.next().and_then(number);
     let is_status = words.next().is_some_and(|word| word.len() == 1 && "?*/-FG+".contains(word));
     let is_pass = words.next().is_none_or(|word| word.parse::<u32>().is_ok());
     if position.is_none() || !is_status || !is_pass || words.next().is_some() {
-        return Err(error(line, "not a status line; a position, one of ?*/-FG+ and a pass are allowed"));
+        return Err(error(line, "not a status line; must be a position, one of ?*/-FG+ and a pass"));
     }
     let (mut spans, mut end) = (Vec::new(), 0);
     for (line, block) in lines {
         let words: Vec<&str> = block.split_whitespace().collect();
         let [position, size, status] = words[..] else {
-            return Err(error(line, "not a block; a position, a size and a status are allowed"));
+            return Err(error(line, "not a block; must be a position, a size and a status"));
         };
         let (Some(start_bytes), Some(length_bytes)) = (number(position), number(size)) else {
-            return Err(error(line, "not a number of bytes; decimal, 0x hexadecimal and 0 octal are allowed"));
+            return Err(error(line, "not a number of bytes; must be decimal, 0x hexadecimal or 0 octal"));
         };
         if status.len() != 1 || !STATUSES.contains(status) {
-            return Err(error(line, "not the status of a block; one of ?*/-+ is allowed"));
+            return Err(error(line, "not the status of a block; must be one of ?*/-+"));
         }
         let block_end = start_bytes.checked_add(length_bytes).filter(|_| length_bytes > 0 && start_bytes >= end);
         let Some(block_end) = block_end else {
-            return Err(error(line, "blocks have a size, ascend, and do not overlap"));
+            return Err(error(line, "blocks must have a size above 0, ascend, and not overlap"));
         };
         end = block_end;
         if "*/-".contains(status) {
@@ -69,7 +69,7 @@ fn number(word: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The example of the manual's chapter on map files.
+    /// The example from the manual's chapter on map files.
     const MANUAL: &str = "# Mapfile. Created by GNU ddrescue version 1.27
 # Command line: ddrescue -d -c18 /dev/fd0 fdimage mapfile
 # Start time:   2015-07-21 09:37:44

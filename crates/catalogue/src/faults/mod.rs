@@ -1,5 +1,5 @@
-//! Reads schedules of faults from files: TOML, with maps of GNU ddrescue for the places of bad sectors, or files of
-//! QEMU's blkdebug.
+//! Reads fault schedules from files: TOML files, which may name GNU ddrescue maps of bad sectors, or configuration
+//! files of QEMU's blkdebug.
 
 mod blkdebug;
 pub mod ddrescue;
@@ -14,20 +14,20 @@ use headstack_sim::Model;
 use headstack_sim::faults::{Fault, Schedule, Stretch};
 use headstack_workload::{Document, InputError};
 
-/// Reads the schedule at `path` for a model, and the map files that it names, relative to it.
+/// Reads the schedule at `path` for a model, including the map files that the schedule names relative to its folder.
 ///
 /// # Errors
-/// A file that cannot be read; an invalid value, with file, line, key and the allowed values.
+/// If a file cannot be read or a value is invalid. The error names file, line, key and the allowed values.
 pub fn load_faults(path: &Path, model: &Model) -> Result<Schedule, InputError> {
     let file = path.display().to_string();
     let text = read(path, &file)?;
     parse_faults(&file, &text, path.parent().unwrap_or(Path::new("")), model)
 }
 
-/// Like [`load_faults`], for a schedule of a simulated run, in which no contents are kept.
+/// Like [`load_faults`], for a schedule of a simulated run, which stores no data contents.
 ///
 /// # Errors
-/// As for [`load_faults`].
+/// Returns the same errors as [`load_faults`].
 pub fn load_faults_of_run(path: &Path, model: &Model) -> Result<Schedule, InputError> {
     let schedule = load_faults(path, model)?;
     let file = path.display().to_string();
@@ -36,21 +36,21 @@ pub fn load_faults_of_run(path: &Path, model: &Model) -> Result<Schedule, InputE
     Ok(schedule)
 }
 
-/// Reads the schedule at `path` and the map files that it names for any model: [`Schedule::check`] verifies that it can
-/// be injected into one.
+/// Reads the schedule at `path` and its map files without a model. [`Schedule::check`] verifies that a model supports
+/// the schedule.
 ///
 /// # Errors
-/// A file that cannot be read; an invalid value, with file, line, key and the allowed values.
+/// If a file cannot be read or a value is invalid. The error names file, line, key and the allowed values.
 pub fn read_faults(path: &Path) -> Result<Schedule, InputError> {
     let file = path.display().to_string();
     let text = read(path, &file)?;
     faults_of_text(&file, &text, path.parent().unwrap_or(Path::new("")))
 }
 
-/// Like [`read_faults`], from the text of `file`, whose map files are in `folder`.
+/// Like [`read_faults`], but from the text of `file`; its map files are in `folder`.
 ///
 /// # Errors
-/// An invalid value, with file, line, key and the allowed values.
+/// If a value is invalid. The error names file, line, key and the allowed values.
 pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule, InputError> {
     if blkdebug::is_blkdebug(text) {
         return blkdebug::parse(file, text);
@@ -59,17 +59,17 @@ pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule,
     schedule_of(&document, folder)
 }
 
-/// Reads the text of `file`, whose map files are in `folder`, for a model.
+/// Reads the schedule in the text of `file` for a model; its map files are in `folder`.
 ///
 /// # Errors
-/// An invalid value, with file, line, key and the allowed values.
+/// If a value is invalid. The error names file, line, key and the allowed values.
 pub fn parse_faults(file: &str, text: &str, folder: &Path, model: &Model) -> Result<Schedule, InputError> {
     let schedule = faults_of_text(file, text, folder)?;
     schedule.check(model).map_err(|complaint| complaint_of(file, text, complaint))?;
     Ok(schedule)
 }
 
-/// Returns the error of a fault in a parsed schedule, with its line.
+/// Returns the error about a fault in a parsed schedule, with its line.
 fn complaint_of(file: &str, text: &str, (index, (key, message)): (usize, (&'static str, String))) -> InputError {
     let key = format!("fault[{index}].{key}");
     match Document::parse(file, text) {
@@ -83,17 +83,17 @@ fn schedule_of(document: &Document, folder: &Path) -> Result<Schedule, InputErro
     for (index, timed) in schedule.faults.iter_mut().enumerate() {
         read_map(&mut timed.fault, folder).map_err(|error| match error.line {
             Some(_) => error,
-            // An unreadable map file is an error of the schedule.
+            // An unreadable map file is reported as an error of the schedule.
             None => document.error(&format!("fault[{index}].map"), format!("{}: {}", error.file, error.message)),
         })?;
     }
     Ok(schedule)
 }
 
-/// Reads the map file that a fault names, if it names one, from `folder`.
+/// Reads the map file of a fault, if it names one, from `folder`.
 ///
 /// # Errors
-/// An error in that file; without a line if it cannot be read.
+/// If the map file is invalid or cannot be read. The error has no line if the file cannot be read.
 pub fn read_map(fault: &mut Fault, folder: &Path) -> Result<(), InputError> {
     let Some((map, ranges)) = fault.map_mut() else { return Ok(()) };
     let Some(path) = map.take().map(|path| folder.join(path)) else { return Ok(()) };

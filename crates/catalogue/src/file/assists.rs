@@ -1,62 +1,62 @@
-//! Tables of a drive file for the caches and media between port and mechanism.
+//! Tables of a drive file for caches and media between the interface and the mechanics.
 
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
 
-/// `[flash_cache]`: all but its size has a default.
+/// Table `[flash_cache]`; every key except `size` has a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashCacheTable {
-    /// Capacity.
+    /// Capacity of the flash.
     pub size: Option<Bytes>,
-    /// Unit of admission.
+    /// Unit in which data is admitted.
     pub block: Option<Bytes>,
     /// Latency to the first byte.
     pub latency: Option<DurationNs>,
     /// Rate of the flash.
     pub rate: Option<Rate>,
-    /// Time per byte, in place of the rate.
+    /// Time per byte, in ns; replaces the rate.
     pub ns_per_byte: Option<f64>,
-    /// Most bytes admitted a second.
+    /// Maximum rate of admissions.
     pub fill_rate: Option<Rate>,
-    /// Blocks whose last read is remembered.
+    /// Number of blocks whose last read is remembered.
     pub history_blocks: Option<u64>,
-    /// Whether a block is admitted on its first read; by default on its second.
+    /// Whether a block is admitted at its first read; by default at its second.
     pub on_first_read: Option<bool>,
-    /// Whether a write updates the copy; by default it drops it.
+    /// Whether a write updates the cached copy; by default it drops the copy.
     pub keeps_written: Option<bool>,
-    /// Length of a run of reads from which on it is sequential, and not admitted.
+    /// Length from which a run of reads is sequential and therefore not admitted.
     pub sequential: Option<Bytes>,
 }
 
-/// `[media_cache]`: all but its size has a default.
+/// Table `[media_cache]`; every key except `size` has a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaCacheTable {
-    /// Capacity.
+    /// Capacity of the media cache.
     pub size: Option<Bytes>,
-    /// Extents whose place the drive can remember.
+    /// Maximum number of extents in the map.
     pub extents_max: Option<u32>,
-    /// Bytes of writes that may be complete while they are only in the buffer.
+    /// Size of the buffer part that can hold completed writes.
     pub dram: Option<Bytes>,
-    /// Whether that part of the buffer survives a power loss.
+    /// Whether this part of the buffer survives a power loss.
     pub dram_is_protected: Option<bool>,
-    /// Length of a run of writes from which on it is sequential, and goes home directly.
+    /// Length from which a run of writes is sequential and therefore bypasses the cache.
     pub sequential: Option<Bytes>,
     /// Idle time before the cache is cleaned.
     pub idle: Option<DurationNs>,
-    /// Share in use above which it is cleaned while the host waits.
+    /// Used fraction above which the cache is cleaned while the host waits.
     pub busy_share: Option<f64>,
-    /// Bytes that one sweep moves home.
+    /// Number of bytes that one sweep moves to their final location.
     pub sweep: Option<Bytes>,
-    /// Accesses of a sweep that are queued at once.
+    /// Number of accesses of a sweep that are queued at once.
     pub sweep_window: Option<u32>,
 }
 
-/// `[shingles]`
+/// Table `[shingles]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShinglesTable {
-    /// Bytes that must be written in one piece.
+    /// Size of a band, which must be written in one piece.
     pub band: Bytes,
 }

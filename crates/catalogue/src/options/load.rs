@@ -9,14 +9,14 @@ use serde_json::json;
 use super::{Draft, number, percent, positive_ns, whole};
 use crate::key_error;
 
-/// Most requests of a run that ends at a confidence.
+/// Maximum number of requests of a run that ends at a confidence.
 const REQUESTS_MAX: u64 = 10_000_000;
 
-/// Returns a workload of requests of one size, at multiples of it as in fio; `read` and `random` are the percentages of
-/// reads and of random requests.
+/// Returns a workload with requests of one size at multiples of the size, as in fio. `read` and `random` are
+/// percentages.
 ///
 /// # Errors
-/// A text that is not a size or a percentage, by its option.
+/// If a text is not a size or a percentage. The error names the option.
 pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload, InputError> {
     quantity::parse_bytes(size).map_err(|error| key_error("size", error.to_string()))?;
     let plain = |text: &str| text.trim_end_matches('%').to_owned();
@@ -33,7 +33,7 @@ pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload
     Ok(workload)
 }
 
-/// Parses a percentage; a number between 0 and 1 is ambiguous, since a fraction may be meant.
+/// Parses a percentage. A number between 0 and 1 is ambiguous, because it may be meant as a fraction.
 fn share_percent(option: &str, text: &str) -> Result<f64, InputError> {
     let value = percent(option, text)?;
     if 0.0 < value && value < 1.0 && !text.ends_with('%') {
@@ -44,20 +44,20 @@ fn share_percent(option: &str, text: &str) -> Result<f64, InputError> {
     Ok(value)
 }
 
-/// Rounds a product to six decimal places.
+/// Rounds a number to six significant digits.
 fn six_digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().expect("a number that was formatted")
+    format!("{value:.5e}").parse().expect("a formatted number parses")
 }
 
-/// Returns a scenario with `clients` clients in place of its own, in every stream with a client count.
+/// Returns a scenario with `clients` clients in every stream that has a client count.
 ///
 /// # Errors
-/// When no stream has one, or it cannot have so many.
+/// If no stream has a client count, or the number is not supported.
 pub fn scenario_with_clients(scenario: &Scenario, clients: u64) -> Result<Scenario, String> {
     if scenario.with_clients(1) == scenario.with_clients(2) {
         return Err(format!("no stream of {} has a number of clients to set", scenario.name));
     }
-    // Counts that do not fit are rejected with other values out of range.
+    // Numbers that do not fit are rejected with other values out of range.
     let scenario = scenario.with_clients(u32::try_from(clients).unwrap_or(u32::MAX));
     scenario.validate().map_err(|error| error.to_string())?;
     Ok(scenario)
@@ -81,7 +81,7 @@ impl Draft {
             Arrivals::Closed { think, .. } => think,
             Arrivals::Open { .. } => Think::None,
         };
-        // Counts that do not fit are rejected with other values out of range.
+        // Numbers that do not fit are rejected with other values out of range.
         *arrivals = Arrivals::Closed { outstanding: u32::try_from(depth).unwrap_or(u32::MAX), think };
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Draft {
             Arrivals::Open { process, .. } => process,
             Arrivals::Closed { .. } => ArrivalProcess::Poisson,
         };
-        // A rate in MB/s is converted to the requests that carry it; 4000/s are requests.
+        // A rate in MB/s is converted to requests per second; 4000/s is a number of requests.
         let text = text.trim();
         let amount = text.strip_suffix("/s").unwrap_or(text);
         let rate_per_s = if amount != text && !amount.ends_with(|last: char| last.is_ascii_digit()) {
@@ -116,7 +116,7 @@ impl Draft {
             "bursty" => {
                 let lengths = if lengths.is_empty() { "100ms/100ms" } else { lengths };
                 let (on, off) = lengths.split_once('/').unwrap_or((lengths, ""));
-                let phase_ns = |text| positive_ns("arrivals", text, "0s or longer");
+                let phase_ns = |text| positive_ns("arrivals", text, "0s or more");
                 ArrivalProcess::Bursty {
                     on_ns: phase_ns(on)?,
                     off_ns: phase_ns(if off.is_empty() { on } else { off })?,
@@ -134,7 +134,7 @@ impl Draft {
         let Arrivals::Closed { think, .. } = &mut self.workload("think")?.arrivals else {
             return Err(key_error("think", "an open loop has no think time; add --depth for a closed loop".to_owned()));
         };
-        let time_ns = |text| positive_ns("think", text, "0s or longer");
+        let time_ns = |text| positive_ns("think", text, "0s or more");
         *think = match text.split_once(':') {
             None => Think::Fixed(time_ns(text)?),
             Some(("exponential", mean)) => Think::Exponential(time_ns(mean)?),
@@ -171,7 +171,7 @@ impl Draft {
         let warm_up = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             WarmUp { requests: whole("warm_up", text)?, time_ns: 0 }
         } else {
-            WarmUp { requests: 0, time_ns: positive_ns("warm_up", text, "0s or longer")? }
+            WarmUp { requests: 0, time_ns: positive_ns("warm_up", text, "0s or more")? }
         };
         match &mut self.scenario {
             Some(scenario) => scenario.warm_up = warm_up,
@@ -181,16 +181,16 @@ impl Draft {
     }
 }
 
-/// Parses a positive rate with its unit.
+/// Parses a positive rate with its unit, in bytes per second.
 fn bytes_per_s(text: &str) -> Result<f64, InputError> {
     let rate = quantity::parse_rate_bytes_per_s(text).map_err(|error| key_error("rate", error.to_string()))?;
     if rate <= 0.0 {
-        return Err(key_error("rate", format!("'{text}' is not above 0")));
+        return Err(key_error("rate", format!("'{text}' must be above 0")));
     }
     Ok(rate)
 }
 
-/// Returns the mean length of its requests.
+/// Returns the mean length of the workload's requests, in bytes.
 fn mean_bytes(workload: &Workload) -> f64 {
     let lines = workload.specification.lines.iter();
     let sum: f64 = lines.map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();

@@ -1,5 +1,5 @@
-//! Options of runs as users write them ([`Draft`]), applied to descriptions: of the command line, of the Python
-//! package, and of each point of a sweep.
+//! Options of runs as users write them ([`Draft`]), applied to descriptions. They come from the command line, the
+//! Python package, or the points of a sweep.
 
 mod load;
 mod run;
@@ -15,7 +15,7 @@ pub use load::{scenario_with_clients, uniform_workload};
 
 use crate::key_error;
 
-/// The options, in the order in which they are applied: some depend on others.
+/// The options in the order in which they are applied, since some depend on others.
 pub const OPTIONS: [&str; 33] = [
     "size",
     "read",
@@ -52,10 +52,10 @@ pub const OPTIONS: [&str; 33] = [
     "faults",
 ];
 
-/// Shortest interval: each holds a histogram of its own.
+/// Minimum interval, in ns. Each interval stores its own histogram.
 const INTERVAL_MIN_NS: u64 = 100_000_000;
 
-/// A run that is being specified. Fields that are not known yet, or do not matter to the caller, are `None`.
+/// A run that is being specified. Fields that are unknown, or irrelevant to the caller, are `None`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draft {
@@ -68,27 +68,27 @@ pub struct Draft {
     /// The file or device to measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetSize>,
-    /// The load, if it is a single access specification.
+    /// Load that is a single access specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// The load, if it is a scenario.
+    /// Load that is a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<Scenario>,
-    /// Requested number of clients of the scenario: the depth in the table of results.
+    /// Requested number of clients of the scenario, which result tables show as depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u64>,
-    /// First byte and length in bytes of the part that is used; `None` for the whole.
+    /// Start and length in bytes of the part that is used; `None` for the whole system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<(u64, u64)>,
-    /// Seed of all randomness.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Length of the intervals for which results are also kept, if any.
+    /// Interval for which results are also kept, in ns; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
-    /// Past requests that warm the caches.
+    /// Number of past requests that warm the caches.
     #[serde(default, skip_serializing_if = "is_none")]
     pub preload: u64,
-    /// Faults and their times.
+    /// Faults to inject and their times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Schedule>,
 }
@@ -99,18 +99,18 @@ fn is_none(requests: &u64) -> bool {
     *requests == 0
 }
 
-/// Size of a measured file or device.
+/// Size of the file or device to measure.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetSize {
-    /// Its capacity in bytes.
+    /// Capacity in bytes.
     pub capacity_bytes: u64,
-    /// Its block size in bytes, of which every request is a multiple.
+    /// Block size in bytes; every request is a multiple of it.
     pub block_bytes: u32,
 }
 
 impl Draft {
-    /// Returns a run of a system without options.
+    /// Returns a run of a system without any options.
     pub fn new(system_name: String, system: SystemDescription, demand: Demand) -> Draft {
         let (workload, scenario) = match demand {
             Demand::Workload(workload) => (Some(workload), None),
@@ -119,7 +119,7 @@ impl Draft {
         Draft { workload, scenario, ..Draft::for_system(system_name, system) }
     }
 
-    /// Returns a run of a system whose load does not matter: a trace is replayed.
+    /// Returns a run of a system without a load, for the replay of a trace.
     pub fn for_system(system_name: String, system: SystemDescription) -> Draft {
         Draft {
             system_name,
@@ -136,10 +136,10 @@ impl Draft {
         }
     }
 
-    /// Applies options, given in any order.
+    /// Applies options, which may be in any order.
     ///
     /// # Errors
-    /// A text that is no value of its option, by the option's name; an option that this run does not have.
+    /// If a value is invalid or the run does not have the option. The error names the option.
     pub fn apply(&mut self, chosen: &[(String, String)]) -> Result<(), InputError> {
         let mut ordered: Vec<_> =
             chosen.iter().map(|(option, text)| Ok((place_of(option)?, text))).collect::<Result<_, _>>()?;
@@ -149,7 +149,7 @@ impl Draft {
 
     fn set(&mut self, option: &str, text: &str) -> Result<(), InputError> {
         match option {
-            // These create the system or the workload, before anything is applied to it.
+            // These options create the system or the workload before others are applied.
             "size" | "read" | "random" | "drives" | "drive" | "level" | "usable" => {}
             "range" => self.set_range(text)?,
             "lun" => self.set_lun(text)?,
@@ -197,19 +197,19 @@ impl Draft {
             "arrivals" => self.set_arrivals(text)?,
             "think" => self.set_think(text)?,
             "requests" => self.set_requests(whole(option, text)?)?,
-            "time" => self.set_time(positive_ns(option, text, "0s or longer")?)?,
+            "time" => self.set_time(positive_ns(option, text, "0s or more")?)?,
             "confidence" => self.set_confidence(text)?,
             "warm_up" => self.set_warm_up(text)?,
             "interval" => self.interval_ns = Some(interval_ns(text)?),
             "preload" => self.preload = whole(option, text)?,
             "seed" => self.seed = whole(option, text)?,
             "faults" => self.set_faults(text)?,
-            other => unreachable!("{other} is in no match"),
+            other => unreachable!("every option of OPTIONS is matched: {other}"),
         }
         Ok(())
     }
 
-    /// Returns the part that is used.
+    /// Returns the part of the system that is used.
     pub fn used(&self) -> Option<Span> {
         self.span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes })
     }
@@ -220,18 +220,18 @@ fn place_of(option: &str) -> Result<usize, InputError> {
     OPTIONS.iter().position(|&known| known == option).ok_or_else(unknown)
 }
 
-/// Parses the length of an interval for which results are kept.
+/// Parses the interval for which results are kept, in ns.
 ///
 /// # Errors
-/// A text that is not a duration, or a duration that is too short.
+/// If the text is not a duration, or the interval is too short.
 pub fn interval_ns(text: &str) -> Result<u64, InputError> {
     match duration_ns("interval", text)?.try_into() {
         Ok(length_ns) if length_ns >= INTERVAL_MIN_NS => Ok(length_ns),
-        Ok(_) | Err(_) => Err(key_error("interval", format!("{text} is too short; 100ms or longer is allowed"))),
+        Ok(_) | Err(_) => Err(key_error("interval", format!("{text} is too short; the minimum is 100ms"))),
     }
 }
 
-/// Parses a whole number, 0 or more.
+/// Parses a whole number from 0.
 fn whole(option: &str, text: &str) -> Result<u64, InputError> {
     let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     number.ok_or_else(|| key_error(option, format!("'{text}' is not a whole number below 2^64")))
@@ -239,11 +239,10 @@ fn whole(option: &str, text: &str) -> Result<u64, InputError> {
 
 fn whole_u32(option: &str, text: &str) -> Result<u32, InputError> {
     let number = whole(option, text)?;
-    u32::try_from(number)
-        .map_err(|_| key_error(option, format!("{number} is too large; up to {} is allowed", u32::MAX)))
+    u32::try_from(number).map_err(|_| key_error(option, format!("{number} is too large; the maximum is {}", u32::MAX)))
 }
 
-/// Parses a finite number; `_` is allowed between digits.
+/// Parses a finite number, which may have `_` between digits.
 fn number(option: &str, text: &str) -> Result<f64, InputError> {
     let digits = text.trim();
     let number = if digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {
@@ -254,7 +253,7 @@ fn number(option: &str, text: &str) -> Result<f64, InputError> {
     number.ok_or_else(|| key_error(option, format!("'{text}' is not a number")))
 }
 
-/// Parses a percentage, with or without its sign.
+/// Parses a percentage, with or without the percent sign.
 fn percent(option: &str, text: &str) -> Result<f64, InputError> {
     number(option, text.strip_suffix('%').unwrap_or(text).trim_end())
 }
@@ -263,13 +262,13 @@ fn duration_ns(option: &str, text: &str) -> Result<i64, InputError> {
     quantity::parse_duration_ns(text).map_err(|error| key_error(option, error.to_string()))
 }
 
-/// Parses a duration that is not negative.
+/// Parses a duration of 0 or more, in ns. `allowed` describes the valid values.
 fn positive_ns(option: &str, text: &str, allowed: &str) -> Result<u64, InputError> {
-    let negative = |_| key_error(option, format!("{text} is negative; {allowed} is allowed"));
+    let negative = |_| key_error(option, format!("{text} is negative; must be {allowed}"));
     duration_ns(option, text)?.try_into().map_err(negative)
 }
 
-/// Parses one of several words.
+/// Parses one of the words in `allowed`.
 fn choice<T: Copy + Serialize + DeserializeOwned>(option: &str, text: &str, allowed: &[T]) -> Result<T, InputError> {
     let names: Vec<String> = allowed.iter().map(name_of).collect();
     match names.iter().position(|name| name == text) {
@@ -281,7 +280,7 @@ fn choice<T: Copy + Serialize + DeserializeOwned>(option: &str, text: &str, allo
 fn name_of<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => name,
-        other => unreachable!("what is chosen from has names only: {other:?}"),
+        other => unreachable!("every allowed value serializes as a name: {other:?}"),
     }
 }
 

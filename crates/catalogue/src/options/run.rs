@@ -7,10 +7,10 @@ use headstack_workload::InputError;
 use super::Draft;
 
 impl Draft {
-    /// Checks that it is complete and possible.
+    /// Checks that the run is complete and possible.
     ///
     /// # Errors
-    /// The first impossible key and its allowed values.
+    /// If a key is missing or impossible. Returns the first such key with the allowed values.
     pub fn fault(&self) -> Result<(), InputError> {
         let of_key = |key: String, message: String| InputError { file: String::new(), line: None, key, message };
         let needed = |message: &str| of_key(String::new(), message.to_owned());
@@ -31,17 +31,17 @@ impl Draft {
         }
     }
 
-    /// Returns the parts of the request that the result does not contain, and the run. Must have no
+    /// Splits the draft into the settings that the result does not contain and the run. The draft must have no
     /// [`fault`](Self::fault).
     pub fn split(self, labels: Vec<(String, String)>) -> (RunSettings, RunSpec) {
         let span = self.used();
         let Draft { system_name, system, workload, scenario, clients, seed, interval_ns, preload, faults, .. } = self;
-        let system = system.expect("it has no fault");
+        let system = system.expect("the draft was checked");
         let capacity_bytes = Some(span.map_or_else(|| system.capacity_bytes(), |span| span.length_bytes));
         let settings = RunSettings { labels, clients, capacity_bytes };
         let demand = match (workload, scenario) {
             (Some(workload), _) => workload.into(),
-            (None, scenario) => scenario.expect("it has no fault").into(),
+            (None, scenario) => scenario.expect("the draft was checked").into(),
         };
         (settings, RunSpec { system_name, system, demand, span, seed, interval_ns, preload, faults })
     }

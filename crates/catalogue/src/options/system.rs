@@ -22,7 +22,7 @@ impl Draft {
         self.system.as_mut().ok_or_else(missing)
     }
 
-    /// Returns the devices to which device options apply: each kind in the system.
+    /// Returns the devices to which device options apply, one of each kind in the system.
     fn devices(&mut self, option: &str) -> Result<&mut [DeviceDescription], InputError> {
         Ok(match self.system(option)? {
             SystemDescription::Drive(device) => std::slice::from_mut(device),
@@ -47,7 +47,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Switches the write caches of all drives.
+    /// Sets the write caches of all drives.
     pub(super) fn set_write_cache(&mut self, kind: WriteCache) -> Result<(), InputError> {
         let (option, mut drives) = ("write_cache", 0);
         for device in self.devices(option)? {
@@ -66,7 +66,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Sets the host. An array names its host in its file, together with links and the controller's times.
+    /// Sets the host of a drive. An array states its host in its file, together with links and the controller's times.
     pub(super) fn set_host(&mut self, host: HostProfile) -> Result<(), InputError> {
         let name = self.system_name.clone();
         match self.system("host")? {
@@ -111,7 +111,7 @@ impl Draft {
         }
     }
 
-    /// Rejects a part of a system that is a part already.
+    /// Returns an error if the run already uses a part of the system.
     fn is_whole(&self, option: &str) -> Result<(), InputError> {
         match self.span {
             None => Ok(()),
@@ -124,7 +124,7 @@ impl Draft {
         let (capacity_bytes, sector_bytes) = match (&self.system, &self.target) {
             (Some(system), _) => (system.capacity_bytes(), system.sector_bytes()),
             (None, Some(target)) => (target.capacity_bytes, target.block_bytes),
-            (None, None) => return Err(key_error("range", "there is no target to take a range of".to_owned())),
+            (None, None) => return Err(key_error("range", "a range needs a target".to_owned())),
         };
         let span = Span::parse(text, capacity_bytes, sector_bytes).map_err(|error| without_key("", &error))?;
         self.use_part(span, text);
@@ -164,13 +164,13 @@ impl Draft {
         for failure in text.split('+') {
             let first = members.first().map_or("d0", |member| &member.name);
             let Some((name, at)) = failure.split_once('@') else {
-                return refused(format!("'{failure}' is not a failure; write DRIVE@TIME, such as {first}@10s"));
+                return refused(format!("'{failure}' is not a failure; use DRIVE@TIME, for example {first}@10s"));
             };
             let Some(member) = members.iter().position(|member| member.name == name) else {
                 let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-                return refused(format!("no drive '{name}' in {system_name}; there are {}", shortened(&names)));
+                return refused(format!("there is no drive '{name}' in {system_name}; allowed: {}", shortened(&names)));
             };
-            let at_ns = positive_ns("fail", at, "0s or later")?;
+            let at_ns = positive_ns("fail", at, "0s or more")?;
             let what = IncidentKind::MemberFails { member: member as u32 };
             if incidents.iter().any(|incident| incident.what == what) {
                 return refused(format!("{name} fails more than once; each drive may fail once"));
@@ -190,7 +190,7 @@ impl Draft {
     }
 }
 
-/// Returns names for display: `d0, d1` or `d0..d23`.
+/// Shortens a list of names for display: `d0, d1` or `d0..d23`.
 fn shortened(names: &[&str]) -> String {
     match names {
         [first, _, _, .., last] => format!("{first}..{last}"),

@@ -85,13 +85,13 @@ fn impossible_values_of_options_are_reported_by_name() {
     for (option, text, expected) in [
         ("policy", "best", "policy: 'best' is unknown; allowed: fcfs, sstf, look, c-look, sptf"),
         ("queue_depth", "-1", "queue_depth: '-1' is not a whole number below 2^64"),
-        ("queue_depth", "5000000000", "queue_depth: 5000000000 is too large; up to 4294967295 is allowed"),
+        ("queue_depth", "5000000000", "queue_depth: 5000000000 is too large; the maximum is 4294967295"),
         ("reordering", "nan", "reordering: 'nan' is not a number"),
-        ("ageing", "-1ms", "ageing: -1ms is negative; a time or off is allowed"),
+        ("ageing", "-1ms", "ageing: -1ms is negative; must be a time or off"),
         ("fail", "d3@10s", "fail: cheetah-x15-36lp is a single drive; only arrays have this"),
         ("preconditioned", "yes", "preconditioned: cheetah-x15-36lp has no solid-state drive"),
         ("arrivals", "fixed", "arrivals: a closed loop has no arrival process; add --rate"),
-        ("interval", "10ms", "interval: 10ms is too short; 100ms or longer is allowed"),
+        ("interval", "10ms", "interval: 10ms is too short; the minimum is 100ms"),
         ("rate", "many", "rate: 'many' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
         ("range", "1TB", "1TB: the range ends after the system's capacity"),
         ("colour", "red", "colour: unknown option"),
@@ -101,8 +101,8 @@ fn impossible_values_of_options_are_reported_by_name() {
     }
     let array = draft("va-7100", "serverbench");
     for (option, text, expected) in [
-        ("fail", "d3", "fail: 'd3' is not a failure; write DRIVE@TIME, such as "),
-        ("fail", "ghost@1s", "fail: no drive 'ghost' in va-7100; there are "),
+        ("fail", "d3", "fail: 'd3' is not a failure; use DRIVE@TIME, for example "),
+        ("fail", "ghost@1s", "fail: there is no drive 'ghost' in va-7100; allowed: "),
         ("lun", "nowhere", "lun: 'nowhere' is unknown; allowed: "),
         ("depth", "0", "depth: "),
         ("rate", "5", "rate: only workloads have this"),

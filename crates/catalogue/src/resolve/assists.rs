@@ -12,8 +12,8 @@ use crate::constants::{
 };
 use crate::file::{DriveFile, MediaCacheTable};
 
-/// Gives a shingled drive whose file states no media cache the known one of its kind: without one it could not accept
-/// random writes.
+/// Adds the known media cache of its kind to a shingled drive whose file states none; without a media cache, the drive
+/// could not accept random writes.
 pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
     if file.shingles.is_none() || file.media_cache.is_some() {
         return None;
@@ -23,7 +23,7 @@ pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
 }
 
 impl Resolver<'_> {
-    /// Returns the flash cache: its size, and the usual parameters of such flash where the file states none.
+    /// Returns the flash cache. Missing parameters, except its size, have the usual values for such flash.
     pub(super) fn flash_cache(&mut self) -> Result<Option<FlashCache>, InputError> {
         let Some(table) = &self.file.flash_cache else {
             return Ok(None);
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Returns the media cache. By default, a write is complete once it is in that cache.
+    /// Returns the media cache. By default, a write is complete once it is in this cache.
     pub(super) fn media_cache(&mut self, sector_bytes: u32) -> Result<Option<MediaCache>, InputError> {
         let Some(table) = &self.file.media_cache else {
             return Ok(None);

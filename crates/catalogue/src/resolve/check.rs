@@ -1,4 +1,4 @@
-//! Checks a drive file before anything is derived from it, and as a complete description.
+//! Checks a drive file before anything is derived from it, and the complete description.
 
 use headstack_sim::drive::description::{BlockOrder, DriveDescription};
 use headstack_workload::quantity::{Bytes, DurationNs};
@@ -11,7 +11,8 @@ pub(super) fn description(document: &Document, description: &DriveDescription) -
     headstack_sim::drive::check(description).map_err(|fault| document.error(&fault.key, fault.message))
 }
 
-/// Checks the assumptions of the derivation rules, and contradictory figures of a sheet.
+/// Checks that the file meets the assumptions of the derivation rules and that its figures do not contradict each
+/// other.
 pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputError> {
     let check = Check { document };
     check.sources(file)?;
@@ -32,13 +33,13 @@ pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputErr
     }
 }
 
-/// Checks one entry of `[sources]`.
+/// Checks an entry of `[sources]`.
 pub(crate) fn source_code(document: &Document, key: &str, source: &str) -> Result<(), InputError> {
     let (code, text) = source.split_once(' ').unwrap_or((source, ""));
     if matches!(code, "A" | "S" | "B" | "C" | "D" | "I") && !text.trim().is_empty() {
         return Ok(());
     }
-    let message = format!("{source:?}; a code (A, S, B, C, D or I), a blank and the source are allowed");
+    let message = format!("{source:?} is not a source; use a code (A, S, B, C, D or I), a blank and the source");
     Err(document.error(&format!("sources.{key}"), message))
 }
 
@@ -63,13 +64,13 @@ impl Check<'_> {
         ];
         for (key, size) in bytes {
             if size.is_some_and(|size| ![512, 4096].contains(&size.0)) {
-                return self.fail(key, "512B and 4096B are allowed");
+                return self.fail(key, "must be 512B or 4096B");
             }
         }
         let smaller = |logical: Bytes, physical: Bytes| physical < logical;
         let block = capacity.logical_block.unwrap_or(Bytes(512));
         if capacity.physical_sector.is_some_and(|sector| smaller(block, sector)) {
-            return self.fail("capacity.physical_sector", "smaller than a logical block");
+            return self.fail("capacity.physical_sector", "must not be smaller than a logical block");
         }
         let counts = [
             ("capacity.logical_blocks", capacity.logical_blocks.map(|blocks| blocks == 0)),
@@ -81,16 +82,16 @@ impl Check<'_> {
             ("geometry.inner_sectors_per_track", geometry.inner_sectors_per_track.map(|count| count == 0)),
         ];
         if let Some((key, _)) = counts.iter().find(|(_, zero)| *zero == Some(true)) {
-            return self.fail(key, "0; 1 or more are allowed");
+            return self.fail(key, "0 is not allowed; must be 1 or more");
         }
         let bytes =
             capacity.logical_blocks.map(|blocks| blocks.saturating_mul(block.0)).or(capacity.size.map(|size| size.0));
         let cache = file.media_cache.as_ref().and_then(|cache| cache.size);
         if cache.zip(bytes).is_some_and(|(cache, bytes)| cache.0 > bytes) {
-            return self.fail("media_cache.size", "more than the drive itself; up to the size of the drive is allowed");
+            return self.fail("media_cache.size", "must not exceed the size of the drive");
         }
         if let Some(BlockOrder::SurfaceSerpentine { band_cylinders: 0 }) = geometry.order {
-            return self.fail("geometry.order", "a band of 0 cylinders; 1 or more are allowed");
+            return self.fail("geometry.order", "a band must have 1 cylinder or more");
         }
         Ok(())
     }
@@ -120,19 +121,19 @@ impl Check<'_> {
         for (outer_key, outer, inner_key, inner) in pairs {
             for (key, value) in [(outer_key, outer), (inner_key, inner)] {
                 if value == Some(0.0) {
-                    return self.fail(key, "0; a value above 0 is allowed");
+                    return self.fail(key, "0 is not allowed; must be above 0");
                 }
             }
             if let (Some(outer), Some(inner)) = (outer, inner)
                 && inner > outer
             {
-                return self.fail(inner_key, format!("more than {outer_key}; inner tracks are shorter"));
+                return self.fail(inner_key, format!("must not exceed {outer_key}; inner tracks are shorter"));
             }
         }
         Ok(())
     }
 
-    /// Checks that all times except settling are 0 or more.
+    /// Checks that all times, except settling times, are 0 or more.
     fn durations(&self, file: &DriveFile) -> Result<(), InputError> {
         let (seek, overheads) = (&file.seek, &file.overheads);
         let single = [
@@ -193,15 +194,15 @@ impl Check<'_> {
         let amounts = [("power.idle_w", power.idle_w), ("power.active_w", power.active_w)];
         for (key, watts) in amounts.into_iter().filter_map(|(key, watts)| Some((key, watts?))) {
             if !(watts > 0.0 && watts < 1e6) {
-                return self.fail(key, format!("{watts}; more than 0 is allowed"));
+                return self.fail(key, format!("{watts} is not allowed; must be above 0"));
             }
         }
         if power.active_w.zip(power.idle_w).is_some_and(|(active_w, idle_w)| active_w < idle_w) {
-            return self.fail("power.active_w", "less than power.idle_w; power.idle_w or more is allowed");
+            return self.fail("power.active_w", "must not be less than power.idle_w");
         }
         match file.geometry.media_diameter_mm {
             Some(mm) if !(10.0..=1000.0).contains(&mm) => {
-                self.fail("geometry.media_diameter_mm", format!("{mm}; 10 to 1,000 are allowed"))
+                self.fail("geometry.media_diameter_mm", format!("{mm} is not allowed; must be 10 to 1,000"))
             }
             _ => Ok(()),
         }
@@ -214,7 +215,7 @@ impl Check<'_> {
 
     fn not_negative(&self, key: &str, duration: Option<DurationNs>) -> Result<(), InputError> {
         match duration {
-            Some(duration) if duration.0 < 0 => self.fail(key, format!("{duration}; 0ms or more is allowed")),
+            Some(duration) if duration.0 < 0 => self.fail(key, format!("{duration} is negative; must be 0ms or more")),
             _ => Ok(()),
         }
     }
@@ -229,7 +230,7 @@ impl Check<'_> {
         let stated_curves: Vec<&str> =
             curves.iter().filter(|(_, stated_curves)| *stated_curves).map(|(key, _)| *key).collect();
         if let [first, second, ..] = stated_curves[..] {
-            return self.fail(second, format!("{first} is also given; one curve is allowed"));
+            return self.fail(second, format!("{first} is also stated; only one curve is allowed"));
         }
         for (index, (_, time)) in seek.points.iter().flatten().enumerate() {
             self.not_negative(&format!("seek.points[{index}]"), Some(*time))?;
@@ -263,7 +264,7 @@ impl Check<'_> {
     ) -> Result<(), InputError> {
         match (low, high) {
             (Some(low), Some(high)) if low > high => {
-                self.fail(low_key, format!("{low} is more than {high_key}, {high}"))
+                self.fail(low_key, format!("{low} must not exceed {high_key}, {high}"))
             }
             _ => Ok(()),
         }

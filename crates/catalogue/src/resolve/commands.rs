@@ -1,4 +1,4 @@
-//! Derives queue, buffer, overheads and interface.
+//! Derives the queue, buffer, overheads and interface.
 
 use headstack_sim::drive::description::{
     AfterReadWrite, BackgroundScan, Buffer, Disconnect, ExtraDisconnect, Interface, InterfaceKind, Overheads, Policy,
@@ -16,10 +16,10 @@ use crate::file::{AfterTable, DisconnectTable, DriveFile};
 use crate::hosts::HostProfile;
 
 impl Resolver<'_> {
-    /// Returns the connection to the host.
+    /// Returns the interface to the host.
     ///
-    /// Hosts without command queueing (parallel ATA) keep one command in the drive and sort the others by block address
-    /// in one direction; the others submit in order of arrival up to their tags.
+    /// A host without command queueing (parallel ATA) sends one command at a time to the drive and sorts the others by
+    /// ascending block address. Other hosts send commands in order of arrival, up to their number of tags.
     pub(super) fn interface(&mut self) -> Result<Interface, InputError> {
         let table = &self.file.interface;
         let Some(kind) = table.kind else {
@@ -67,15 +67,15 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the drive's queue: shortest positioning time first with SCSI's tags, the same after a short plan with
-    /// SATA's, none with parallel ATA.
+    /// Returns the drive's queue. With SCSI tags it serves the shortest positioning time first. With SATA tags it does
+    /// the same after a few commands whose order is fixed. Parallel ATA has no queue.
     pub(super) fn queue(&mut self, kind: InterfaceKind) -> Result<Queue, InputError> {
         let table = &self.file.queue;
         let firmware = match (kind, table.reordering_strength) {
-            // Files from before there was a plan describe their firmware with this figure only.
+            // Older files describe their firmware with this figure only.
             (InterfaceKind::Sata, Some(_)) => Firmware { depth: NCQ_TAGS, ..Firmware::IDEAL },
             (InterfaceKind::Sata, None) => Firmware::of(kind, self.year()?),
-            // The year does not matter.
+            // The kind of interface alone determines the firmware.
             (kind, _) => Firmware::of(kind, u32::MAX),
         };
         let rule = firmware.rule;
@@ -95,8 +95,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the buffer: the sheet's size in equal segments, read-ahead until the read's segment is full, and a write
-    /// cache that may hold half of it.
+    /// Returns the buffer: the sheet's size in equal segments, read-ahead up to the end of the read's segment, and a
+    /// write cache that may use half of the buffer.
     pub(super) fn buffer(
         &mut self,
         kind: InterfaceKind,
@@ -117,10 +117,12 @@ impl Resolver<'_> {
             Some(sectors) => Ok(sectors / share.max(1)),
             None => resolver.missing("buffer.size", "give the size of the buffer, such as \"8MiB\""),
         };
-        let segment_sectors =
-            self.given_or(table.segment_sectors, "buffer.segment_sectors", "size over segments", |resolver| {
-                by_size(resolver, segments)
-            })?;
+        let segment_sectors = self.given_or(
+            table.segment_sectors,
+            "buffer.segment_sectors",
+            "buffer size divided by number of segments",
+            |resolver| by_size(resolver, segments),
+        )?;
         let dirty_sectors_max =
             self.given_or(table.dirty_sectors_max, "buffer.dirty_sectors_max", "half the buffer", |resolver| {
                 by_size(resolver, 2)
@@ -187,8 +189,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns fixed costs: one for commands that go to the media, a smaller one for those that do not, unless the file
-    /// states the four kinds separately; none after a command.
+    /// Returns the overheads. Unless the file states the four kinds separately, commands that access the media have one
+    /// overhead, and commands served by the buffer have a smaller one. There is no overhead after a command.
     pub(super) fn overheads(&mut self) -> Overheads {
         let table = &self.file.overheads;
         let command = match table.command {
@@ -230,20 +232,20 @@ impl Resolver<'_> {
     }
 }
 
-/// How the firmware of a family of drives chooses the next command, by default.
+/// Default rule by which the firmware of a family of drives chooses the next command.
 struct Firmware {
     depth: u32,
     policy: Policy,
     committed: f64,
     rotation_margin: DurationNs,
     age_weight: f64,
-    /// Name of the family, and the evidence.
+    /// Name of the family and the evidence for the rule.
     rule: &'static str,
 }
 
 impl Firmware {
-    /// Tagged command queueing since 1996: the ideal choice at each completion, which StorageReview's depth curves of
-    /// seven drives of 2001 confirm.
+    /// Tagged command queueing since 1996: the drive makes the ideal choice at each completion. StorageReview's depth
+    /// curves of seven drives of 2001 confirm this.
     const IDEAL: Firmware = Firmware {
         depth: TCQ_TAGS,
         policy: Policy::Sptf,
@@ -253,9 +255,9 @@ impl Firmware {
         rule: "tagged command queueing",
     };
 
-    /// SATA drives before [`IDEAL_NCQ_SINCE`], three of which are measured (fio, random reads at depths of 1 to 32): 5,
-    /// 1 and 2 commands committed, margins of 1.7, 4 and 1.75 ms (SpinPoint F1, Travelstar 7K100, Raptor WD740GD). The
-    /// medians.
+    /// SATA drives before [`IDEAL_NCQ_SINCE`]: medians of three measured drives (fio, random reads at depths 1 to 32).
+    /// SpinPoint F1, Travelstar 7K100 and Raptor WD740GD have 5, 1 and 2 committed commands and margins of 1.7, 4 and
+    /// 1.75 ms.
     const EARLY_NCQ: Firmware = Firmware {
         depth: NCQ_TAGS,
         committed: 2.0,

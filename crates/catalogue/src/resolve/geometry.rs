@@ -19,22 +19,22 @@ struct Ring {
     sectors_per_track: u32,
 }
 
-/// Input of a layout.
+/// The size and shape of a layout.
 struct Extents {
-    /// Physical sectors to hold.
+    /// Number of physical sectors that the layout must hold.
     sectors: u64,
     heads: u32,
-    /// Sectors of the outermost and innermost track: absolute if the count of cylinders is unknown, otherwise only
-    /// their ratio counts.
+    /// Number of sectors on the outermost and innermost track. If the number of cylinders is known, only their ratio is
+    /// used.
     outer: f64,
     inner: f64,
     zones: u32,
 }
 
 impl Extents {
-    /// Returns the sectors per track of a zone, before rounding: they fall linearly from rim to rim. Bit density is
-    /// about constant (zoned recording), so sectors per track are proportional to the radius, and the radius falls
-    /// linearly with the cylinder number.
+    /// Returns the sectors per track of a zone before rounding. They fall linearly from the outer to the inner edge:
+    /// bit density is about constant (zoned recording), so sectors per track are proportional to the radius, which
+    /// falls linearly with the cylinder number.
     fn sectors_per_track(&self, zone: u32) -> f64 {
         let inwards = f64::from(zone) / f64::from((self.zones - 1).max(1));
         self.outer + (self.inner - self.outer) * inwards
@@ -47,7 +47,7 @@ impl Extents {
             .sum()
     }
 
-    /// Returns zones of equal width with sectors per track scaled by `scale`.
+    /// Returns zones of equal width whose sectors per track are multiplied by `scale`.
     fn rings(&self, cylinders: u32, scale: f64) -> Vec<Ring> {
         let edge = |zone: u32| (u64::from(cylinders) * u64::from(zone) / u64::from(self.zones)) as u32;
         (0..self.zones)
@@ -58,8 +58,8 @@ impl Extents {
             .collect()
     }
 
-    /// Returns zones with as many cylinders as the rates require; the innermost zone takes the rest, so that less than
-    /// one of its cylinders stays unused.
+    /// Returns zones with as many cylinders as the rates require. The innermost zone takes the rest, so that less than
+    /// one of its cylinders is unused.
     fn by_rate(&self) -> Vec<Ring> {
         let mean = (self.outer + self.inner) / 2.0;
         let cylinders = (self.sectors as f64 / (f64::from(self.heads) * mean)).ceil() as u32;
@@ -72,8 +72,8 @@ impl Extents {
         rings
     }
 
-    /// Returns zones for the stated cylinders: sectors per track are scaled to the capacity, then the middle boundary
-    /// moves outwards as far as the blocks still fit.
+    /// Returns zones for the stated number of cylinders. Sectors per track are scaled to the capacity; then the middle
+    /// boundary moves outwards as far as the blocks still fit.
     fn by_cylinders(&self, cylinders: u32) -> Vec<Ring> {
         let exact = self.sectors as f64 / (f64::from(self.heads) * f64::from(cylinders));
         let (mut low, mut high) = (0.0, 2.0 * (exact + 1.0) / self.inner);
@@ -95,20 +95,20 @@ impl Extents {
     }
 }
 
-/// Returns the cylinders of a drive from its capacity only.
+/// Returns the number of cylinders of a drive that states only its capacity.
 ///
-/// A surface of tracks with pitch 1/T and linear density D holds pi (ro^2 - ri^2) T D bits over T (ro - ri) cylinders.
-/// With k = ro/ri and the aspect ratio a = D/T the size of the disk drops out: cylinders = sqrt(bits a surface / (pi a)
-/// * (k - 1) / (k + 1)). The aspect ratio by year is [`crate::constants::BIT_ASPECT_BY_YEAR`].
+/// A surface with track pitch 1/T and linear density D holds pi (ro^2 - ri^2) T D bits on T (ro - ri) cylinders. With k
+/// = ro/ri and the aspect ratio a = D/T, the size of the disk cancels out: cylinders = sqrt(bits per surface / (pi a) *
+/// (k - 1) / (k + 1)). [`crate::constants::BIT_ASPECT_BY_YEAR`] has the aspect ratio by year.
 pub fn cylinders_from_density(bits_per_surface: f64, outer_over_inner: f64, bit_aspect: f64) -> f64 {
     let radii = (outer_over_inner - 1.0) / (outer_over_inner + 1.0);
     (bits_per_surface * radii / (std::f64::consts::PI * bit_aspect)).sqrt()
 }
 
-/// Returns the media rate for the sustained rate of a sheet: IBM's formula sustained = A / (B + C + D), with A the
-/// bytes of a cylinder, B the head switches in it, C the change to the next cylinder and D the turns, solved for A / D.
-/// (Quoted in reviews of IBM's Ultrastar drives.) `order` determines how many of a cylinder's tracks end in a head
-/// switch.
+/// Returns the media rate for the sustained rate of a sheet, in bytes per second. IBM's formula is sustained = A / (B +
+/// C + D): A is the number of bytes in a cylinder, B the time of its head switches, C the time of the change to the
+/// next cylinder, and D the time of the turns. The result is A / D. (Quoted in reviews of IBM's Ultrastar drives.)
+/// `order` determines how many of a cylinder's tracks end with a head switch.
 fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) -> f64 {
     let heads = f64::from(heads);
     let switches = match order {
@@ -124,9 +124,9 @@ fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) ->
 }
 
 impl Resolver<'_> {
-    /// Returns the sheet's physical sector, or that of the year: since 2012 SATA drives, and all above 4 TB, write 4
-    /// KiB at once and export blocks of 512 bytes (IDEMA's Advanced Format from 2011 on; SAS drives of 4 TB are still
-    /// sold with 512).
+    /// Returns the physical sector size: the stated one, or the usual one of the year. Since 2012, SATA drives, and all
+    /// drives above 4 TB, have physical sectors of 4 KiB and export blocks of 512 bytes (IDEMA's Advanced Format from
+    /// 2011 on). SAS drives of 4 TB are still sold with 512 bytes.
     fn physical_sector(&mut self, block: Bytes) -> Bytes {
         let capacity = &self.file.capacity;
         if let Some(sector) = capacity.physical_sector {
@@ -137,7 +137,7 @@ impl Resolver<'_> {
         if self.file.year >= Some(ADVANCED_FORMAT_SINCE) && (is_sata || bytes > Some(ADVANCED_FORMAT_ABOVE)) {
             return self.record("capacity.physical_sector", Bytes(block.0.max(4096)), "usual since 2012");
         }
-        self.record("capacity.physical_sector", block, "as the logical block")
+        self.record("capacity.physical_sector", block, "same as the logical block")
     }
 
     pub(super) fn geometry(&mut self, motion: &Motion) -> Result<Geometry, InputError> {
@@ -201,8 +201,9 @@ impl Resolver<'_> {
 
     /// Returns a layout that holds the blocks of `geometry` and the media cache.
     ///
-    /// Stated cylinders and capacity take precedence over rates, which then determine only the ratio of outer to inner
-    /// track: sheets state rates before or after formatting and switching in many ways, and capacity in only one.
+    /// Stated cylinders and capacity take precedence over rates, which then determine only the ratio of the outer to
+    /// the inner track. Sheets state rates in many ways (before or after formatting and switching), but capacity in
+    /// only one.
     fn derived_zones(&mut self, geometry: &Geometry, motion: &Motion) -> Result<Vec<ZoneTable>, InputError> {
         if geometry.sparing != Sparing::None {
             return self.missing("geometry.zones", "a sparing scheme needs the table of zones");
@@ -235,21 +236,21 @@ impl Resolver<'_> {
         extents.zones = zones.min(cylinders.unwrap_or(zones));
         let rings = match cylinders {
             Some(cylinders) if u64::from(cylinders) * u64::from(geometry.heads) > sectors => {
-                let message = format!("more tracks than the {sectors} sectors; give at most sectors over heads");
+                let message = format!("more tracks than the {sectors} sectors; reduce cylinders or heads");
                 return Err(self.document.error("geometry.cylinders", message));
             }
             Some(cylinders) => extents.by_cylinders(cylinders),
             None => extents.by_rate(),
         };
         let ends = format!(
-            "{} zones, {} to {} sectors a track",
+            "{} zones, {} to {} sectors per track",
             rings.len(),
             rings[0].sectors_per_track,
             rings[rings.len() - 1].sectors_per_track
         );
         let rule = match cylinders {
-            Some(_) => "sectors a track fall linearly, in the ratio of the rates, scaled to capacity and cylinders",
-            None => "sectors a track fall linearly between the rates; cylinders follow from the capacity",
+            Some(_) => "sectors per track fall linearly, in the ratio of the rates, scaled to capacity and cylinders",
+            None => "sectors per track fall linearly between the rates; cylinders follow from the capacity",
         };
         self.record("geometry.zones", ends, rule);
         let mut first_cylinder = 0;
@@ -268,8 +269,8 @@ impl Resolver<'_> {
             .collect())
     }
 
-    /// Returns the physical sectors of the outermost and innermost track: as stated, else from the sustained rates,
-    /// else from the raw ones; a missing one of two follows from the other by the usual ratio of the year.
+    /// Returns the number of physical sectors on the outermost and innermost track: as stated, else from the sustained
+    /// rates, else from the raw rates. If only one of the two is known, the usual ratio of the year yields the other.
     fn track_sectors(&mut self, geometry: &Geometry, motion: &Motion) -> Result<Option<(f64, f64)>, InputError> {
         let (table, media) = (&self.file.geometry, &self.file.media);
         let per_rate = motion.revolution_ns() / 1e9 / f64::from(geometry.physical_sector_bytes);
@@ -298,8 +299,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Completes a zone's table. A skew covers the switch and the settling of a write, so that neither sequential reads nor
-/// sequential writes lose a turn: ceil(time / turn * sectors) sectors, and one more for rounding.
+/// Completes a zone. A skew covers the switch time and the settling time of a write, so that neither sequential reads
+/// nor sequential writes lose a turn: ceil(time / turn * sectors) sectors, plus one for rounding.
 fn complete(zone: ZoneTable, motion: &Motion) -> Zone {
     let skew = |time_ns: f64| {
         let sectors = f64::from(zone.sectors_per_track);
@@ -331,13 +332,13 @@ mod tests {
 
     #[test]
     fn ibm_formula_inverted_gives_back_the_sustained_rate() {
-        // 4 surfaces, turns of 4 ms, switches of 0.5 and 0.9 ms (settle included), 500 sectors a track.
+        // 4 surfaces, turns of 4 ms, switch times of 0.5 and 0.9 ms with settling, 500 sectors per track.
         let motion = motion(300_000, 700_000, 200_000);
         let bytes_per_cylinder = 4.0 * 500.0 * 512.0;
         let sustained = bytes_per_cylinder / (3.0 * 0.0005 + 0.0009 + 4.0 * 0.004);
         let media = media_rate(sustained, &motion, 4, BlockOrder::CylinderMajor);
         assert!((media - 500.0 * 512.0 / 0.004).abs() < 1.0, "{media}");
-        // Surface by surface, all but one track of a band end in a step to the next cylinder.
+        // In surface order, every track of a band except one ends with a step to the next cylinder.
         let sustained = 10.0 * 500.0 * 512.0 / (0.0005 + 9.0 * 0.0009 + 10.0 * 0.004);
         let media = media_rate(sustained, &motion, 4, BlockOrder::SurfaceSerpentine { band_cylinders: 10 });
         assert!((media - 500.0 * 512.0 / 0.004).abs() < 1.0, "{media}");
@@ -345,7 +346,7 @@ mod tests {
 
     #[test]
     fn density_formula_counts_the_tracks_of_a_ring() {
-        // 1,000 tracks per inch over 0.5 in, radii 1.0 and 0.5 in, 8,000 bits per inch on every track: aspect ratio 8.
+        // 1,000 tracks per inch on 0.5 in, radii 1.0 and 0.5 in, 8,000 bits per inch on every track: aspect ratio 8.
         let bits: f64 =
             (0..500).map(|i| 2.0 * std::f64::consts::PI * (0.5 + (f64::from(i) + 0.5) / 1000.0) * 8000.0).sum();
         let cylinders = cylinders_from_density(bits, 2.0, 8.0);
@@ -356,7 +357,7 @@ mod tests {
     fn skew_covers_switch_and_write_settle() {
         let zone = ZoneTable { first_cylinder: 0, last_cylinder: 9, sectors_per_track: 400, ..ZoneTable::default() };
         let zone = complete(zone, &motion(300_000, 700_000, 205_000));
-        // 0.505 ms of a turn of 4 ms are 50.5 sectors, 0.905 ms are 90.5.
+        // In a turn of 4 ms, 0.505 ms are 50.5 sectors and 0.905 ms are 90.5.
         assert_eq!(zone.track_skew_turns, 52.0 / 400.0);
         assert_eq!(zone.cylinder_skew_turns, 92.0 / 400.0);
     }
@@ -377,7 +378,7 @@ mod tests {
             let slack = extents.capacity_of(&rings) - sectors;
             if by_cylinders {
                 prop_assert_eq!(total, u64::from(cylinders));
-                // At most half a sector per track, if the zones' rounding steps coincide.
+                // At most half a sector per track is unused if the zones' rounding errors add up.
                 prop_assert!(slack <= u64::from(heads) * u64::from(cylinders));
             } else {
                 prop_assert!(slack < u64::from(heads) * u64::from(rings[rings.len() - 1].sectors_per_track));

@@ -1,4 +1,4 @@
-//! Derives spindle, settling and switching.
+//! Derives the spindle speed and the settling and switching times.
 
 use headstack_sim::drive::description::SeekCurve;
 use headstack_sim::drive::mechanics::seek_ns;
@@ -9,12 +9,12 @@ use super::{Resolver, ms, ns};
 use crate::constants::{MODERN_SINCE, SINGLE_CYLINDER_MS_BY_YEAR, WRITE_SETTLE};
 use crate::file::{SeekTable, TwoPieceTable};
 
-/// Times that determine skews and the ends of the seek curve.
+/// Times that determine the skews and the ends of the seek curve.
 pub(super) struct Motion {
     pub(super) rpm: f64,
-    /// The curve, if the file states one.
+    /// Seek curve, if the file states one.
     pub(super) curve: Option<SeekCurve>,
-    /// Read seek to the next cylinder.
+    /// Read seek time to the next cylinder, in ns.
     pub(super) single_cylinder_ns: u64,
     pub(super) head_switch_ns: u64,
     pub(super) read_settle_ns: i64,
@@ -26,13 +26,14 @@ impl Motion {
         60e9 / self.rpm
     }
 
-    /// Returns the time from the last sector of a track to the first of the next surface that suffices for both reads
-    /// and writes.
+    /// Returns the time from the last sector of a track to the first of the next surface that is sufficient for reads
+    /// and writes, in ns.
     pub(super) fn head_change_ns(&self) -> f64 {
         self.head_switch_ns as f64 + self.settle_ns()
     }
 
-    /// Returns the same time for the next cylinder, including a change of surface.
+    /// Returns the time from the last sector of a track to the first of the next cylinder in ns, including a change of
+    /// surface.
     pub(super) fn cylinder_change_ns(&self) -> f64 {
         self.single_cylinder_ns.max(self.head_switch_ns) as f64 + self.settle_ns()
     }
@@ -43,13 +44,13 @@ impl Motion {
 }
 
 impl Resolver<'_> {
-    /// Returns switch and settle times.
+    /// Returns the switching and settling times.
     ///
-    /// - Write settle is the additional average time of writes: the sheet's write average minus its read average,
-    ///   else the same difference of the track-to-track times (a write must be on track more precisely than a read).
-    /// - A change of head costs a seek to the next cylinder: tracks of different surfaces are not aligned, so the arm
-    ///   must find the track again (general knowledge, high confidence for drives since about 1998; the extracted older
-    ///   ones show 0.03 to 0.89 ms).
+    /// - Write settling is the additional average time of writes: the sheet's write average minus its read average,
+    ///   else the difference of the track-to-track times (a write must be on track more precisely than a read).
+    /// - A change of head takes as long as a seek to the next cylinder: tracks of different surfaces are not aligned, so
+    ///   the arm must find the track again (general knowledge, high confidence for drives since about 1998; the
+    ///   extracted older drives have 0.03 to 0.89 ms).
     pub(super) fn motion(&mut self) -> Result<Motion, InputError> {
         let sheet = &self.file.seek;
         let Some(speed) = self.file.spindle.speed else {
@@ -66,7 +67,7 @@ impl Resolver<'_> {
         let head_switch = self.given_or(
             sheet.head_switch,
             "seek.head_switch",
-            "as a seek to the next cylinder: the arm searches for the track on each surface",
+            "same as a seek to the next cylinder: the arm searches for the track on each surface",
             |_| Ok(single_cylinder),
         )?;
         let difference = |write: Option<DurationNs>, read: Option<DurationNs>| Some(DurationNs(write?.0 - read?.0));
@@ -91,7 +92,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns whether reads and whether writes start with the first wanted sector that passes.
+    /// Returns whether reads and whether writes start at the first requested sector that passes the head.
     pub(super) fn on_arrival(&mut self) -> Result<(bool, bool), InputError> {
         let spindle = &self.file.spindle;
         let rule = "since 2005 (medium confidence)";
@@ -102,7 +103,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the curve that the file states explicitly.
+/// Returns the seek curve that the file states.
 pub(super) fn explicit_curve(table: &SeekTable) -> Option<SeekCurve> {
     if let Some(points) = &table.points {
         return Some(SeekCurve::Points(points.iter().map(|&(cylinders, time)| (cylinders, ns(time))).collect()));

@@ -1,4 +1,5 @@
-//! Derives the power of a drive from the idle and active power of its sheet, or from its disks if the sheet has none.
+//! Derives the power of a drive from the idle and active power in its sheet, or from its disks if the sheet states
+//! none.
 
 use headstack_sim::drive::description::{DriveDescription, Power, SpinChange};
 use headstack_sim::drive::mechanics::seek_ns;
@@ -12,12 +13,12 @@ use crate::constants::{
 };
 use crate::file::PowerTable;
 
-/// Returns the power that keeps a stack of disks turning in air, in W.
+/// Returns the power that keeps a stack of disks spinning in air, in W.
 ///
-/// The drag of the air is proportional to rpm^2.8, diameter^4.6 and the number of disks (Gurumurthi, Sivasubramaniam,
-/// Kandemir and Franke 2003, from turbulent friction on a disk). The scale is that of the only drive whose share is
-/// known: the Ultrastar 36Z15 consumes 10.2 W idle and 2.5 W with its spindle at rest, so 7.7 W keep six disks of 70 mm
-/// at 15,000 rpm.
+/// The air drag is proportional to rpm^2.8, diameter^4.6 and the number of disks (Gurumurthi, Sivasubramaniam, Kandemir
+/// and Franke 2003, from turbulent friction on a disk). The scale is from the Ultrastar 36Z15, the only drive whose
+/// spindle power is known: it consumes 10.2 W idle and 2.5 W with its spindle stopped, so six disks of 70 mm at 15,000
+/// rpm need 7.7 W.
 pub fn spindle_w(spindle: &Spindle) -> f64 {
     let anchor = &POWER_ANCHOR;
     (anchor.idle_w - anchor.standby_w)
@@ -26,11 +27,11 @@ pub fn spindle_w(spindle: &Spindle) -> f64 {
         * (spindle.platters / anchor.spindle.platters)
 }
 
-const AS_ANCHOR: &str = "in proportion to the idle power, as in the Ultrastar 36Z15";
+const AS_ANCHOR: &str = "proportional to idle power, as in the Ultrastar 36Z15";
 
-/// Returns the usual diameter of a disk by speed: 95 mm (called 3.5 inch) up to 7,200 rpm, 84 mm (3 inch) at 10,000 and
-/// 65 mm (2.5 inch) at 15,000, whose arms and motors could not cope with larger ones. General knowledge, high
-/// confidence for drives 3.5 inches wide; drives of 2.5 inches and the few others state theirs.
+/// Returns the usual diameter of a disk in mm by speed: 95 mm (called 3.5 inch) up to 7,200 rpm, 84 mm (3 inch) at
+/// 10,000 rpm, and 65 mm (2.5 inch) at 15,000 rpm, where arms and motors cannot handle larger disks. General knowledge,
+/// high confidence for 3.5-inch drives; files of 2.5-inch and other drives state the diameter.
 fn usual_diameter_mm(rpm: f64) -> f64 {
     match rpm {
         12_500.0.. => 65.0,
@@ -40,19 +41,19 @@ fn usual_diameter_mm(rpm: f64) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// Returns the power of the drive; `None` for a file that states neither power nor a year, such as an import.
+    /// Returns the power of the drive; `None` for a file that states neither power nor a year, such as an imported one.
     ///
-    /// - The spindle consumes [`spindle_w`], less in helium, and the electronics the rest of the idle power; the
-    ///   spindle never more than idle minus standby.
+    /// - The spindle consumes [`spindle_w`], less in helium, but never more than idle minus standby power. The
+    ///   electronics consume the rest of the idle power.
     /// - Standby power and the energies of spin-down and spin-up have the same ratio to idle power as in the 36Z15.
-    /// - The arm: sheets measure seeking as random seeks with their rotational latency, one after the other (A
-    ///   Seagate Barracuda 7200.7 manual, manualsdump 136838, and Barracuda XT manual, manualsbrain 1183661), and where
-    ///   they state seeking and operation separately the two agree within 4 % (7200.7: 12.5 and 12.0 W; A IBM Deskstar
-    ///   75GXP, PC Guide: 11.4 and 11.5 W). So the arm adds active minus idle power to the mean over random reads, one
-    ///   at a time, for which it moves during the seek's share of seek and half a turn. This results in 4 to 8 W (A IBM
-    ///   Ultrastar XP, manualshive 4140650: 43 mJ a seek on 12 V, some 5 W).
-    /// - Continuous transfer adds active minus idle power too: operation is 40 % seeking, 40 % reading and writing
-    ///   and 20 % idle (the same manuals), so the 7200.7 consumes 6 W more than idle for transfers and 5 W for seeks.
+    /// - The arm adds active minus idle power to the mean power of random reads, one at a time. It moves during the
+    ///   seek's fraction of seek and half a turn, so its power is 4 to 8 W (A IBM Ultrastar XP, manualshive 4140650:
+    ///   43 mJ per seek on 12 V, about 5 W). Sheets measure seeking this way (A Seagate Barracuda 7200.7 manual,
+    ///   manualsdump 136838, and Barracuda XT manual, manualsbrain 1183661). Where sheets state seeking and operation
+    ///   separately, the two agree within 4 % (7200.7: 12.5 and 12.0 W; A IBM Deskstar 75GXP, PC Guide: 11.4 and
+    ///   11.5 W).
+    /// - Continuous transfers also add active minus idle power. Operation is 40 % seeking, 40 % reading and writing, and
+    ///   20 % idle (the same manuals), so the 7200.7 consumes 6 W more than idle for transfers and 5 W for seeks.
     pub(super) fn power(&mut self, drive: &DriveDescription) -> Result<Option<Power>, InputError> {
         let table = self.file.power.clone();
         if table == PowerTable::default() && self.file.year.is_none() {
@@ -66,7 +67,7 @@ impl Resolver<'_> {
         let seek_w = self.given_or(
             table.seek_w,
             "power.seek_w",
-            &format!("{stated} divided by the arm's share of random reads"),
+            &format!("{stated} divided by the fraction of random reads in which the arm moves"),
             |resolver| Ok(round(active_over_idle_w / arm_share(drive, resolver.file.seek.read_average).unwrap_or(1.0))),
         )?;
         let transfer_w =
@@ -80,7 +81,7 @@ impl Resolver<'_> {
         let airflow_k_per_w = self.given_or(
             table.airflow_k_per_w,
             "power.airflow_k_per_w",
-            "as two drives of 2001 differ (S0.79)",
+            "from the difference between two drives of 2001 (S0.79)",
             |_| Ok(AIRFLOW_K_PER_W),
         )?;
         Ok(Some(Power {
@@ -97,7 +98,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Returns spin-down and spin-up.
+    /// Returns the spin-down and the spin-up.
     fn spin_changes(&mut self, table: &PowerTable, to_anchor: f64) -> Result<(SpinChange, SpinChange), InputError> {
         let anchor = &POWER_ANCHOR;
         let mut energy = |stated_value: Option<f64>, key: &str, joules: f64| {
@@ -106,14 +107,14 @@ impl Resolver<'_> {
         let down_joules = energy(table.spin_down_j, "power.spin_down_j", anchor.spin_down_j)?;
         let up_joules = energy(table.spin_up_j, "power.spin_up_j", anchor.spin_up_j)?;
         let mut time = |stated_value: Option<DurationNs>, key: &str, usual: DurationNs| {
-            self.given_or(stated_value, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
+            self.given_or(stated_value, key, "same as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
         };
         let down_ns = time(table.spin_down, "power.spin_down", anchor.spin_down)?;
         let up_ns = time(table.spin_up, "power.spin_up", anchor.spin_up)?;
         Ok((SpinChange { joules: down_joules, ns: down_ns }, SpinChange { joules: up_joules, ns: up_ns }))
     }
 
-    /// Returns the power of the electronics and of the spindle.
+    /// Returns the power of the electronics and of the spindle, in W.
     fn idle_power(&mut self, table: &PowerTable, drive: &DriveDescription) -> Result<(f64, f64), InputError> {
         let spindle_w = match table.spindle_w {
             Some(stated) => stated,
@@ -149,7 +150,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the share of time that the arm moves during random reads, one after the other, with half a turn after each
+/// Returns the fraction of time in which the arm moves during random reads, one at a time, with half a turn after each
 /// seek; `None` if it never moves.
 fn arm_share(drive: &DriveDescription, sheet_average: Option<DurationNs>) -> Option<f64> {
     let mean_ns = sheet_average.map_or_else(|| mean_by_curve_ns(drive), |average| ns(average) as f64);
@@ -161,7 +162,7 @@ fn mean_by_curve_ns(drive: &DriveDescription) -> f64 {
     Strokes::of(&drive.geometry).mean_ns(|distance| seek_ns(curve, distance, cylinders))
 }
 
-/// Rounds to milliwatts: derived values are not more precise.
+/// Rounds to milliwatts, because derived values are not more precise.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

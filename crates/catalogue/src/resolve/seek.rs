@@ -1,4 +1,4 @@
-//! Derives a seek curve from the figures of a data sheet and the shape of the drive's era.
+//! Derives a seek curve from the figures of a data sheet and the curve shape of the drive's era.
 
 mod accelerated;
 mod measured;
@@ -16,11 +16,11 @@ use accelerated::Accelerated;
 use measured::{CLASSES, Class, Fit, Means};
 use sheet::Sheet;
 
-/// A curve that fits the figures of a sheet.
+/// A seek curve that matches the figures of a sheet.
 enum Curve {
-    /// Shape of measured drives: all up to 2006, and later ones of 10,000 rpm and more.
+    /// Shape of measured drives, used for all drives up to 2006 and for later drives of 10,000 rpm and more.
     Measured(Fit),
-    /// Shape of other drives since 2007.
+    /// Shape used for other drives since 2007.
     Accelerated(Accelerated),
 }
 
@@ -38,7 +38,7 @@ impl Curve {
         }
     }
 
-    /// Returns the time at a share of the stroke, in ns.
+    /// Returns the seek time at a fraction of the stroke, in ns.
     fn at(&self, share: f64) -> f64 {
         match self {
             Curve::Measured(fit) => fit.at(share),
@@ -46,7 +46,7 @@ impl Curve {
         }
     }
 
-    /// Returns shares of the stroke between which a line is as precise as the curve.
+    /// Returns fractions of the stroke between which linear interpolation is as precise as the curve.
     fn corners(&self, step: f64) -> Vec<f64> {
         match self {
             Curve::Measured(fit) => fit.corners(),
@@ -54,7 +54,8 @@ impl Curve {
         }
     }
 
-    /// Whether a drive can have it: every seek takes time, and none is longer than the longest of present drives.
+    /// Whether a drive can have this curve: every seek takes time, and none is longer than the longest of existing
+    /// drives.
     fn is_possible(&self) -> bool {
         match self {
             Curve::Measured(fit) => fit.is_possible(),
@@ -62,7 +63,7 @@ impl Curve {
         }
     }
 
-    /// Describes its derivation for users: its size and the rule.
+    /// Returns the size of the curve and its rule for users.
     fn describe(&self) -> (String, String) {
         match self {
             Curve::Measured(fit) => fit.describe(),
@@ -72,7 +73,7 @@ impl Curve {
 }
 
 impl Resolver<'_> {
-    /// Returns the file's curve, else the one derived from the sheet by its era's shape.
+    /// Returns the stated curve, or the one derived from the sheet with the shape of the drive's era.
     pub(super) fn seek_curve(&mut self, motion: &Motion, geometry: &Geometry) -> Result<SeekCurve, InputError> {
         if let Some(curve) = &motion.curve {
             return Ok(curve.clone());
@@ -100,7 +101,7 @@ impl Resolver<'_> {
         distances.dedup();
         let times: Vec<f64> = distances.iter().map(|&d| curve.at(f64::from(d) / f64::from(last))).collect();
         if !curve.is_possible() || times.iter().any(|&time| time <= 0.0) {
-            let message = "no curve of the usual shape has this average, single-cylinder time and full stroke";
+            let message = "no usual curve has this average, single-cylinder and full-stroke time; check these values";
             return Err(self.document.error("seek.read_average", message));
         }
         let (size, mut rule) = curve.describe();
@@ -121,22 +122,22 @@ impl Resolver<'_> {
     }
 }
 
-/// Geometries that are remembered: more than the kinds of drives in an array.
+/// Number of cached geometries; more than the kinds of drives in an array.
 const CACHE_ENTRIES: usize = 16;
 
 static STROKES_CACHE: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
 
-/// Zones, which determine the distances.
+/// The zones of a geometry, which determine the distances.
 #[derive(PartialEq)]
 struct Zones {
     cylinders: u32,
     heads: u32,
-    /// First and last cylinder, and sectors of a track.
+    /// First and last cylinder, and sectors per track, of each zone.
     zones: Vec<(u32, u32, u32)>,
 }
 
-/// Distribution of distances between random blocks of a geometry, with values that depend only on it. Computing it
-/// takes a millisecond or two, and the points of a sweep need it repeatedly.
+/// Distribution of the distances between random blocks of a geometry, and values that depend only on it. They take a
+/// millisecond or two to compute and are needed repeatedly by the points of a sweep.
 pub(super) struct Strokes {
     zones: Zones,
     last: u32,
@@ -145,7 +146,7 @@ pub(super) struct Strokes {
 }
 
 impl Strokes {
-    /// Returns the strokes of a geometry.
+    /// Returns the distances in a geometry, from a cache if possible.
     pub fn of(geometry: &Geometry) -> Arc<Strokes> {
         let zone = |zone: &Zone| (zone.first_cylinder, zone.last_cylinder, zone.sectors_per_track);
         let zones = Zones {
@@ -153,7 +154,7 @@ impl Strokes {
             heads: geometry.heads,
             zones: geometry.zones.iter().map(zone).collect(),
         };
-        let strokes_cache = || STROKES_CACHE.lock().expect("nothing panics that holds it");
+        let strokes_cache = || STROKES_CACHE.lock().expect("no thread panics while it holds the lock");
         if let Some(strokes) = strokes_cache().iter().find(|strokes| strokes.zones == zones) {
             return Arc::clone(strokes);
         }
@@ -171,7 +172,7 @@ impl Strokes {
         strokes
     }
 
-    /// Returns the longest distance, in cylinders.
+    /// Returns the maximum distance, in cylinders.
     fn last(&self) -> u32 {
         self.last
     }
@@ -181,7 +182,7 @@ impl Strokes {
         self.distances.mean_ns(self.last, seek_ns)
     }
 
-    /// Returns the mean over random pairs of blocks of a function of the share of the stroke.
+    /// Returns the mean of a function of the fraction of the stroke over random pairs of blocks.
     fn mean(&self, f: &dyn Fn(f64) -> f64) -> f64 {
         let last = f64::from(self.last);
         self.mean_ns(|distance| (f(f64::from(distance) / last) * MEAN_SCALE).round() as u32) / MEAN_SCALE
@@ -194,10 +195,10 @@ impl Strokes {
     }
 }
 
-/// Resolution of the unit (ms, or a share) in which [`Distances::mean_ns`] receives integers.
+/// Factor by which values are multiplied for [`Distances::mean_ns`], which accepts only integers.
 const MEAN_SCALE: f64 = 1e7;
 
-/// Returns the sectors of each cylinder, 0 for unused ones.
+/// Returns the number of sectors of each cylinder; 0 for an unused cylinder.
 fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     let mut sectors = vec![0; geometry.cylinders as usize];
     for zone in &geometry.zones {

@@ -5,7 +5,7 @@
 //! | `random_read` | the mean seek; the number of commands that the firmware commits itself to |
 //! | `random_write` | the extents of the write cache, which is a protected one if the sheet's is switched off and writes are still sorted |
 //!
-//! If no fit exists, the derived values report it.
+//! If there is no fit, the derived values report the difference.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,43 +18,42 @@ use super::{Derived, complete};
 use crate::file::{CacheState, DriveFile, StatedWrites};
 use crate::stated::StatedRate;
 
-/// Relative difference above which simulated and stated figures contradict each other.
+/// Relative difference from a stated figure above which the stated figures contradict each other.
 const CONTRADICTION: f64 = 0.1;
 
-/// Relative difference that counts as a fit: sheets are rounded to two or three figures, and a trial has an error of
-/// its own.
+/// Relative difference that counts as a fit. Sheets are rounded to two or three digits, and a trial has its own error.
 const FIT_TOLERANCE: f64 = 0.01;
 
-/// Requests of a trial: one standard error of their mean service time is below 1 %.
+/// Number of requests in a trial, which gives a standard error of the mean service time below 1 %.
 const REQUESTS: u64 = 4000;
 
-/// Range of mean seeks of known disks, and the initial range of a search.
+/// Range of mean seek times of known disks in ms, where a search starts.
 const SEEKS_MS: (f64, f64) = (1.5, 30.0);
 const USUAL_SEEKS_MS: (f64, f64) = (7.0, 9.0);
 
-/// Most extents of a write cache in a solution: what 16 MiB hold of 4 KiB. More would also be slow to simulate.
+/// Maximum number of extents in a fitted write cache: 16 MiB of 4 KiB extents. More would also be slow to simulate.
 const EXTENTS_MAX: u32 = 4096;
 
-/// Write caches that are simulated to extrapolate.
+/// Number of extents of the smaller caches that are simulated for extrapolation.
 const FEW_EXTENTS: u32 = 256;
 const MANY_EXTENTS: u32 = 1024;
 
-/// Most steps of a search.
+/// Maximum number of steps in a search.
 const STEPS: u32 = 6;
 
-/// A file with the solution, and the solved keys.
+/// A file with the fitted values, and their keys.
 #[derive(Clone, Debug)]
 pub(super) struct Solved {
     pub file: DriveFile,
     pub derived: Vec<Derived>,
 }
 
-/// Files that are remembered with their solutions: a sweep resolves the same drive repeatedly.
+/// Number of cached files with their solutions, because a sweep resolves the same drive repeatedly.
 const CACHE_ENTRIES: usize = 64;
 
 static SOLUTIONS_CACHE: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
 
-/// Fills in missing values of a file so that the drive meets the figures that the file states.
+/// Adds missing values to a file so that the drive meets the figures that the file states.
 pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, InputError> {
     let mut solved = Solved { file: file.clone(), derived: Vec::new() };
     if file.stated.random_read.is_none() && file.stated.random_write.is_none() {
@@ -86,14 +85,14 @@ fn check(document: &Document, file: &DriveFile) -> Result<(), InputError> {
     for (key, rate) in [reads, writes].into_iter().flatten() {
         let is_possible = rate.iops > 0.0 && rate.iops < 1e5 && (512..=1 << 24).contains(&rate.bytes());
         if !is_possible || rate.depth == Some(0) {
-            let message = "iops of 1 to 100,000, a depth of 1 or more and a size of 512 B to 16 MiB are allowed";
+            let message = "must have iops of 1 to 100,000, a depth of 1 or more and a size of 512 B to 16 MiB";
             return Err(document.error(key, message));
         }
     }
     Ok(())
 }
 
-/// Returns where a line through two points crosses zero.
+/// Returns where the line through two points crosses zero.
 fn zero_of(one: (f64, f64), other: (f64, f64)) -> f64 {
     other.0 - other.1 * (other.0 - one.0) / (other.1 - one.1)
 }
@@ -126,7 +125,7 @@ impl Solver<'_> {
             if rate <= stated.iops * (1.0 + FIT_TOLERANCE) || !self.may_commit() {
                 rate
             } else {
-                // The more commands are committed, the fewer there are to choose from.
+                // The more commands are committed, the fewer are left to choose from.
                 let most = f64::from(stated.depth.unwrap_or(1));
                 let set = |file: &mut DriveFile, n: f64| file.queue.committed = Some(in_hundredths(n));
                 let (committed, rate) = self.search(stated, (0.0, most), (0.0, most / 4.0), set)?;
@@ -140,7 +139,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Whether the file says nothing about how the firmware chooses.
+    /// Whether the file says nothing about how the firmware chooses commands.
     fn may_commit(&self) -> bool {
         let queue = &self.solved.file.queue;
         queue.committed.is_none() && queue.reordering_strength.is_none() && queue.policy.is_none()
@@ -177,11 +176,11 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Records where the drive differs from the stated figure.
+    /// Records the difference between the drive and the stated figure.
     fn compare(&mut self, key: &str, stated: StatedRate, rate: f64) {
         if (rate / stated.iops - 1.0).abs() > CONTRADICTION {
-            let reached = format!("{rate:.0} a second");
-            self.record(key, &reached, "contradicts the other stated figures: with them the model yields this");
+            let reached = format!("{rate:.0} per second");
+            self.record(key, &reached, "contradicts the other stated figures; this is the model's rate with them");
         }
     }
 
@@ -189,8 +188,9 @@ impl Solver<'_> {
         self.solved.derived.push(Derived::new(key, value, rule));
     }
 
-    /// Returns the value within `range` at which the drive meets the stated figure, or the closest end, with the rate
-    /// there: by secants from two initial guesses, since the rate is nearly linear in the searched value.
+    /// Returns the value within `range` at which the drive meets the stated figure, or the closest end of the range,
+    /// and the rate there. Uses the secant method from two initial guesses, because the rate is nearly linear in the
+    /// value.
     fn search(
         &self,
         stated: StatedRate,
@@ -221,9 +221,9 @@ impl Solver<'_> {
         Ok((best.0, stated.iops * libm::exp(best.1)))
     }
 
-    /// Returns the extents of a write cache with which the drive meets the stated figure, or the most or the fewest
-    /// allowed, with the rate. The rate is a power of their number, which two small caches determine: simulating a
-    /// large one would take half a second.
+    /// Returns the number of write cache extents with which the drive meets the stated figure, or the closest limit,
+    /// and the rate. The rate is a power of the number of extents and is extrapolated from two small caches, because
+    /// simulating a large cache would take half a second.
     fn search_extents(&self, stated: StatedRate) -> Result<(u32, f64), InputError> {
         let error = |extents: u32| {
             let rate = self.rate_with(stated, 0.0, |file| file.buffer.dirty_extents_max = Some(extents))?;
@@ -242,7 +242,7 @@ impl Solver<'_> {
         self.rate_with(stated, reads_percent, |_| ())
     }
 
-    /// Returns the rate of the drive after a change of its file.
+    /// Returns the rate of the drive after a change to its file.
     fn rate_with(
         &self,
         stated: StatedRate,
@@ -256,9 +256,12 @@ impl Solver<'_> {
     }
 }
 
-/// Returns the IOPS of a drive under uniform random requests of the stated size and depth.
+/// Returns the IOPS of a drive under uniform random requests with the stated size and depth.
 pub(super) fn random_rate(description: DriveDescription, stated: StatedRate, reads_percent: f64) -> f64 {
-    let entry = crate::workloads().iter().find(|entry| entry.id == "random-read-4k").expect("the catalogue has it");
+    let entry = crate::workloads()
+        .iter()
+        .find(|entry| entry.id == "random-read-4k")
+        .expect("the catalogue contains random-read-4k");
     let mut workload = Workload::from_toml(entry.file_name, entry.text).expect("the catalogue's files are checked");
     let bytes = stated.bytes() as u32;
     let sector = description.geometry.physical_sector_bytes;
@@ -266,7 +269,7 @@ pub(super) fn random_rate(description: DriveDescription, stated: StatedRate, rea
     workload.specification.lines[0].align_bytes = Some(if bytes.is_multiple_of(sector) { sector } else { bytes });
     workload.specification.lines[0].read_percent = reads_percent;
     workload.arrivals = Arrivals::Closed { outstanding: stated.depth.unwrap_or(1), think: Think::None };
-    // A write cache has to be full before its rate is that of the media.
+    // The rate of a write cache equals that of the media only once the cache is full.
     let dirty = if reads_percent < 100.0 { u64::from(description.buffer.dirty_extents_max) } else { 0 };
     workload.warm_up.requests = 3 * dirty / 2 + 100;
     workload.run_length = RunLength::Requests(if dirty == 0 { REQUESTS } else { REQUESTS / 2 });

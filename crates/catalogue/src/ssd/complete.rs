@@ -1,4 +1,4 @@
-//! Writes a complete description of an SSD as a TOML file that leaves nothing to derive.
+//! Writes a complete description of an SSD as a TOML file that states every value.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use super::file::{
 };
 use crate::hosts::HostProfile;
 
-/// Returns the complete form of a description, with `sources` from key path to `CODE text`.
+/// Returns the complete TOML form of a description. `sources` maps key paths to `CODE text`.
 ///
-/// [`super::resolve()`] of the text returns exactly `description` again and derives nothing.
+/// [`super::resolve()`] of this text returns exactly `description` and derives nothing.
 pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<String, String>) -> String {
     let SsdDescription {
         name,
@@ -84,7 +84,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             ..SsdControllerTable::default()
         },
         interface: SsdInterfaceTable {
-            // Of the values that the kind determines, only this has no key: both directions at once, or in turn.
+            // The kind determines one value that has no key of its own: whether the interface is full duplex.
             kind: Some(if interface.full_duplex { SsdInterfaceKind::Nvme } else { SsdInterfaceKind::Sata }),
             read_ns_per_byte: Some(interface.read_ns_per_byte),
             write_ns_per_byte: Some(interface.write_ns_per_byte),
@@ -101,9 +101,9 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         sources: sources.clone(),
         ..SsdFile::default()
     };
-    toml::to_string(&file).expect("a drive file becomes TOML")
+    toml::to_string(&file).expect("a drive file is valid TOML")
 }
 
 fn duration(ns: u64) -> DurationNs {
-    DurationNs(i64::try_from(ns).expect("times of a drive are at most an hour"))
+    DurationNs(i64::try_from(ns).expect("drive times are at most an hour"))
 }

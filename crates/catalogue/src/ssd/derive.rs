@@ -26,15 +26,15 @@ use crate::constants::{
 };
 use crate::resolve::Derived;
 
-/// Efficiency of a channel and its dies, which wait for each other.
+/// Efficiency of channels and dies, which wait for each other.
 const PIPELINE: f64 = 0.92;
-/// Fastest program time that may be fitted, as a share of its generation's.
+/// Minimum program time that may be fitted, as a fraction of the generation's.
 const PROGRAM_FASTEST: f64 = 0.3;
 const PROGRAM_SLOWEST: f64 = 8.0;
-/// Fastest sensing and program with one bit a cell that may be fitted to a stated rate; estimates.
+/// Minimum read time and one-bit program time that may be fitted to a stated rate; estimates.
 const SENSE_LEAST: DurationNs = DurationNs(10_000);
 const SLC_PROGRAM_LEAST: DurationNs = DurationNs(20_000);
-/// Relative difference above which simulated and stated figures contradict each other.
+/// Relative difference from a stated figure above which the stated figures contradict each other.
 const CONTRADICTION: f64 = 0.1;
 
 fn dies(flash: &Flash) -> f64 {
@@ -46,7 +46,7 @@ fn row_bytes(flash: &Flash) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// Rejects impossible stated figures.
+    /// Returns an error for impossible stated figures.
     pub(super) fn check_stated(&self) -> Result<(), InputError> {
         let stated = &self.file.stated;
         let rates = [
@@ -56,25 +56,28 @@ impl Resolver<'_> {
         ];
         for (key, rate) in rates.iter().filter_map(|(key, rate)| rate.map(|rate| (key, rate))) {
             if rate.0 <= 0.0 {
-                return self.fail(key, format!("{rate}; a positive rate is allowed"));
+                return self.fail(key, format!("{rate} is not allowed; the rate must be above 0"));
             }
         }
         let reads = stated.random_read.map(|read| ("stated.random_read", read.iops, read.bytes()));
         let writes = stated.random_write.map(|write| ("stated.random_write", write.iops, write.bytes()));
         for (key, iops, bytes) in [reads, writes].into_iter().flatten() {
             if !(iops > 0.0 && iops <= 1e9 && (512..=1 << 30).contains(&bytes)) {
-                return self.fail(key, "iops above 0 and a size of 512 B to 1 GiB are allowed");
+                return self.fail(key, "must have iops above 0 and a size of 512 B to 1 GiB");
             }
         }
         if let (Some(read), Some(rate)) = (stated.random_read, stated.sequential_read)
             && read.iops * read.bytes() as f64 > (1.0 + CONTRADICTION) * rate.0
         {
-            return self.fail("stated.random_read", format!("higher throughput than stated.sequential_read, {rate}"));
+            return self.fail(
+                "stated.random_read",
+                format!("must not exceed the throughput of stated.sequential_read, {rate}"),
+            );
         }
         if let (Some(after), Some(write)) = (stated.after_slc, stated.sequential_write)
             && after.0 > write.0
         {
-            return self.fail("stated.after_slc", format!("{after}; up to stated.sequential_write is allowed"));
+            return self.fail("stated.after_slc", format!("{after} must not exceed stated.sequential_write"));
         }
         Ok(())
     }
@@ -89,7 +92,7 @@ impl Resolver<'_> {
         table.static_size.is_some() || table.dynamic_size.is_some() || self.file.stated.slc_cache.is_some()
     }
 
-    /// Returns the steady or burst writes that the file states.
+    /// Returns the random writes that the file states for this drive state.
     fn stated_writes(&self, state: WriteState) -> Option<StatedWrites> {
         let usual = if self.has_slc_cache() { WriteState::Burst } else { WriteState::Steady };
         self.file.stated.random_write.filter(|writes| writes.state.unwrap_or(usual) == state)
@@ -109,7 +112,7 @@ impl Resolver<'_> {
         let rest = Bytes(stated.slc_cache.map_or(0, |all| all.0.saturating_sub(static_size.0)));
         let rule = "I stated.slc_cache minus the static part";
         let dynamic_size = self.or(table.dynamic_size, "slc_cache.dynamic", rule, rest);
-        let bits = self.or(table.bits_per_cell, "slc_cache.bits_per_cell", "as in its cells", figures.bits);
+        let bits = self.or(table.bits_per_cell, "slc_cache.bits_per_cell", "same as in its cells", figures.bits);
         let usual = "C usual for flash in one-bit (SLC) mode";
         let (read, rule) = self.usual_sense(flash, channel_ns_per_byte, (SLC_MODE_READ, usual));
         let read_ns = self.time(table.read, "slc_cache.read", rule, read)?;
@@ -141,7 +144,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Returns the usual sensing time, or the one that the stated random reads require of every die.
+    /// Returns the usual read time (tR), or the one that the stated random reads require of every die.
     pub(super) fn usual_sense(
         &self,
         flash: &Flash,
@@ -150,7 +153,7 @@ impl Resolver<'_> {
     ) -> (DurationNs, &'static str) {
         let Some(read) = self.file.stated.random_read else { return usual };
         let send_ns = read.bytes() as f64 * channel_ns_per_byte;
-        // Requests collide on dies: with a queue depth equal to the number of dies, half of them are idle.
+        // Requests collide on dies: with a queue depth equal to the number of dies, half of the dies are idle.
         let outstanding = f64::from(read.depth.unwrap_or(SSD_NVME_DEPTH));
         let busy = outstanding / (outstanding + dies(flash) - 1.0);
         let needed = 0.95 * busy * dies(flash) / read.iops * 1e9 - send_ns;
@@ -160,7 +163,7 @@ impl Resolver<'_> {
         (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I needed to reach stated.random_read")
     }
 
-    /// Returns the generation's rate of a channel, or the one that sequential reads and writes require.
+    /// Returns the generation's channel rate, or the rate that the stated sequential reads and writes require.
     pub(super) fn usual_channel_rate(&self, figures: &GenerationFigures, flash: &Flash) -> (Rate, &'static str) {
         let stated = &self.file.stated;
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten();
@@ -172,7 +175,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the generation's program time, or the one that sequential writes to these cells require.
+    /// Returns the generation's program time, or the one that the stated sequential writes require.
     pub(super) fn usual_program(
         &self,
         figures: &GenerationFigures,
@@ -199,7 +202,7 @@ impl Resolver<'_> {
             (Some(slc), Some(rate), _) => {
                 let blocks_as_slc = (slc.dynamic_bytes + slc.static_bytes) as f64 * f64::from(slc.bits_per_cell);
                 let raw = usual_raw(self.file.capacity.size.map_or(0, |size| size.0)) as f64;
-                // A cache of nearly all cells is folded while the host writes: the contents of its blocks are copied.
+                // A cache that uses nearly all cells is folded while the host writes: the data in its blocks is copied.
                 let folds = blocks_as_slc > 0.8 * raw;
                 let copies = if folds { 1.0 / f64::from(slc.bits_per_cell - 1) } else { 0.0 };
                 (rate, "stated.after_slc", copies)
@@ -210,7 +213,7 @@ impl Resolver<'_> {
         let erase_ns = figures.erase.0 as f64 / f64::from(flash.pages_per_block.max(1));
         let program_ns = (row_ns(rate.0) / (1.0 + copies)) * 0.97 - load_ns * (1.0 + copies) - erase_ns;
         let usual_ns = figures.program.0 as f64;
-        // SATA is slower than the flash behind it: its rate only shows that the flash is fast enough.
+        // SATA is slower than the flash behind it, so its rate shows only that the flash is fast enough.
         if slc.is_none() && serial && rate.0 > 400e6 && program_ns > usual.0.0 as f64 {
             return usual;
         }
@@ -240,7 +243,7 @@ impl Resolver<'_> {
         if let Some(share) = table.over_provisioning
             && !(share > 0.0 && share <= 100.0)
         {
-            let message = format!("{share}; a share of the capacity above 0, up to 100, is allowed");
+            let message = format!("{share} is not allowed; must be above 0 and up to 100");
             return self.fail("flash.over_provisioning", message);
         }
         let logical = capacity.logical_bytes as f64;
@@ -277,7 +280,7 @@ impl Resolver<'_> {
         Ok(Steady { over_provisioning, per_second: RandomWrites { timing: *timing, ..model }.at(over_provisioning) })
     }
 
-    /// Fits the program time where the spare does not explain the steady writes, as far as possible.
+    /// Fits the program time as far as possible if over-provisioning does not explain the stated steady writes.
     fn solve_program(&mut self, writes: StatedWrites, model: &RandomWrites, share: f64, timing: &mut Timing) {
         let found = model.at(share);
         if (found / writes.iops - 1.0).abs() <= 0.03 {
@@ -286,7 +289,7 @@ impl Resolver<'_> {
         let amplification = model.amplification(share);
         let now_ns = timing.program_ns as f64;
         let (low, high) = (PROGRAM_FASTEST * now_ns, PROGRAM_SLOWEST * now_ns);
-        // Slower programs, but not slower than sequential writes allow.
+        // Programs may be slower, but not slower than sequential writes allow.
         let sequential = self.file.stated.sequential_write.filter(|_| !self.has_slc_cache());
         let row_ns = |rate: Rate| model.dies() * model.row_bytes() / rate.0 * 1e9;
         let high = sequential.map_or(high, |rate| high.min(0.95 * row_ns(rate)).max(now_ns));
@@ -344,12 +347,12 @@ impl Resolver<'_> {
             (None, Some(writes)) if steady.per_second > 1.05 * writes.iops => {
                 (1e9 / writes.iops, "I inverse of stated.random_write, since flash is not the limit")
             }
-            (None, _) => (command_interval_ns as f64, "as command_interval"),
+            (None, _) => (command_interval_ns as f64, "same as command_interval"),
         };
         if let Some(writes) = self.stated_writes(WriteState::Steady)
             && steady.per_second < (1.0 - CONTRADICTION) * writes.iops
         {
-            let why = "the flash derived from the other figures does not write that fast";
+            let why = "the flash derived from the other figures cannot write that fast";
             self.contradicts("stated.random_write", &steady.per_second.round(), why);
         }
         let usual = DurationNs(interval.round() as i64);
@@ -365,7 +368,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the time per byte through the controller, and its source; with the time if the file states the rate.
+    /// Returns the time per byte through the controller and its source, or only the time if the file states the rate.
     fn controller_pace(
         &self,
         reads: bool,
@@ -382,14 +385,15 @@ impl Resolver<'_> {
             (Some(rate), None, _) => Ok((0.0, (Some(self.ns_per_byte(rate, key)?), ""))),
             (None, _, Some(rate)) if 1e9 / rate.0 < link_ns_per_byte / 1.06 => {
                 let key = if reads { "stated.sequential_read" } else { "stated.sequential_write" };
-                self.fail(key, format!("{rate}; the interface carries {:.0} MB/s", 1e3 / link_ns_per_byte))
+                self.fail(key, format!("{rate} exceeds the rate of the interface, {:.0} MB/s", 1e3 / link_ns_per_byte))
             }
             (None, _, Some(rate)) => Ok((1e9 / rate.0, (None, "I inverse of the stated sequential rate"))),
-            (None, _, None) => Ok((link_ns_per_byte / SSD_CONTROLLER_SHARE, (None, "C a share of the link"))),
+            (None, _, None) => Ok((link_ns_per_byte / SSD_CONTROLLER_SHARE, (None, "C fraction of the link rate"))),
         }
     }
 
-    /// Fits the controller's part of a read at queue depth 1; if the stated latency leaves none, the flash is faster.
+    /// Fits the controller's part of a read at queue depth 1. If the stated latency leaves no time for it, the flash is
+    /// made faster.
     fn solve_command(
         &mut self,
         interface: &Interface,
@@ -420,7 +424,7 @@ impl Resolver<'_> {
         self.time(table.command, "controller.command", rule, usual)
     }
 
-    /// Returns the time between two reads.
+    /// Returns the usual interval between two reads and its source.
     fn usual_interval(&self, nvme: bool) -> (DurationNs, &'static str) {
         let stated = &self.file.stated;
         if let Some(read) = stated.random_read {

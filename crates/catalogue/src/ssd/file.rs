@@ -1,7 +1,7 @@
-//! [`SsdFile`]: the TOML form of an SSD, from the few numbers of a data sheet to a complete description.
+//! [`SsdFile`]: the TOML form of an SSD, from a few figures of a data sheet to a complete description.
 //!
-//! It is a drive file with a `[flash]` table. Nearly every key is optional: missing values follow from the kind of
-//! cells and of interface (see [`super::resolve()`]). The complete form states everything and derives nothing.
+//! An SSD file is a drive file with a `[flash]` table. Nearly every key is optional: missing values follow from the
+//! kinds of cells and interface (see [`super::resolve()`]). The complete form states every value.
 
 use std::collections::BTreeMap;
 
@@ -28,62 +28,62 @@ pub struct SsdFile {
     pub year: Option<u32>,
     /// Notes for readers.
     pub notes: Option<String>,
-    /// Whether unwritten units are read from the flash; default true.
+    /// Whether reads of units that were never written access the flash; default true.
     pub filled: Option<bool>,
-    /// Whether it starts in the steady state of random overwrites; fresh by default.
+    /// Whether the drive starts in the steady state of random overwrites; default false (fresh).
     pub preconditioned: Option<bool>,
-    /// Capacity.
+    /// Capacity and block size.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: SsdCapacityTable,
-    /// The flash.
+    /// Flash memory.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flash: FlashTable,
-    /// Cells that first hold one bit each for writes.
+    /// SLC cache: cells that first store writes with one bit each.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slc_cache: SlcCacheTable,
-    /// Buffer of waiting writes.
+    /// Buffer for writes that wait to be programmed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub buffer: WriteBufferTable,
-    /// Fixed costs of a command.
+    /// Times and rates of the controller.
     #[serde(default, skip_serializing_if = "is_default")]
     pub controller: SsdControllerTable,
-    /// The connection to the host.
+    /// Connection to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: SsdInterfaceTable,
     /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: SsdPowerTable,
-    /// Reliability; carried, not used by the model.
+    /// Reliability; stored, but not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
-    /// Price; carried, not used by the model.
+    /// Price; stored, but not used by the model.
     pub price: Option<PriceTable>,
-    /// Figures that the data sheet promises: missing values are fitted to them.
+    /// Figures that the data sheet promises; missing values of the drive are fitted to them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// Stated figures in the form of files up to version 0.2; read, and never written.
+    /// Stated figures in the form used up to version 0.2. Read but never written.
     #[serde(default, skip_serializing)]
     pub sheet: Option<SheetTable>,
-    /// Sources, as [`crate::file::DriveFile::sources`].
+    /// Sources, as in [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// Provenance of a calibrated model (twin); carried, not used by the model.
+    /// Provenance of a calibrated model (twin); stored, but not used by the model.
     pub twin: Option<TwinTable>,
 }
 
-/// `[capacity]`
+/// Table `[capacity]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdCapacityTable {
     /// Exported size, rounded down to whole mapping units.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; default 512.
+    /// Size of a logical block; default 512 bytes.
     pub logical_block: Option<Bytes>,
-    /// Bytes that one entry of the map covers.
+    /// Number of bytes covered by one entry of the map.
     pub mapping_unit: Option<Bytes>,
 }
 
-/// `cells` of the flash: bits of a cell.
+/// Value of the key `cells`: bits per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
@@ -97,7 +97,7 @@ pub enum Cells {
     Qlc,
 }
 
-/// `generation` of the flash: bits of a cell, and the feature size or the layers.
+/// Value of the key `generation`: bits per cell, and feature size or number of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generation {
     /// Single-bit cells, planar.
@@ -147,115 +147,116 @@ pub enum Generation {
     Qlc232,
 }
 
-/// `[flash]`
+/// Table `[flash]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashTable {
-    /// Kind of its cells, which with the year determines the generation.
+    /// Kind of cells. With the year, it determines the generation.
     pub cells: Option<Cells>,
-    /// Its generation, which determines missing values.
+    /// Generation of the flash, which determines missing values.
     pub generation: Option<Generation>,
-    /// Buses between controller and flash.
+    /// Number of channels between controller and flash.
     pub channels: Option<u32>,
-    /// Dies on each of them.
+    /// Number of dies per channel.
     pub dies_per_channel: Option<u32>,
-    /// Bytes of all dies.
+    /// Raw capacity of all dies.
     pub raw: Option<Bytes>,
-    /// Bytes in excess of the exported ones, as a share of those; in place of `raw`.
+    /// Raw capacity in excess of the exported capacity, as a fraction of the exported capacity; replaces `raw`.
     pub over_provisioning: Option<f64>,
-    /// Planes of a die.
+    /// Number of planes per die.
     pub planes_per_die: Option<u32>,
-    /// Whether planes of a die read independently.
+    /// Whether the planes of a die read independently.
     pub independent_planes: Option<bool>,
-    /// Blocks of a plane; in place of `raw`.
+    /// Number of blocks per plane; replaces `raw`.
     pub blocks_per_plane: Option<u32>,
-    /// Pages of a block.
+    /// Number of pages per block.
     pub pages_per_block: Option<u32>,
-    /// Data bytes of a page.
+    /// Data size of a page.
     pub page: Option<Bytes>,
-    /// Time from the array into the page registers (tR).
+    /// Time to read from the array into the page registers (tR).
     pub read: Option<DurationNs>,
-    /// Time from the page registers into the array (tPROG), all planes at once; the mean over a block's pages.
+    /// Time to program from the page registers into the array (tPROG) on all planes at once; mean over the pages of a
+    /// block.
     pub program: Option<DurationNs>,
-    /// Time to erase a block of each plane (tBERS).
+    /// Time to erase one block on each plane (tBERS).
     pub erase: Option<DurationNs>,
-    /// Rate of a channel.
+    /// Transfer rate of a channel.
     pub channel_rate: Option<Rate>,
-    /// Time per byte on a channel, in place of the rate.
+    /// Time per byte on a channel, in ns; replaces the rate.
     pub channel_ns_per_byte: Option<f64>,
     /// Whether reads suspend programs and erases.
     pub suspends: Option<bool>,
-    /// Time of a suspension.
+    /// Time to suspend an operation.
     pub suspend: Option<DurationNs>,
-    /// Overhead of resuming a program or an erase, in addition to its remaining time.
+    /// Overhead of resuming a program or erase, in addition to its remaining time.
     pub resume: Option<DurationNs>,
-    /// Most suspensions of one program or erase.
+    /// Maximum number of suspensions of one program or erase.
     pub suspensions_max: Option<u32>,
-    /// Most reads that a die serves while other work waits.
+    /// Maximum number of reads that a die serves while other work waits.
     pub reads_ahead_max: Option<u32>,
-    /// Number of free blocks below which a die collects.
+    /// Number of free blocks below which a die starts garbage collection.
     pub free_blocks_min: Option<u32>,
 }
 
-/// `[slc_cache]`
+/// Table `[slc_cache]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCacheTable {
-    /// Host data for which cells are reserved.
+    /// Host data that fits into cells reserved for the cache.
     #[serde(rename = "static")]
     pub static_size: Option<Bytes>,
-    /// Host data that free cells hold in addition, as long as there are any.
+    /// Host data that additionally fits into free cells.
     #[serde(rename = "dynamic")]
     pub dynamic_size: Option<Bytes>,
-    /// Bits that the cells hold otherwise.
+    /// Number of bits per cell outside the cache.
     pub bits_per_cell: Option<u32>,
-    /// Time from the array into the page registers.
+    /// Time to read from the array into the page registers.
     pub read: Option<DurationNs>,
-    /// Time from the page registers into the array, all planes at once.
+    /// Time to program from the page registers into the array on all planes at once.
     pub program: Option<DurationNs>,
-    /// Idle time of the host after which the cache is folded.
+    /// Host idle time after which the cache is folded.
     pub idle: Option<DurationNs>,
-    /// Whether it is folded when idle, rather than only when the room is needed.
+    /// Whether the cache is folded when idle; otherwise only when its space is needed.
     pub folds_when_idle: Option<bool>,
 }
 
-/// `[buffer]`
+/// Table `[buffer]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBufferTable {
-    /// Most bytes that wait in the controller's memory.
+    /// Maximum amount of data that waits in the controller's memory.
     pub size: Option<Bytes>,
-    /// Whether capacitors save it: flushes have nothing to do.
+    /// Whether capacitors protect the buffer, which makes flushes unnecessary.
     pub power_loss_protected: Option<bool>,
-    /// `on` or `off`; default on. When off, a write is complete once it is programmed.
+    /// `on` or `off`; default `on`. When off, a write is complete once it is programmed.
     pub write_cache: Option<WriteCache>,
 }
 
-/// `[controller]`
+/// Table `[controller]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdControllerTable {
     /// Time from the arrival of a command to its first action.
     pub command: Option<DurationNs>,
-    /// Time between the starts of two commands: the inverse of the maximum small-request IOPS.
+    /// Interval between the starts of two commands: the inverse of the maximum small-request IOPS.
     pub command_interval: Option<DurationNs>,
     /// Like `command`, for writes.
     pub write_command: Option<DurationNs>,
     /// Like `command_interval`, after writes.
     pub write_interval: Option<DurationNs>,
-    /// Bandwidth towards the host.
+    /// Transfer rate towards the host.
     pub read_rate: Option<Rate>,
-    /// Bandwidth towards the flash.
+    /// Transfer rate towards the flash.
     pub write_rate: Option<Rate>,
-    /// Time per byte, in place of `read_rate`; 0 where it is never the bottleneck.
+    /// Time per byte in ns, replaces `read_rate`; 0 if it is never the bottleneck.
     pub read_ns_per_byte: Option<f64>,
-    /// Time per byte, in place of `write_rate`.
+    /// Time per byte in ns, replaces `write_rate`.
     pub write_ns_per_byte: Option<f64>,
-    /// Memory for the map in a drive that cannot hold all of it, such as `"64MiB"` of host memory buffer.
+    /// Memory for the map, in a drive that cannot hold the whole map; for example `"64MiB"` of host memory buffer.
     pub map_cache: Option<Bytes>,
 }
 
-/// `kind` of an interface.
+/// Value of the key `kind` of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SsdInterfaceKind {
@@ -267,35 +268,35 @@ pub enum SsdInterfaceKind {
     Sas,
 }
 
-/// `[interface]`: `generation` and `lanes`, or `rate`, or the two times of a byte.
+/// Table `[interface]`, with `generation` and `lanes`, or `rate`, or the two times per byte.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdInterfaceTable {
     /// Kind of interface.
     pub kind: Option<SsdInterfaceKind>,
-    /// Generation of PCI Express.
+    /// PCI Express generation.
     pub generation: Option<u32>,
-    /// Lanes of PCI Express; default 4.
+    /// Number of PCI Express lanes; default 4.
     pub lanes: Option<u32>,
-    /// Rate of payload, without framing and encoding; or of a serial line in bits.
+    /// Payload rate without framing and encoding, or the bit rate of a serial line.
     pub rate: Option<LinkRate>,
-    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
+    /// Time per byte towards the host, in ns; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: Option<f64>,
-    /// Time of one byte towards the drive.
+    /// Time per byte towards the drive, in ns.
     pub write_ns_per_byte: Option<f64>,
-    /// Most commands that the drive works on at once.
+    /// Maximum number of commands that the drive handles at once.
     pub queue_depth: Option<u32>,
-    /// Host of a drive that is a system of its own; by default one that takes no time.
+    /// Host of the drive if it is a system by itself; by default a host that takes no time.
     pub host: Option<HostProfile>,
 }
 
-/// `[power]`
+/// Table `[power]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdPowerTable {
-    /// Power without work, in W.
+    /// Idle power, in W.
     pub idle_w: Option<f64>,
-    /// Power with every die busy, in W.
+    /// Power with all dies busy, in W.
     pub active_w: Option<f64>,
     /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: Option<f64>,
@@ -307,57 +308,57 @@ pub struct SsdPowerTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteState {
-    /// Fresh, for a short time: the figure that makers of consumer drives state.
+    /// Fresh, for a short time; makers of consumer drives state this figure.
     Burst,
-    /// Overwritten randomly until nothing changed any more: the figure that makers of data-center drives state.
+    /// Randomly overwritten until the rate is stable; makers of data-center drives state this figure.
     Steady,
 }
 
-/// Random writes, such as `{ iops = 40_000, depth = 32, size = "4KiB", state = "steady" }`.
+/// Promised random writes, such as `{ iops = 40_000, depth = 32, size = "4KiB", state = "steady" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedWrites {
     /// Rate, in IOPS.
     pub iops: f64,
-    /// Queue depth; by default all that the drive works on at once.
+    /// Queue depth; by default the maximum that the drive handles at once.
     pub depth: Option<u32>,
-    /// Bytes of a request; default 4 KiB.
+    /// Size of a request; default 4 KiB.
     pub size: Option<Bytes>,
-    /// State before the measurement; by default `burst` for a drive with `[slc_cache]` or `stated.slc_cache`, else
+    /// State before the measurement; by default `burst` for a drive with `[slc_cache]` or `stated.slc_cache`, otherwise
     /// `steady`.
     pub state: Option<WriteState>,
 }
 
 impl StatedWrites {
-    /// Returns the bytes of a request.
+    /// Returns the size of a request in bytes.
     pub fn bytes(&self) -> u64 {
         self.size.map_or(4096, |size| size.0)
     }
 }
 
-/// `[stated]`
+/// Table `[stated]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedTable {
-    /// Random reads.
+    /// Promised rate of random reads.
     pub random_read: Option<StatedRate>,
-    /// Random writes.
+    /// Promised rate of random writes.
     pub random_write: Option<StatedWrites>,
-    /// Sequential reads.
+    /// Sequential read rate.
     pub sequential_read: Option<Rate>,
-    /// Sequential writes; into the SLC cache if there is one.
+    /// Sequential write rate, into the SLC cache if there is one.
     pub sequential_write: Option<Rate>,
     /// Latency of a random read of 4 KiB at queue depth 1.
     pub read_latency: Option<DurationNs>,
     /// Latency of a random write of 4 KiB at queue depth 1.
     pub write_latency: Option<DurationNs>,
-    /// Sequential writes of an empty drive that the SLC cache holds before they get slower.
+    /// Amount of sequential writes that the SLC cache of an empty drive holds before the rate drops.
     pub slc_cache: Option<Bytes>,
-    /// Sequential writes after that.
+    /// Sequential write rate once the SLC cache is full.
     pub after_slc: Option<Rate>,
 }
 
-/// `[sheet]`, the old form of `[stated]`.
+/// Table `[sheet]`, the old form of `[stated]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SheetTable {

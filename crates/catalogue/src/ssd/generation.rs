@@ -1,34 +1,36 @@
-//! [`GenerationFigures`]: geometry and times of each generation of flash, used where the file of a drive states none.
+//! [`GenerationFigures`]: geometry and timing of each flash generation, used for values that a drive's file does not
+//! state.
 //!
-//! Times of a program are those of one page of each plane: the mean over the pages of a block, which is the time per
-//! page of a one-shot program of all bits of a cell. `MB/s a die` below is a row divided by that time.
+//! A program time is the time to program one page on each plane: the mean over the pages of a block, which equals the
+//! time per page of a one-shot program of all bits of a cell. `MB/s per die` below is the size of a row divided by that
+//! time.
 
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
 use super::file::{Cells, Generation};
 
-/// Figures of a generation.
+/// Geometry and timing of a generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GenerationFigures {
-    /// Bits of a cell.
+    /// Number of bits per cell.
     pub bits: u32,
-    /// Planes of a die.
+    /// Number of planes per die.
     pub planes_per_die: u32,
-    /// Whether planes read independently, so that a die serves as many small reads at once.
+    /// Whether planes read independently, so that a die serves one small read per plane at once.
     pub independent_planes: bool,
-    /// Pages of a block.
+    /// Number of pages per block.
     pub pages_per_block: u32,
-    /// Data bytes of a page.
+    /// Data size of a page.
     pub page: Bytes,
-    /// tR.
+    /// Read time (tR).
     pub read: DurationNs,
-    /// tPROG of a page of each plane.
+    /// Time to program one page on each plane (tPROG).
     pub program: DurationNs,
-    /// tBERS.
+    /// Erase time (tBERS).
     pub erase: DurationNs,
-    /// Rate of a channel.
+    /// Transfer rate of a channel.
     pub channel_rate: Rate,
-    /// Time after which a read suspends programs and erases; `None` if it waits.
+    /// Time after which a read suspends a program or erase; `None` if the read waits.
     pub suspend: Option<DurationNs>,
     /// Capacity of a die.
     pub die: Bytes,
@@ -36,9 +38,9 @@ pub struct GenerationFigures {
     pub source: &'static str,
 }
 
-/// tR with one bit a cell, of flash made for more; 25 to 40 us, general knowledge, medium confidence.
+/// Read time (tR) of multi-bit flash in one-bit mode; 25 to 40 us, general knowledge, medium confidence.
 pub const SLC_MODE_READ: DurationNs = DurationNs(30_000);
-/// tPROG of a row with one bit a cell; 150 to 300 us, general knowledge, medium confidence.
+/// Program time (tPROG) of a row in one-bit mode; 150 to 300 us, general knowledge, medium confidence.
 pub const SLC_MODE_PROGRAM: DurationNs = DurationNs(200_000);
 
 const KIB: u64 = 1 << 10;
@@ -48,8 +50,8 @@ const fn us(us: i64) -> DurationNs {
     DurationNs(us * 1000)
 }
 
-/// Returns figures of three-bit cells since 64 layers, with the values common to all. Erase times are not published:
-/// that of HP's white paper on earlier flash.
+/// Returns the figures of three-bit cells since 64 layers, including the values common to all. Erase times are not
+/// published; the value is from HP's white paper on earlier flash.
 const fn tlc(planes: u32, read_us: i64, program_us: i64, channel: f64, die: u64) -> GenerationFigures {
     GenerationFigures {
         bits: 3,
@@ -76,10 +78,11 @@ const fn independent(figures: GenerationFigures) -> GenerationFigures {
 }
 
 impl Generation {
-    /// Returns its figures. SLC, MLC and 32-layer TLC: the middle of the ranges in HP's white paper "Solid State Drive
-    /// technology" of 2013 (A), means over the pages of a block; sizes and channels general knowledge of chips of the
-    /// time (C). Later: tR, MB/s a die and interface as AnandTech tabulates them from ISSCC 2018 to 2021 (article
-    /// 16491; B); the rest is between those and general knowledge (C). None was fitted to a drive.
+    /// Returns the figures of the generation. SLC, MLC and 32-layer TLC: middle of the ranges in HP's white paper
+    /// "Solid State Drive technology" of 2013 (A), means over the pages of a block; sizes and channels are general
+    /// knowledge of chips of the time (C). Later generations: tR, MB/s per die and interface from AnandTech's tables of
+    /// ISSCC 2018 to 2021 (article 16491; B); other values are between those and general knowledge (C). No figure was
+    /// fitted to a drive.
     pub fn figures(self) -> GenerationFigures {
         match self {
             Generation::Slc => GenerationFigures {
@@ -110,14 +113,14 @@ impl Generation {
                 die: Bytes(8 * GIB),
                 source: "C usual for MLC (generation.rs)",
             },
-            // 970 PRO as NVMeVirt was fitted to it (MIT): 36 us.
+            // 36 us in the 970 PRO according to the fit of NVMeVirt (MIT license).
             Generation::Mlc64 => GenerationFigures { bits: 2, ..tlc(2, 40, 400, 533.0, 32) },
             Generation::Tlc32 => GenerationFigures {
                 pages_per_block: 768,
                 source: "C usual for TLC (generation.rs)",
                 ..tlc(2, 75, 1_125, 400.0, 32)
             },
-            // 50 MB/s a die.
+            // 50 MB/s per die.
             Generation::Tlc64 => GenerationFigures { pages_per_block: 768, ..tlc(2, 60, 655, 533.0, 32) },
             // Kioxia 2018: 58 us, 57 MB/s, 533 MT/s.
             Generation::Tlc96 => independent(tlc(2, 58, 575, 667.0, 64)),
@@ -125,13 +128,13 @@ impl Generation {
             Generation::Tlc128 => independent(tlc(4, 50, 612, 1_200.0, 64)),
             // SK hynix 2021: 50 us, 168 MB/s, 1,600 MT/s; Kioxia 2021: 50 us, 160 MB/s.
             Generation::Tlc176 => independent(tlc(4, 50, 400, 1_600.0, 64)),
-            // Micron B58R: six planes, 2,000 and later 2,400 MT/s. 200 MB/s a die: C.
+            // Micron B58R: six planes, 2,000 and later 2,400 MT/s. 200 MB/s per die: C.
             Generation::Tlc232 => independent(tlc(6, 45, 490, 2_000.0, 128)),
             // Micron G9: six planes, 3,600 MT/s.
             Generation::Tlc276 => independent(tlc(6, 40, 450, 3_600.0, 128)),
-            // 15 MB/s a die: write rate of 64 dies of a P4320 (1 GB/s, as computerbase prints it).
+            // 15 MB/s per die: write rate of the 64 dies of a P4320 (1 GB/s according to computerbase).
             Generation::Qlc64 => qlc(120, 4_370, 533.0, 128),
-            // SK hynix 2020: 30 MB/s a die.
+            // SK hynix 2020: 30 MB/s per die.
             Generation::Qlc96 => independent(qlc(110, 2_180, 800.0, 128)),
             Generation::Qlc144 => independent(qlc(90, 1_640, 1_200.0, 128)),
             Generation::Qlc192 => independent(qlc(85, 1_300, 1_600.0, 128)),
@@ -140,7 +143,8 @@ impl Generation {
         }
     }
 
-    /// Returns the usual generation of drives of a year; without a year, the usual one when the cells were new.
+    /// Returns the usual generation of drives of a year. Without a year, returns the usual generation when the cell
+    /// type was new.
     pub fn of(cells: Cells, year: Option<u32>) -> Generation {
         match (cells, year.unwrap_or(0)) {
             (Cells::Slc, _) => Generation::Slc,
@@ -161,7 +165,7 @@ impl Generation {
         }
     }
 
-    /// Returns its kind of cells.
+    /// Returns the cell type of the generation.
     pub fn cells(self) -> Cells {
         match self.figures().bits {
             1 => Cells::Slc,

@@ -1,4 +1,4 @@
-//! SSDs: the TOML form, and the derivation of a complete description from it.
+//! SSDs: the TOML form and the derivation of a complete description.
 
 mod complete;
 mod derive;
@@ -16,25 +16,25 @@ use file::SsdFile;
 pub use complete::description_to_toml;
 pub use resolve::resolve;
 
-/// A complete SSD, with the file it came from.
+/// A complete SSD with its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedSsd {
-    /// The description, with every number of the model.
+    /// Description with every value that the model needs.
     pub description: SsdDescription,
-    /// The file as it was read, with its sources and the facts that the model does not use.
+    /// The file as it was read, with its sources and the keys that the model does not use.
     pub file: SsdFile,
-    /// Values that the file does not state, in the order of derivation.
+    /// Values that the file does not state, in order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedSsd {
-    /// Like [`crate::Resolved::source`].
+    /// Returns the source of a key, like [`crate::Resolved::source`].
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// Whether a drive file describes an SSD; otherwise it is taken for a disk drive.
+/// Whether a drive file describes an SSD; otherwise it is treated as a disk.
 pub fn is_ssd(document: &Document) -> bool {
     document.states("flash")
 }

@@ -20,20 +20,20 @@ use crate::constants::{
 use crate::hosts::HostProfile;
 use crate::resolve::{Derived, also_missing, check_source};
 
-/// Payload of PCI Express with longer packets than usual, relative to the usual payload: 512 bytes instead of 256 save
-/// half of the 24 bytes around each, which is up to 5 %.
+/// Ratio of the PCI Express payload rate with long packets to the usual rate. With packets of 512 bytes instead of 256,
+/// half of the 24 bytes of overhead per 256 bytes is saved, up to 5 %.
 const LONG_PACKETS: f64 = 1.05;
 
-/// Completes an SSD file. Missing values are chosen so that the drive meets the figures that the file states, and are
-/// usual of its generation, interface and year otherwise.
+/// Completes an SSD file. Missing values are chosen so that the drive meets the figures that the file states; otherwise
+/// they have the usual values for the drive's generation, interface and year.
 ///
 /// # Errors
-/// As for [`crate::resolve()`], and when two figures of `[stated]` cannot both hold.
+/// Returns the same errors as [`crate::resolve()`], and an error if two figures of `[stated]` cannot both hold.
 pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut file: SsdFile = document.read()?;
     if let Some(sheet) = file.sheet.take() {
         if file.stated != StatedTable::default() {
-            return Err(document.error("sheet", "this is the old spelling of [stated]; not allowed with it"));
+            return Err(document.error("sheet", "the old form of [stated] is not allowed together with [stated]"));
         }
         file.stated = sheet.into();
     }
@@ -100,7 +100,7 @@ impl Resolver<'_> {
         stated_value.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
     }
 
-    /// Returns the required keys, other than `key`, that this file does not state.
+    /// Returns the required keys, other than `key`, that the file does not state.
     fn also_missing(&self, key: &str) -> String {
         let SsdFile { capacity, flash, interface, .. } = self.file;
         also_missing(
@@ -113,7 +113,7 @@ impl Resolver<'_> {
         )
     }
 
-    /// Returns the value in the file, else `value`, which is recorded with its rule.
+    /// Returns the stated value. If there is none, returns `value` and records it with its rule.
     pub(super) fn or<T: Serialize>(&mut self, stated_value: Option<T>, key: &str, rule: &str, value: T) -> T {
         stated_value.unwrap_or_else(|| {
             self.derived.push(Derived::new(key, &value, rule));
@@ -129,15 +129,19 @@ impl Resolver<'_> {
         value: DurationNs,
     ) -> Result<u64, InputError> {
         let time = self.or(stated_value, key, rule, value);
-        u64::try_from(time.0).or_else(|_| self.fail(key, format!("{time} is negative; 0ms or more is allowed")))
+        u64::try_from(time.0).or_else(|_| self.fail(key, format!("{time} is negative; must be 0ms or more")))
     }
 
     pub(super) fn ns_per_byte(&self, rate: Rate, key: &str) -> Result<f64, InputError> {
-        if rate.0 > 0.0 { Ok(1e9 / rate.0) } else { self.fail(key, format!("{rate}; a positive rate is allowed")) }
+        if rate.0 > 0.0 {
+            Ok(1e9 / rate.0)
+        } else {
+            self.fail(key, format!("{rate} is not allowed; the rate must be above 0"))
+        }
     }
 
     fn size(&self, size: Bytes, key: &str) -> Result<u32, InputError> {
-        u32::try_from(size.0).or_else(|_| self.fail(key, format!("{size}; less than 4GiB is allowed")))
+        u32::try_from(size.0).or_else(|_| self.fail(key, format!("{size} is too large; must be below 4GiB")))
     }
 
     fn capacity(&mut self) -> Result<Capacity, InputError> {
@@ -145,7 +149,7 @@ impl Resolver<'_> {
         let size = self.needed(table.size, "capacity.size", "set the exported capacity, such as \"960GB\"")?;
         let block = table.logical_block.unwrap_or(Bytes(512));
         let mut usual = SSD_MAPPING_UNIT;
-        // The simulated map has entries of 32 bits, for 1.5 times the capacity in flash.
+        // The simulated map has 32-bit entries, which must cover flash of 1.5 times the capacity.
         while size.0 / 2 * 3 / usual.0 > u64::from(u32::MAX) {
             usual.0 *= 2;
         }
@@ -162,7 +166,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the figures of the generation, or none for a file that states them all.
+    /// Returns the figures of the generation. They are not used if the file states every value.
     fn generation(&mut self) -> Result<GenerationFigures, InputError> {
         let flash = &self.file.flash;
         let times = [flash.read, flash.program, flash.erase];
@@ -176,7 +180,7 @@ impl Resolver<'_> {
             && flash.dies_per_channel.is_some();
         let generation = match (flash.generation, flash.cells) {
             (Some(generation), Some(cells)) if generation.cells() != cells => {
-                return self.fail("flash.generation", "its cells differ from flash.cells");
+                return self.fail("flash.generation", "the generation has other cells than flash.cells");
             }
             (Some(generation), _) => generation,
             (None, Some(cells)) => {
@@ -185,13 +189,13 @@ impl Resolver<'_> {
             }
             (None, None) if states_all => Generation::Tlc32,
             (None, None) => {
-                return self.fail("flash.cells", "this key is missing; slc, mlc, tlc and qlc are allowed");
+                return self.fail("flash.cells", "this key is missing; allowed: slc, mlc, tlc, qlc");
             }
         };
         Ok(generation.figures())
     }
 
-    /// Returns the flash without the blocks of a plane, which [`Self::blocks`] determines.
+    /// Returns the flash without the number of blocks per plane, which [`Self::blocks`] determines.
     fn flash(&mut self, capacity: &Capacity, figures: &GenerationFigures) -> Result<Flash, InputError> {
         let table = &self.file.flash;
         let usual = figures.source;
@@ -202,7 +206,7 @@ impl Resolver<'_> {
         let chips = table.dies_per_channel.map_or(dies, |each| dies.div_ceil(each.max(1)));
         let channels =
             self.or(table.channels, "flash.channels", "C usual for its interface", self.channels().min(chips));
-        let rule = "C as many dies as the capacity needs";
+        let rule = "C number of dies needed for the capacity";
         let each = dies.div_ceil(channels.max(1));
         Ok(Flash {
             channels,
@@ -214,8 +218,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the number of channels: twelve or sixteen behind NVMe with capacitors (P4500: 12; CD6, CM7: 16), four
-    /// without memory for the map (SM2263, E21), eight otherwise.
+    /// Returns the number of channels: twelve or sixteen for NVMe drives with capacitors (P4500: 12; CD6, CM7: 16),
+    /// four for drives without memory for the map (SM2263, E21), otherwise eight.
     fn channels(&self) -> u32 {
         let protected = self.file.buffer.power_loss_protected == Some(true);
         match (self.file.interface.kind, self.file.interface.generation.unwrap_or(3)) {
@@ -226,7 +230,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the blocks of a plane.
+    /// Returns the number of blocks per plane.
     fn blocks(&mut self, capacity: &Capacity, flash: &Flash, steady: &Steady) -> Result<u32, InputError> {
         let table = &self.file.flash;
         if let Some(blocks) = table.blocks_per_plane {
@@ -234,7 +238,8 @@ impl Resolver<'_> {
         }
         let raw = match table.raw {
             Some(raw) if raw.0 <= capacity.logical_bytes => {
-                let message = format!("{raw}; more than the capacity of {} bytes is allowed", capacity.logical_bytes);
+                let message =
+                    format!("{raw} is too small; must be above the capacity of {} bytes", capacity.logical_bytes);
                 return self.fail("flash.raw", message);
             }
             Some(raw) => raw.0,
@@ -243,12 +248,12 @@ impl Resolver<'_> {
         let one_each = [flash.channels, flash.dies_per_channel, flash.planes_per_die, flash.pages_per_block]
             .iter()
             .fold(u64::from(flash.page_bytes), |product, &count| product.saturating_mul(u64::from(count)));
-        // The check rejects a count of 0.
+        // `check` rejects a number of 0.
         let blocks = u32::try_from(raw.div_ceil(one_each.max(1))).unwrap_or(u32::MAX);
         Ok(self.or(None, "flash.blocks_per_plane", "capacity of the dies", blocks))
     }
 
-    /// Converts independently reading planes to dies, as which they work.
+    /// Converts independently reading planes to dies, because they behave like dies.
     fn planes(&mut self, capacity: &Capacity, flash: Flash, figures: &GenerationFigures) -> Flash {
         let fits = flash.page_bytes.is_multiple_of(capacity.mapping_unit_bytes);
         let usual = figures.independent_planes && fits;
@@ -301,7 +306,7 @@ impl Resolver<'_> {
         let resume_ns = self.time(table.resume, "flash.resume", "D none known", DurationNs(0))?;
         let rule = "D for each arriving read";
         let suspensions_max = self.or(table.suspensions_max, "flash.suspensions_max", rule, u32::MAX);
-        let rule = "D bounds the starvation of writes";
+        let rule = "D limits the starvation of writes";
         let reads_ahead_max = self.or(table.reads_ahead_max, "flash.reads_ahead_max", rule, SSD_READS_AHEAD);
         Ok(Timing {
             read_ns,
@@ -320,7 +325,7 @@ impl Resolver<'_> {
         let dies = u64::from(flash.channels) * u64::from(flash.dies_per_channel);
         let row = u64::from(flash.planes_per_die) * u64::from(flash.page_bytes);
         let bytes = dies.saturating_mul(row).saturating_mul(SSD_BUFFER_ROWS_PER_DIE);
-        let size = self.or(table.size, "buffer.size", "D two rows for each die", Bytes(bytes));
+        let size = self.or(table.size, "buffer.size", "D two rows per die", Bytes(bytes));
         let protected = self.or(table.power_loss_protected, "buffer.power_loss_protected", "C not stated", false);
         let mut buffer = WriteBuffer { bytes: size.0, power_loss_protected: protected, write_through: false };
         match table.write_cache.map_or(Ok(()), |kind| buffer.set_write_cache(kind)) {
@@ -331,7 +336,7 @@ impl Resolver<'_> {
 
     fn interface(&mut self) -> Result<Interface, InputError> {
         let table = &self.file.interface;
-        let kind = self.needed(table.kind, "interface.kind", "nvme, sata and sas are allowed")?;
+        let kind = self.needed(table.kind, "interface.kind", "allowed: nvme, sata, sas")?;
         let pcie = [("interface.generation", table.generation), ("interface.lanes", table.lanes)];
         if let Some((key, _)) =
             pcie.iter().find(|(_, stated_value)| stated_value.is_some() && kind != SsdInterfaceKind::Nvme)
@@ -345,7 +350,7 @@ impl Resolver<'_> {
                 (ns_per_byte, ns_per_byte)
             }
             _ => {
-                let message = "read_ns_per_byte and write_ns_per_byte belong together, without rate and generation";
+                let message = "set read_ns_per_byte and write_ns_per_byte together, without rate and generation";
                 return self.fail("interface", message);
             }
         };
@@ -363,7 +368,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the time per byte from the rate, or from the standard's.
+    /// Returns the time per byte from the stated rate or from the standard, in ns.
     fn interface_ns_per_byte(&mut self, kind: SsdInterfaceKind) -> Result<f64, InputError> {
         let table = &self.file.interface;
         let standard = match kind {
@@ -375,16 +380,19 @@ impl Resolver<'_> {
                 let generation = self.needed(table.generation, "interface.generation", why)?;
                 let lanes = self.or(table.lanes, "interface.lanes", "B usual for drives", 4);
                 if !(1..=16).contains(&lanes) {
-                    return self.fail("interface.lanes", format!("{lanes}; 1 to 16 are allowed"));
+                    return self.fail("interface.lanes", format!("{lanes} is not allowed; must be 1 to 16"));
                 }
                 match LinkStandard::pcie_bytes_per_s(generation) {
                     Some(rate) => Some(rate * f64::from(lanes)),
-                    None => return self.fail("interface.generation", format!("{generation}; 1 to 5 are allowed")),
+                    None => {
+                        return self
+                            .fail("interface.generation", format!("{generation} is not allowed; must be 1 to 5"));
+                    }
                 }
             }
         };
         let mut usual = Rate(standard.unwrap_or_default().round());
-        let mut rule = "payload share of the standard";
+        let mut rule = "payload rate of the standard";
         let stated = &self.file.stated;
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten().map(|rate| rate.0);
         let most = most.fold(0.0, f64::max);
@@ -400,29 +408,35 @@ impl Resolver<'_> {
         if let (Some(stated), Some(_)) = (stated, standard)
             && !(least.0..=most.0).contains(&stated.0)
         {
-            let message = format!("{stated}; with interface.generation and lanes, {least} to {most} is allowed");
+            let message =
+                format!("{stated} is not allowed with interface.generation and lanes; must be {least} to {most}");
             return self.fail("interface.rate", message);
         }
         let rate = self.or(stated, "interface.rate", rule, usual);
         self.ns_per_byte(rate, "interface.rate")
     }
 
-    /// Returns the power; `None` for a file that does not state it.
+    /// Returns the power; `None` if the file does not state it.
     fn power(&mut self) -> Result<Option<SsdPower>, InputError> {
         let table = &self.file.power;
         if *table == SsdPowerTable::default() {
             return Ok(None);
         }
-        let why = "the keys of [power] belong together";
+        let why = "idle_w and active_w of [power] must be set together";
         Ok(Some(SsdPower {
             idle_w: self.needed(table.idle_w, "power.idle_w", why)?,
             active_w: self.needed(table.active_w, "power.active_w", why)?,
             ambient_celsius: self.or(table.ambient_celsius, "power.ambient_celsius", "a cool room", AMBIENT_CELSIUS),
-            airflow_k_per_w: self.or(table.airflow_k_per_w, "power.airflow_k_per_w", "as disks", AIRFLOW_K_PER_W),
+            airflow_k_per_w: self.or(
+                table.airflow_k_per_w,
+                "power.airflow_k_per_w",
+                "same as for disks",
+                AIRFLOW_K_PER_W,
+            ),
         }))
     }
 
-    /// Returns an error of the description, by the key of the file.
+    /// Returns an error of the description with the key of the file.
     fn in_file(&self, fault: InvalidDescription) -> InputError {
         let key = fault.key.replace("timing.", "flash.").replace("collection.", "flash.");
         let key = match key.as_str() {
@@ -441,11 +455,11 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the flash of a drive in bytes if nothing else determines it: dies come in powers of two, and so does their
-/// total.
+/// Returns the raw flash capacity of a drive in bytes if nothing else determines it. Dies have capacities that are
+/// powers of two, and so does their total.
 pub(super) fn usual_raw(logical_bytes: u64) -> u64 {
     let gib = logical_bytes.div_ceil(1 << 30).next_power_of_two() << 30;
-    // 75 % of it exists as well (DC S4500: 24 dies).
+    // Totals of 75 % of a power of two also exist (DC S4500: 24 dies).
     let three_quarters = gib / 4 * 3;
     if three_quarters as f64 >= 1.04 * logical_bytes as f64 { three_quarters } else { gib }
 }

@@ -1,4 +1,5 @@
-//! [`VolumeFile`]: the TOML form of a volume: its type, its size and what was provisioned; or its limits one by one.
+//! [`VolumeFile`]: the TOML form of a volume, with its type, size and provisioned performance, or with individual
+//! limits.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::types::VolumeType;
 use crate::file::is_default;
 use crate::twin::TwinTable;
 
-/// A volume's file.
+/// A volume file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeFile {
@@ -18,85 +19,85 @@ pub struct VolumeFile {
     pub name: String,
     /// Provider.
     pub vendor: Option<String>,
-    /// Year of the provider's rules.
+    /// Year of the provider's rules that apply.
     pub year: Option<u32>,
     /// Notes for readers.
     pub notes: Option<String>,
-    /// Capacity.
+    /// Size and block size.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: VolumeCapacityTable,
-    /// Type or limits.
+    /// Type or limits of the volume.
     #[serde(default, skip_serializing_if = "is_default")]
     pub volume: VolumeTable,
-    /// Sources, as [`crate::file::DriveFile::sources`].
+    /// Sources, as in [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// Provenance of a calibrated model (twin); carried, not used by the model.
+    /// Provenance of a calibrated model (twin); stored, but not used by the model.
     pub twin: Option<TwinTable>,
 }
 
-/// `[capacity]`
+/// Table `[capacity]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeCapacityTable {
     /// Exported size.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; default 512.
+    /// Size of a logical block; default 512 bytes.
     pub logical_block: Option<Bytes>,
 }
 
-/// `[volume]`: a `type`, or `limits`, `read` and `write`.
+/// Table `[volume]`, with a `type`, or with `limits`, `read` and `write`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeTable {
-    /// Type, which determines missing values.
+    /// Volume type, which determines missing values.
     #[serde(rename = "type")]
     pub kind: Option<VolumeType>,
-    /// Provisioned IOPS, if its type has that.
+    /// Provisioned IOPS, if the type supports it.
     pub iops: Option<u64>,
-    /// Provisioned throughput, if its type has that.
+    /// Provisioned throughput, if the type supports it.
     pub throughput: Option<Rate>,
-    /// A longer request counts as several of this length.
+    /// Accounting unit: a longer request counts as several requests of this size.
     pub unit: Option<Bytes>,
-    /// Whether consecutive requests count together, up to a unit.
+    /// Whether consecutive requests are counted together up to one unit.
     pub merges: Option<bool>,
-    /// Whether a request that continues no other pays for a whole unit of bytes.
+    /// Whether a request that does not continue another counts as a whole unit of bytes.
     pub whole_units: Option<bool>,
-    /// Queue depth of its driver.
+    /// Queue depth of the volume's driver.
     pub queue_depth: Option<u32>,
-    /// Limits in place of those of the type.
+    /// Limits that replace those of the type.
     pub limits: Option<Vec<LimitTable>>,
-    /// Latency of a read that no limit delays.
+    /// Latency of a read that is not delayed by a limit.
     pub read: Option<LatencyTable>,
-    /// Latency of a write that no limit delays.
+    /// Latency of a write that is not delayed by a limit.
     pub write: Option<LatencyTable>,
 }
 
-/// `[[volume.limits]]`: a rate of requests or bytes.
+/// Table `[[volume.limits]]`: a limit on the rate of requests or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
-    /// `requests` or `bytes`.
+    /// What the limit counts: `requests` or `bytes`.
     pub counts: Counts,
-    /// `reads`, `writes`, or `both`, the default.
+    /// Requests to which the limit applies: `reads`, `writes` or `both`; default `both`.
     #[serde(default)]
     pub of: LimitScope,
     /// Sustained rate, per second.
     pub per_s: u64,
-    /// Rate while there are credits, per second.
+    /// Burst rate while there are credits, per second.
     pub burst_per_s: Option<u64>,
     /// Capacity of the bucket in credits; it starts full.
     pub credits: Option<u64>,
 }
 
-/// A latency.
+/// A latency distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyTable {
-    /// Minimum.
+    /// Minimum latency.
     pub floor: DurationNs,
-    /// Median.
+    /// Median latency.
     pub median: DurationNs,
-    /// 99th percentile.
+    /// 99th percentile of the latency.
     pub p99: DurationNs,
 }

@@ -1,4 +1,4 @@
-//! Cloud volumes: the TOML form, and the limits of their types. See docs/design/volumes.md.
+//! Cloud volumes: the TOML form and the limits of the volume types. See docs/design/volumes.md.
 
 pub mod file;
 pub mod pricing;
@@ -14,22 +14,22 @@ use crate::resolve::{Derived, check_source, source_of};
 use file::{LatencyTable, LimitTable, VolumeCapacityTable, VolumeFile, VolumeTable};
 use types::{Order, Terms};
 
-/// Queue depth of a volume's driver where none is stated: that of EBS's NVMe and of virtio; medium confidence.
+/// Default queue depth of a volume's driver, as in EBS's NVMe and virtio drivers; medium confidence.
 pub const QUEUE_DEPTH: u32 = 1024;
 
-/// A complete volume, with the file it came from.
+/// A complete volume with its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedVolume {
-    /// The description, with every number of the model.
+    /// Description with every value that the model needs.
     pub description: VolumeDescription,
     /// The file as it was read.
     pub file: VolumeFile,
-    /// Values that the file does not state, in the order of derivation.
+    /// Values that the file does not state, in order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedVolume {
-    /// Like [`crate::Resolved::source`].
+    /// Returns the source of a key, like [`crate::Resolved::source`].
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
@@ -40,15 +40,15 @@ pub fn is_volume(document: &Document) -> bool {
     document.states("volume")
 }
 
-/// Completes a volume's file.
+/// Completes a volume file.
 ///
 /// # Errors
-/// As for [`crate::resolve()`]; also a volume that its provider does not sell.
+/// Returns the same errors as [`crate::resolve()`], and an error for a volume that the provider does not sell.
 pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let file: VolumeFile = document.read()?;
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
     let Some(size) = file.capacity.size else {
-        return Err(document.error("capacity.size", "this key is missing; give the volume's size, such as 500GiB"));
+        return Err(document.error("capacity.size", "this key is missing; set the volume's size, for example 500GiB"));
     };
     let table = &file.volume;
     let terms = table.kind.map(|kind| {
@@ -56,7 +56,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
         kind.terms(Order { gib: size.0 >> 30, iops: table.iops, bytes_per_s })
     });
     let terms = terms.transpose().map_err(|(key, message)| document.error(key, message))?;
-    let needed = |key: &str| document.error(key, "this key is missing, and so is volume.type, which would give it");
+    let needed = |key: &str| document.error(key, "this key is missing; set it or volume.type");
     let mut derived = Vec::new();
     let mut note = |key: &str, value: String| derived.push(Derived::new(key, &value, RULE));
     let limits = match (&table.limits, &terms) {
@@ -83,7 +83,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
         None => Accounting { unit_bytes: None, merges: false, whole_units: false },
     };
     if let Some(unit) = table.unit {
-        let unit = u32::try_from(unit.0).map_err(|_| document.error("volume.unit", "less than 4GiB is allowed"))?;
+        let unit = u32::try_from(unit.0).map_err(|_| document.error("volume.unit", "must be below 4GiB"))?;
         accounting.unit_bytes = Some(unit);
     }
     accounting.merges = table.merges.unwrap_or(accounting.merges);
@@ -103,7 +103,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     Ok(ResolvedVolume { description, file, derived })
 }
 
-/// The rule of values that follow from a type.
+/// Rule for values that follow from a type.
 const RULE: &str = "volume.type with its size and provisioned performance";
 
 fn format_latency(latency: &Latency) -> String {
@@ -133,7 +133,7 @@ fn stated(document: &Document, table: &LimitTable) -> Result<Limit, InputError> 
     let burst = match (table.burst_per_s, table.credits) {
         (Some(per_s), Some(credits)) => Some(Burst { per_s, credits }),
         (None, None) => None,
-        _ => return Err(document.error("volume.limits", "burst_per_s and credits belong together")),
+        _ => return Err(document.error("volume.limits", "set burst_per_s and credits together")),
     };
     Ok(Limit { counts: table.counts, of: table.of, per_s: table.per_s, burst })
 }
@@ -141,12 +141,12 @@ fn stated(document: &Document, table: &LimitTable) -> Result<Limit, InputError> 
 fn ns(document: &Document, key: &str, table: LatencyTable) -> Result<Latency, InputError> {
     let ns = |duration: DurationNs| {
         u64::try_from(duration.0)
-            .map_err(|_| document.error(key, format!("{duration} is negative; 0ns or more is allowed")))
+            .map_err(|_| document.error(key, format!("{duration} is negative; must be 0ns or more")))
     };
     Ok(Latency { floor_ns: ns(table.floor)?, median_ns: ns(table.median)?, p99_ns: ns(table.p99)? })
 }
 
-/// Returns the complete form of a description, like [`crate::description_to_toml`].
+/// Returns the complete TOML form of a description, like [`crate::description_to_toml`].
 pub fn description_to_toml(description: &VolumeDescription, sources: &BTreeMap<String, String>) -> String {
     let VolumeDescription { name, capacity_bytes, block_bytes, accounting, limits, read, write, queue_depth } =
         description;
@@ -182,5 +182,5 @@ pub fn description_to_toml(description: &VolumeDescription, sources: &BTreeMap<S
         sources: sources.clone(),
         ..VolumeFile::default()
     };
-    toml::to_string(&file).expect("a volume's file becomes TOML")
+    toml::to_string(&file).expect("a volume file is valid TOML")
 }

@@ -1,4 +1,4 @@
-//! [`Pricing`]: how each type of volume is sold: its sizes, provisioned figures, billing, and failure rate.
+//! [`Pricing`]: how each volume type is sold, with its sizes, provisioned performance, billing and failure rate.
 
 use super::types::VolumeType;
 
@@ -14,7 +14,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Returns its name.
+    /// Returns the name of the provider.
     pub fn name(self) -> &'static str {
         match self {
             Provider::Amazon => "Amazon",
@@ -23,7 +23,7 @@ impl Provider {
         }
     }
 
-    /// Returns its cloud, which selects all of its types in options.
+    /// Returns the name of the provider's cloud; as an option value, it selects all of the provider's types.
     pub fn cloud(self) -> &'static str {
         match self {
             Provider::Amazon => "aws",
@@ -33,18 +33,18 @@ impl Provider {
     }
 }
 
-/// Range of a provisioned figure.
+/// Range of a quantity that can be provisioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provisioned {
     /// Minimum.
     pub least: u64,
-    /// Maximum of the largest volume.
+    /// Maximum, for the largest volume.
     pub most: u64,
-    /// Part included in the price of the size; 0 if all of it is billed.
+    /// Amount included in the price of the size; 0 if the whole amount is billed.
     pub free: u64,
 }
 
-/// The unit of throughput: mebibytes or megabytes a second.
+/// Unit of throughput: mebibytes or megabytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateUnit {
     /// `MiB/s`
@@ -54,7 +54,7 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
-    /// Returns its name.
+    /// Returns the name of the unit.
     pub fn name(self) -> &'static str {
         match self {
             RateUnit::Mib => "MiB/s",
@@ -62,7 +62,7 @@ impl RateUnit {
         }
     }
 
-    /// Returns its bytes per second.
+    /// Returns the number of bytes per second in the unit.
     pub fn bytes(self) -> u64 {
         match self {
             RateUnit::Mib => 1 << 20,
@@ -71,59 +71,60 @@ impl RateUnit {
     }
 }
 
-/// A size that has a name and a price.
+/// A fixed size with a name and a price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// The largest capacity, in GiB.
+    /// Maximum capacity, in GiB.
     pub gib: u64,
-    /// Its name: `p30`.
+    /// Name of the size, such as `p30`.
     pub name: String,
-    /// Whether it is faster than the next smaller one.
+    /// Whether the size is faster than the next smaller one.
     pub is_faster: bool,
 }
 
-/// How sizes are billed.
+/// How the size of a volume is billed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
     /// Per GiB.
     EachGib,
-    /// Powers of two up to a TiB, then whole TiB.
+    /// By powers of two up to 1 TiB, then by whole TiB.
     Doubling,
 }
 
-/// How a type is sold.
+/// How a volume type is sold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pricing {
-    /// The seller.
+    /// Provider that sells the type.
     pub provider: Provider,
-    /// A volume of the catalogue of this type, from which others are described.
+    /// Id of a volume of this type in the catalogue, from which other volumes are described.
     pub base: &'static str,
-    /// Least and most capacity in GiB.
+    /// Minimum and maximum capacity, in GiB.
     pub gib: (u64, u64),
-    /// The sizes that are billed.
+    /// How the size is billed.
     pub billing: Billing,
-    /// Sizes in GiB at which a limit jumps or stops growing; up to the last of them a larger size buys performance.
+    /// Sizes in GiB at which a limit jumps or stops growing. Above the last one, a larger size does not increase
+    /// performance.
     pub grows_to_gib: &'static [u64],
-    /// The only sizes that are sold, if it has fixed ones.
+    /// Fixed sizes that are sold; empty if any size is sold.
     pub sizes: Vec<Size>,
-    /// IOPS that can be provisioned.
+    /// IOPS that can be provisioned, if any.
     pub iops: Option<Provisioned>,
     /// Maximum IOPS per GiB, if there is such a limit.
     pub iops_a_gib: Option<u64>,
-    /// IOPS above which further ones are billed as another item.
+    /// IOPS thresholds above which additional IOPS are billed as a separate item.
     pub iops_tiers: &'static [u64],
     /// Throughput that can be provisioned, in `rate_unit`; at most 1/4 of the IOPS.
     pub throughput: Option<Provisioned>,
-    /// The unit of `throughput`.
+    /// Unit of `throughput`.
     pub rate_unit: RateUnit,
-    /// Annual failure rate of volumes, in percent, and its source; `None` if the provider's figure was not read.
+    /// Annual failure rate of volumes in percent, and its source; `None` if the provider's figure was not read.
     pub afr_percent: Option<(f64, String)>,
 }
 
-/// Units that volumes are billed in, with `-over-N` for a tier above N.
+/// Billing units of volumes, with `-over-N` for a tier above N.
 pub const BILLED_UNITS: [&str; 5] = ["GiB-month", "IOPS-month", "MiB/s-month", "MB/s-month", "month"];
 
-/// Items of files of prices, and how many of each are billed a month.
+/// Items of price files with the number of each that is billed per month.
 pub type Bill = Vec<(String, u64)>;
 
 impl Pricing {
@@ -144,7 +145,7 @@ impl Pricing {
         }
     }
 
-    /// Returns the size in GiB that is billed for a volume of `gib`.
+    /// Returns the billed size in GiB for a volume of `gib`.
     pub fn billed_gib(&self, gib: u64) -> u64 {
         match self.billing {
             Billing::EachGib => gib,
@@ -175,16 +176,16 @@ const fn beyond_free(free: u64, most: u64) -> Option<Provisioned> {
     Some(Provisioned { least: free, most, free })
 }
 
-/// Returns the annual failure rate that Amazon states: 0.1 to 0.2 % of volumes, of which the higher is used; 0.001 %
-/// for io2.
+/// Returns the annual failure rate stated by Amazon. Amazon states 0.1 to 0.2 % of volumes, of which the higher value
+/// is used, and 0.001 % for io2.
 fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
-    Some((percent, format!("stated by Amazon for {}, the higher end", kind.name())))
+    Some((percent, format!("stated by Amazon for {}, upper bound", kind.name())))
 }
 
-/// The numbers of Azure's sizes, from 4 GiB on: P30 has 1,024 GiB.
+/// Numbers in the names of Azure's sizes, from 4 GiB on; for example, P30 has 1,024 GiB.
 const AZURE_NUMBERS: [u32; 14] = [1, 2, 3, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80];
 
-/// Returns Azure's sizes by their rows of capacity in GiB, IOPS and MB/s; the last rows have the last numbers.
+/// Returns Azure's sizes from rows of capacity in GiB, IOPS and MB/s. The last row has the last of [`AZURE_NUMBERS`].
 fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
     let numbers = &AZURE_NUMBERS[AZURE_NUMBERS.len() - rows.len()..];
     let before = std::iter::once(None).chain(rows.iter().map(Some));
@@ -199,12 +200,12 @@ fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
 }
 
 impl VolumeType {
-    /// Returns how it is sold.
+    /// Returns how the type is sold.
     pub fn pricing(self) -> Pricing {
         use Provider::{Amazon, Google, Microsoft};
         match self {
-            // From 34 GiB on more than 100 IOPS, from 171 on 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000
-            // IOPS.
+            // From 34 GiB, more than 100 IOPS; from 171 GiB, 250 MiB/s; at 1,000 GiB, the base equals the burst; at
+            // 5,334 GiB, 16,000 IOPS.
             VolumeType::Gp2 => Pricing {
                 grows_to_gib: &[34, 171, 1_000, 5_334],
                 afr_percent: by_amazon(0.2, self),
@@ -230,7 +231,7 @@ impl VolumeType {
                 afr_percent: by_amazon(0.001, self),
                 ..Pricing::of(Amazon, "aws-io2-500-32k", (4, 65_536))
             },
-            // The burst grows to 2 and 3.1 TiB, the base to 12.5 and 16.
+            // The burst grows up to 2 and 3.1 TiB, the base up to 12.5 and 16 TiB.
             VolumeType::St1 => Pricing {
                 grows_to_gib: &[2_048, 12_800],
                 afr_percent: by_amazon(0.2, self),
@@ -241,7 +242,7 @@ impl VolumeType {
                 afr_percent: by_amazon(0.2, self),
                 ..Pricing::of(Amazon, "aws-sc1-2tib", (125, 16_384))
             },
-            // Sizes up to which bytes and IOPS grow: of pd-standard writes, reads.
+            // Sizes up to which throughput and IOPS grow, for writes and reads of pd-standard.
             VolumeType::PdStandard => {
                 Pricing { grows_to_gib: &[3_334, 10_000], ..Pricing::of(Google, "gcp-pd-standard-1000", (10, 65_536)) }
             }
@@ -295,7 +296,7 @@ impl VolumeType {
         }
     }
 
-    /// Returns the monthly bill for a size, and for provisioned IOPS and throughput (in the type's unit).
+    /// Returns the monthly bill for a size and for provisioned IOPS and throughput (in the type's unit).
     pub fn bill(self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {
         let (pricing, name) = (self.pricing(), self.name());
         if let Some(size) = pricing.sizes.iter().find(|size| size.gib >= gib) {

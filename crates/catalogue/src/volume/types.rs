@@ -1,7 +1,8 @@
-//! [`VolumeType`]: the published rules of each type of cloud volume, from size and provisioned figures to its limits.
+//! [`VolumeType`]: the published rules of each type of cloud volume, which determine the limits from size and
+//! provisioned performance.
 //!
-//! AWS counts in MiB, GCP too, Azure in megabytes. Latencies are D estimates within published statements ("single-digit
-//! milliseconds", "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
+//! AWS and GCP count in MiB, Azure in megabytes. Latencies are D estimates within published statements ("single-digit
+//! milliseconds", "sub-millisecond", a mean below 0.5 ms for io2), because no provider publishes a distribution.
 
 use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, LimitScope};
 use serde::de::Error;
@@ -10,31 +11,31 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A type of volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeType {
-    /// Amazon EBS, general purpose, with a bucket.
+    /// Amazon EBS, general purpose, with burst credits.
     Gp2,
-    /// Amazon EBS, general purpose, provisioned above a base.
+    /// Amazon EBS, general purpose, with performance that can be provisioned above a base.
     Gp3,
-    /// Amazon EBS, provisioned.
+    /// Amazon EBS, provisioned IOPS.
     Io1,
-    /// Amazon EBS, provisioned (Block Express).
+    /// Amazon EBS, provisioned IOPS (Block Express).
     Io2,
-    /// Amazon EBS, disks, throughput.
+    /// Amazon EBS, throughput-optimized disk.
     St1,
-    /// Amazon EBS, disks, cold.
+    /// Amazon EBS, cold disk.
     Sc1,
-    /// Google persistent disk, disks.
+    /// Google persistent disk, standard (disk).
     PdStandard,
     /// Google persistent disk, balanced.
     PdBalanced,
-    /// Google persistent disk, solid-state.
+    /// Google persistent disk, SSD.
     PdSsd,
-    /// Google persistent disk, provisioned.
+    /// Google persistent disk, provisioned IOPS.
     PdExtreme,
     /// Google Hyperdisk, balanced.
     HyperdiskBalanced,
     /// Google Hyperdisk, extreme.
     HyperdiskExtreme,
-    /// Azure Premium SSD: P1 to P80 by size, P1 to P20 with buckets.
+    /// Azure Premium SSD: P1 to P80 by size; P1 to P20 have burst credits.
     PremiumSsd,
     /// Azure Premium SSD v2.
     PremiumSsdV2,
@@ -78,7 +79,7 @@ impl VolumeType {
         names
     };
 
-    /// Returns its name in files.
+    /// Returns the name of the type in files.
     pub const fn name(self) -> &'static str {
         match self {
             VolumeType::Gp2 => "gp2",
@@ -101,7 +102,7 @@ impl VolumeType {
         }
     }
 
-    /// Returns the type of this name.
+    /// Returns the type with this name.
     pub fn parse(name: &str) -> Option<VolumeType> {
         VolumeType::ALL.into_iter().find(|known| known.name() == name)
     }
@@ -120,10 +121,10 @@ impl<'de> Deserialize<'de> for VolumeType {
     }
 }
 
-/// Requested properties of a volume.
+/// A volume as ordered from a provider.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// Size, rounded down to GiB.
+    /// Size in GiB, rounded down.
     pub gib: u64,
     /// Provisioned IOPS, if any.
     pub iops: Option<u64>,
@@ -131,12 +132,12 @@ pub struct Order {
     pub bytes_per_s: Option<u64>,
 }
 
-/// Resulting terms of a type.
+/// Limits and latencies that an order results in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// How requests are counted.
     pub accounting: Accounting,
-    /// Limits that it promises.
+    /// Limits of the volume.
     pub limits: Vec<Limit>,
     /// Latency of a read.
     pub read: Latency,
@@ -144,7 +145,7 @@ pub struct Terms {
     pub write: Latency,
 }
 
-/// Why a type cannot be ordered like this: the key, and the allowed values.
+/// Reason why a volume cannot be ordered: the key, and a message with the allowed values.
 pub type Refused = (&'static str, String);
 
 const MIB: u64 = 1 << 20;
@@ -200,7 +201,8 @@ pub(super) const STANDARD_HDD: [(u64, u64, u64); 11] = [
     (16_384, 2_000, 500),
     (32_767, 2_000, 500),
 ];
-/// The largest premium size that has buckets (P20), and its burst: IOPS and MB/s for 30 minutes.
+/// Largest Premium SSD size with burst credits (P20) in GiB, and its burst: IOPS, MB/s and duration of 30 minutes in
+/// seconds.
 const PREMIUM_BURST: (u64, u64, u64, u64) = (512, 3_500, 170, 1_800);
 
 const fn latency_us(floor: u64, median: u64, p99: u64) -> Latency {
@@ -215,7 +217,7 @@ fn bytes(per_s: u64) -> Limit {
     Limit { counts: Counts::Bytes, of: LimitScope::Both, per_s, burst: None }
 }
 
-/// Adds a bucket if it is useful: if the base reaches the burst, nothing can be spent.
+/// Adds a burst to a limit unless the base already reaches the burst rate, where credits would be useless.
 fn with_burst(limit: Limit, per_s: u64, credits: u64) -> Limit {
     if per_s > limit.per_s { Limit { burst: Some(Burst { per_s, credits }), ..limit } } else { limit }
 }
@@ -224,21 +226,21 @@ impl VolumeType {
     /// Returns limits, accounting and latencies of a volume of this type.
     ///
     /// # Errors
-    /// A size, rate or throughput that is not sold.
+    /// If the provider does not sell the size, IOPS or throughput.
     pub fn terms(self, order: Order) -> Result<Terms, Refused> {
         let Order { gib, iops, bytes_per_s } = order;
         self.check(order)?;
         let in_units = |kib: u32, whole_units| Accounting { unit_bytes: Some(kib << 10), merges: true, whole_units };
-        // EBS counts 256 KiB for SSDs, 1 MiB for disks (ebs-io-characteristics).
+        // EBS counts in units of 256 KiB for SSDs and 1 MiB for disks (ebs-io-characteristics).
         let (ssd, hdd) = (in_units(256, false), in_units(1024, true));
         let each = Accounting { unit_bytes: None, merges: false, whole_units: false };
-        // Azure counts 256 KiB, and does not state that it merges.
+        // Azure counts in units of 256 KiB and does not state that it merges requests.
         let azure = Accounting { unit_bytes: Some(256 << 10), merges: false, whole_units: false };
         let provisioned = iops.unwrap_or_default();
         let (accounting, limits) = match self {
             VolumeType::Gp2 => {
                 let base = (3 * gib).clamp(100, 16_000);
-                // From 170 to 334 GiB the throughput depends on credits: it is what the remaining requests can carry.
+                // From 170 to 334 GiB, the throughput depends on credits: it is what the remaining requests can carry.
                 let rate = if gib <= 170 { 128 } else { 250 };
                 (ssd, vec![with_burst(requests(base), 3_000, 5_400_000), bytes(rate * MIB)])
             }
@@ -255,7 +257,7 @@ impl VolumeType {
                 (ssd, vec![requests(provisioned), bytes((provisioned * 256 * MIB / 1_000).min(4_000 * MIB))])
             }
             VolumeType::St1 | VolumeType::Sc1 => {
-                // Per TiB: baseline, burst, and the requests of a megabyte that follow.
+                // Per TiB: base, burst, and the resulting number of 1 MiB requests.
                 let (base, base_max, burst, burst_max) =
                     if self == VolumeType::St1 { (40, 500, 250, 500) } else { (12, 192, 80, 250) };
                 let of_size = |per_tib: u64, most: u64| (gib * per_tib * MIB / 1024).min(most * MIB);
@@ -295,7 +297,7 @@ impl VolumeType {
             VolumeType::HyperdiskBalanced => {
                 (each, vec![requests(iops.unwrap_or(3_000)), bytes(bytes_per_s.unwrap_or(140 * MIB))])
             }
-            // C: 256 KiB a request up to 5,000 MiB/s (general knowledge).
+            // C: 256 KiB per request, up to 5,000 MiB/s (general knowledge).
             VolumeType::HyperdiskExtreme => {
                 (each, vec![requests(provisioned), bytes((provisioned * MIB / 4).min(5_000 * MIB))])
             }
@@ -325,46 +327,50 @@ impl VolumeType {
         Ok(Terms { accounting, limits, read, write })
     }
 
-    /// Checks that it is sold: sizes in GiB, requests a second, bytes a second.
+    /// Checks that the provider sells the volume.
     fn check(self, order: Order) -> Result<(), Refused> {
         let (Order { gib, iops, bytes_per_s }, pricing) = (order, self.pricing());
         let (least, most) = pricing.gib;
         if !(least..=most).contains(&gib) {
-            return Err(("capacity.size", format!("{gib} GiB; {least} to {most} are sold")));
+            return Err(("capacity.size", format!("{gib} GiB is not available; must be {least} to {most} GiB")));
         }
         match (iops, pricing.iops_range(gib)) {
             (Some(_), None) => {
                 return Err(("volume.iops", "follows from the size; it cannot be provisioned".to_owned()));
             }
             (None, Some((least, most))) if pricing.iops.is_some_and(|iops| iops.free == 0) => {
-                return Err(("volume.iops", format!("this key is missing; {least} to {most} are sold at this size")));
+                return Err(("volume.iops", format!("this key is missing; must be {least} to {most} at this size")));
             }
             (Some(iops), Some((least, most))) if !(least..=most).contains(&iops) => {
-                return Err(("volume.iops", format!("{iops}; {least} to {most} are sold at this size")));
+                return Err((
+                    "volume.iops",
+                    format!("{iops} is not available; must be {least} to {most} at this size"),
+                ));
             }
             (Some(_) | None, Some(_)) | (None, None) => {}
         }
-        // Without a number it is the amount that the price of the size includes.
+        // Without a stated number, the volume has the amount that the price of the size includes.
         let provisioned = iops.or(pricing.iops.map(|iops| iops.free)).unwrap_or_default();
         match (bytes_per_s, pricing.throughput_range(provisioned)) {
             (Some(_), None) => {
                 Err(("volume.throughput", "follows from the other values; it cannot be provisioned".to_owned()))
             }
-            (Some(rate), Some((least, most))) if !(least..=most).contains(&rate) => {
-                Err(("volume.throughput", format!("{rate} bytes/s; {least} to {most} are sold with these IOPS")))
-            }
+            (Some(rate), Some((least, most))) if !(least..=most).contains(&rate) => Err((
+                "volume.throughput",
+                format!("{rate} bytes/s is not available; must be {least} to {most} with these IOPS"),
+            )),
             (Some(_) | None, Some(_)) | (None, None) => Ok(()),
         }
     }
 
-    /// Returns the latencies of reads and of writes.
+    /// Returns the latencies of reads and writes.
     fn latencies(self) -> (Latency, Latency) {
         let same = |latency| (latency, latency);
         match self {
             VolumeType::Gp2 | VolumeType::Gp3 | VolumeType::HyperdiskBalanced => same(latency_us(350, 650, 2_000)),
             VolumeType::Io1 => same(latency_us(300, 500, 1_200)),
             VolumeType::Io2 => same(latency_us(200, 350, 800)),
-            // A disk that seeks, behind a network; a write is acknowledged from protected memory.
+            // A disk that seeks, behind a network. A write is acknowledged from protected memory.
             VolumeType::St1 | VolumeType::PdStandard => {
                 (latency_us(2_000, 8_000, 40_000), latency_us(1_000, 3_000, 20_000))
             }
@@ -377,13 +383,13 @@ impl VolumeType {
             VolumeType::PremiumSsdV2 => same(latency_us(400, 800, 2_000)),
             VolumeType::UltraDisk => same(latency_us(300, 500, 1_500)),
             VolumeType::StandardSsd => same(latency_us(2_000, 5_000, 20_000)),
-            // "Writes below 10 ms and reads below 20 ms for most."
+            // Published: "Writes below 10 ms and reads below 20 ms for most."
             VolumeType::StandardHdd => (latency_us(4_000, 10_000, 50_000), latency_us(2_000, 5_000, 30_000)),
         }
     }
 }
 
-/// Returns the row of the smallest size that is not smaller.
+/// Returns the row of the smallest size that holds `gib`.
 fn sized(sizes: &[(u64, u64, u64)], gib: u64) -> (u64, u64, u64) {
     *sizes.iter().find(|(size, ..)| *size >= gib).unwrap_or(&sizes[sizes.len() - 1])
 }

@@ -1,4 +1,4 @@
-//! Measurements of real devices with which the models are compared; this repository ships none of them.
+//! Measurements of real devices with which the models are compared. This repository contains none of them.
 
 pub mod ssds;
 
@@ -11,13 +11,13 @@ use headstack_workload::{Arrivals, RunLength, Think, Workload};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Returns the root of this repository.
+/// Returns the root of the repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns a folder of measurements (`HEADSTACK_SHARED`, else next to the repository); `None`, with a message, if it is
-/// missing.
+/// Returns a folder of measurements (in `HEADSTACK_SHARED`, else next to the repository). Prints a message and returns
+/// `None` if it is missing.
 pub fn measurements(name: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
     let path = shared.join(name);
@@ -28,38 +28,38 @@ pub fn measurements(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Returns the rows of a table; panics if it is not as expected, since then the measurements are not the known ones.
+/// Returns the rows of a table. Panics on unexpected content, because then the measurements are not the known ones.
 fn rows<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     let mut reader = csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     reader.deserialize().map(|row| row.unwrap_or_else(|error| panic!("{}: {error}", path.display()))).collect()
 }
 
-/// A run of fio on a real system: 4 KiB random requests for a minute.
+/// A fio run on a real system: 4 KiB random requests for a minute.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FioRow {
-    /// Host, host adapter and device.
+    /// Name of host, host adapter and device.
     pub system: String,
-    /// fio's name of it: `randread`, `randwrite`, `randrw`.
+    /// Value of fio's `rw`: `randread`, `randwrite` or `randrw`.
     pub rw: String,
-    /// Queue depth of a job.
+    /// Queue depth per job.
     pub iodepth: u32,
     /// Number of jobs.
     pub numjobs: u32,
     /// Rate, in IOPS.
     pub iops: f64,
-    /// Maximum latency.
+    /// Maximum latency, in ms.
     pub lat_max_ms: f64,
-    /// Median.
+    /// Median latency, in ms.
     pub p50_ms: f64,
-    /// 99th percentile.
+    /// 99th percentile of the latency, in ms.
     pub p99_ms: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the latency, in ms.
     pub p999_ms: f64,
-    /// Activity of each device under it, as `sda:READS/WRITES/UTILIZATION`, separated by semicolons.
+    /// Activity of each member device, as `sda:READS/WRITES/UTILIZATION`, separated by semicolons.
     pub disk_util: String,
 }
 
-/// Returns the measurements of `system`; `None`, with a message, if they are missing.
+/// Returns the measurements of `system`. Prints a message and returns `None` if they are missing.
 pub fn fio_runs(system: &str) -> Option<Vec<FioRow>> {
     let path = measurements("validation/fio-systems.csv")?;
     let found: Vec<FioRow> = rows::<FioRow>(&path).into_iter().filter(|row| row.system == system).collect();
@@ -67,27 +67,27 @@ pub fn fio_runs(system: &str) -> Option<Vec<FioRow>> {
     Some(found)
 }
 
-/// Medians of a drive under a light open load, as a probe on its Linux host measured them.
+/// Median latencies of a drive under a light open-loop load, measured by a probe on its Linux host.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LightLoadRow {
-    /// The drive.
+    /// Name of the drive.
     pub device: String,
     /// Offered writes per second.
     pub offered_rate: u64,
-    /// Median latency of reads.
+    /// Median read latency, in us.
     pub read_50p_us: f64,
-    /// Median latency of writes.
+    /// Median write latency, in us.
     pub write_50p_us: f64,
 }
 
-/// Returns the row of `device` at the lowest rate; `None`, with a message, if the measurements are missing.
+/// Returns the row of `device` at the lowest rate. Prints a message and returns `None` if the measurements are missing.
 pub fn under_light_load(device: &str) -> Option<LightLoadRow> {
     let path = measurements("validation/measured/ssdiq_latency_under_load.csv")?;
     let found = rows::<LightLoadRow>(&path).into_iter().filter(|row| row.device == device);
     Some(found.min_by_key(|row| row.offered_rate).unwrap_or_else(|| panic!("no {device} in {}", path.display())))
 }
 
-/// Relative errors of a score, each with a label.
+/// Relative errors of a comparison, each with a label.
 #[derive(Debug, Default)]
 pub struct Errors(Vec<(String, f64)>);
 
@@ -109,7 +109,7 @@ impl Errors {
         self.0.iter().map(|(_, error)| error.abs()).fold(0.0, f64::max)
     }
 
-    /// Prints the mean, and the largest error with its label.
+    /// Prints the mean error, and the largest error with its label.
     pub fn print(&self, title: &str) {
         let (what, worst) = self.0.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).expect("not empty");
         let (mean, count) = (self.mean() * 100.0, self.0.len());
@@ -117,7 +117,7 @@ impl Errors {
     }
 }
 
-/// Uniform random requests of 4 KiB over the whole of a system, `outstanding` at a time, in a closed loop.
+/// Runs uniform random 4 KiB requests on a whole system in a closed loop with a queue depth of `outstanding`.
 pub fn random_4k(
     name: &str,
     system: SystemDescription,

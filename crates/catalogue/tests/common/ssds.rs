@@ -1,4 +1,4 @@
-//! Short runs that measure an SSD as its sheet does.
+//! Short runs that measure an SSD in the way its sheet was measured.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use headstack_sim::ssd::Ssd;
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::{Kind, Purpose, Random, Request};
 
-/// A drive under commands that follow each other in a closed loop.
+/// A drive that runs commands in a closed loop.
 pub struct Bench {
     pub ssd: Ssd,
     pub now_ns: u64,
@@ -18,7 +18,7 @@ impl Bench {
         Bench { ssd: Ssd::new(description, 1).unwrap(), now_ns: 0 }
     }
 
-    /// Returns the seconds that `count` commands take at a queue depth.
+    /// Returns the time that `count` commands take at a queue depth, in seconds.
     pub fn seconds(&mut self, count: u32, depth: u32, mut request: impl FnMut(u32) -> Request) -> f64 {
         let (start_ns, mut issued, mut done) = (self.now_ns, 0, 0);
         while done < count {
@@ -37,7 +37,7 @@ pub fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// Requests of a sequential run, their size and queue depth.
+/// Number of requests in a sequential run, followed by their size and queue depth.
 const RUNS: u32 = 16_384;
 const RUN_BYTES: u32 = 128 << 10;
 const RUN_DEPTH: u32 = 32;
@@ -47,7 +47,7 @@ fn in_order(kind: Kind) -> impl FnMut(u32) -> Request {
     move |index| request(kind, u64::from(index) * u64::from(RUN_BYTES), RUN_BYTES)
 }
 
-/// Kind of a promise of a sheet.
+/// Kind of a promised figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     RandomRead { depth: u32, bytes: u32 },
@@ -61,7 +61,7 @@ pub enum What {
     AfterSlc,
 }
 
-/// A promise and its figure, in IOPS, MB/s, microseconds or GB.
+/// A promised figure, in IOPS, MB/s, microseconds or GB.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
     pub what: What,
@@ -151,8 +151,8 @@ impl Figure {
     }
 }
 
-/// Returns a drive for short runs, and the bytes at its beginning that they use: makers of drives with an SLC cache
-/// measure on data that were just written.
+/// Returns a drive for short runs and the number of bytes at its start that they use. Makers of drives with an SLC
+/// cache measure on data that was just written.
 fn ready(description: &SsdDescription) -> (Bench, u64) {
     let mut bench = Bench::new(&SsdDescription { filled: description.slc_cache.is_none(), ..description.clone() });
     if description.slc_cache.is_none() && description.controller.map_cache_bytes.is_none() {
@@ -163,8 +163,8 @@ fn ready(description: &SsdDescription) -> (Bench, u64) {
     (bench, WRITTEN)
 }
 
-/// Returns the drive with fewer blocks, of fewer pages, erased in proportionally less time: equally fast, and with the
-/// same share of spare. Also how many times smaller it is.
+/// Returns the drive with fewer blocks and pages, and proportionally shorter erases, which has the same speed and
+/// over-provisioning. Also returns the factor by which it is smaller.
 pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescription, f64) {
     let flash = description.flash;
     let (pages, blocks) = (pages.min(flash.pages_per_block), blocks.min(flash.blocks_per_plane));
@@ -185,8 +185,8 @@ pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescr
     (small, times)
 }
 
-/// Returns part of a drive: a fraction of its channels, everything else proportionally slower, and how many parts it
-/// has.
+/// Returns a part of a drive, with a fraction of its channels and proportionally slower in everything else, and the
+/// number of parts.
 fn part(description: &SsdDescription) -> (SsdDescription, u32) {
     const DIES_ENOUGH: u32 = 64;
     let mut part = description.clone();
@@ -207,26 +207,27 @@ fn part(description: &SsdDescription) -> (SsdDescription, u32) {
 /// Returns the IOPS of random writes in the steady state.
 fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
     let (part, parts) = part(description);
-    // Enough units in a block that collection behaves as in large ones.
+    // Blocks with enough units behave like large blocks in garbage collection.
     let row_units = (description.row_bytes() / description.capacity.mapping_unit_bytes).max(1);
     let (small, _) = small(&part, 192 / row_units.min(12), 160);
     let mut bench = Bench::new(&SsdDescription { preconditioned: true, slc_cache: None, ..small });
     let places = bench.ssd.capacity_bytes() / u64::from(bytes);
     let mut random = Random::new(3, Purpose::Addresses);
     let mut next = |_| request(Kind::Write, random.below(places) * u64::from(bytes), bytes);
-    // As much as the buffer and the free blocks hold, and some more.
+    // More than the buffer and the free blocks hold.
     let count = (places / 10).clamp(50_000, 200_000) as u32;
     let depth = (depth / parts).max(8);
     let _ = bench.seconds(count, depth, &mut next);
     f64::from(parts * count) / bench.seconds(count, depth, &mut next)
 }
 
-/// Returns the GB that an empty drive accepts before its rate falls by 33 %, and the MB/s once that has settled.
+/// Returns the amount in GB that an empty drive accepts before its write rate falls by 33 %, and the rate in MB/s after
+/// that.
 fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
     let (small, times) = small(description, 96, 400);
     let mut bench = Bench::new(&SsdDescription { filled: false, ..small });
     let cache_bytes = description.slc_cache.map_or(0, |slc| slc.static_bytes + slc.dynamic_bytes) as f64 / times;
-    // In steps of 2 % of the cache.
+    // The steps are 2 % of the cache.
     let step = (cache_bytes / 50.0 / f64::from(RUN_BYTES)).max(64.0) as u32;
     let gb = f64::from(step) * f64::from(RUN_BYTES) / 1e9;
     let most = (bench.ssd.capacity_bytes() / u64::from(step) / u64::from(RUN_BYTES)) as u32;
@@ -245,7 +246,7 @@ fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
         }
     }
     let cliff = cliff.unwrap_or(rates.len());
-    // Ten steps may go to the remaining free cells.
+    // The remaining free cells may absorb ten steps.
     let after = &rates[(cliff + 10).min(rates.len() - 1)..];
     (gb * times * (cliff as f64 - 1.0), after.iter().sum::<f64>() / after.len() as f64)
 }

@@ -1,4 +1,4 @@
-//! Which figure of the description each parameter becomes, and that none is dropped.
+//! Each parameter is mapped to its key of the description, and no parameter is dropped.
 
 use super::*;
 use crate::mechanics::seek_points;
@@ -234,7 +234,10 @@ fn seek_files_are_points() {
         ("1, 2\n3", "s:2: must be `distance, ms`"),
         ("1, 2", "s:1: distance: at least two"),
         ("", "s:1: distance: at least two"),
-        ("Seek distances measured: 3\n1, 2\n3, 4\n", "s:1: Seek distances measured:: the count is 3, but 2 follow"),
+        (
+            "Seek distances measured: 3\n1, 2\n3, 4\n",
+            "s:1: Seek distances measured:: the count is 3, but 2 lines follow",
+        ),
     ];
     for (text, expected) in refused {
         let error = seek_points("s", text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The language: subtypes, lists, files; what is refused, and arbitrary text.
+//! The parameter language: subtypes, lists, files, errors and arbitrary text.
 
 use super::*;
 
@@ -218,7 +218,7 @@ fn a_truncated_file_is_refused_at_any_length() {
     }
 }
 
-/// Imports, and holds what is accepted to be a drive that the model takes.
+/// Imports `text` and checks that the model accepts every imported drive.
 fn import_anything(text: &str) {
     match parse_str("fuzz", text) {
         Ok(imported) => {
@@ -281,7 +281,7 @@ proptest! {
         import_anything(&text);
     }
 
-    /// Numbers of any size in place of those of a drive: refused, or a drive that the model takes.
+    /// Drives with numbers of any size are rejected, or imported as drives that the model accepts.
     #[test]
     fn a_drive_with_other_numbers_is_imported_or_refused(
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0..5_000i64, 0..4u32), 1..4)

@@ -1,4 +1,4 @@
-//! Synthetic files for each feature, the five validation drives where they are at hand, and arbitrary text.
+//! Synthetic files for each feature, the five validation drives if they are available, and arbitrary text.
 
 mod description;
 mod language;
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The 64 parameters of a drive besides its model, with values that all differ from each other where they can.
+/// The 64 parameters of a drive besides its model. As far as possible, all values differ.
 const DISK: [(&str, &str); 64] = [
     ("Scheduler", "disksim_ioqueue { Scheduling policy = 3, Cylinder mapping strategy = 4 }"),
     ("Max queue length", "16"),
@@ -106,7 +106,7 @@ fn toy_model() -> String {
     model(MECHANICS, LAYOUT, ZONE)
 }
 
-/// A `disksim_disk TOY` of which each parameter has its own line; `changes` replace values, or remove with `-`.
+/// Returns a `disksim_disk TOY` with one parameter per line. `changes` replaces values; `-` removes a parameter.
 fn disk(changes: &[(&str, &str)]) -> String {
     let mut text = format!("disksim_disk TOY {{\n  Model = {}", toy_model().replace('\n', " "));
     for (name, value) in DISK {
@@ -140,14 +140,14 @@ fn import_files(files: &[(&str, &str)]) -> Result<Imported, InputError> {
     })
 }
 
-/// Every `FILE:LINE` that a drive's sources and unmapped parameters name.
+/// Returns every `FILE:LINE` named by a drive's sources and unmapped parameters.
 fn named_lines(sources: &BTreeMap<String, String>, unmapped: &[Unmapped]) -> BTreeSet<String> {
     let mapped = sources.values().flat_map(|source| source.split(", ")).filter_map(|one| one.strip_prefix("A "));
     let left = unmapped.iter().map(|entry| format!("{}:{}", entry.file, entry.line));
     mapped.map(str::to_owned).chain(left).collect()
 }
 
-/// The lines of a text that set a parameter no more than `depth` braces deep.
+/// Returns the lines of a text that set a parameter at most `depth` braces deep.
 fn parameter_lines(text: &str, depth: usize) -> impl Iterator<Item = usize> {
     let mut open = 0;
     text.lines().enumerate().filter_map(move |(index, line)| {

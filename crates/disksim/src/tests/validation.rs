@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Path of a file of DiskSim's validation suite, if it is at hand.
+/// Returns the path of a file of DiskSim's validation suite if it is available.
 fn validation_file(name: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("HEADSTACK_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -14,7 +14,7 @@ fn validation_file(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Name, blocks that the zones hold, blocks stated.
+/// Name, number of blocks in the zones, stated number of blocks.
 const VALIDATION: [(&str, u64, u64); 5] = [
     ("atlas10k", 17_966_953, 17_938_986),
     ("barracuda", 4_217_670, 4_110_000),
@@ -30,7 +30,8 @@ fn the_validation_drives_have_their_sizes() {
             continue;
         };
         let imported = import(&path).unwrap_or_else(|error| panic!("{error}"));
-        // The RZ26 states a negative write settling; two drives hold the bus, three state fewer blocks than they hold.
+        // The RZ26 states a negative write settling time, two drives never disconnect, and three state fewer blocks
+        // than their zones hold.
         let warnings_with = |what: &str| imported.warnings.iter().filter(|warning| warning.contains(what)).count();
         let (holds, settles) = (warnings_with("Hold bus entire"), warnings_with("settling"));
         assert_eq!(

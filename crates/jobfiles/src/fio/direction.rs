@@ -1,11 +1,11 @@
-//! [`Direction`], the option `rw`: kinds of requests, random or sequential.
+//! [`Direction`], the option `rw`: read, write or trim, random or sequential.
 
 use headstack_workload::InputError;
 
 use super::settings::Settings;
 use super::values;
 
-/// Indices of reads, writes and trims in a triple.
+/// Index of reads in a triple of reads, writes and trims.
 pub(super) const READ: usize = 0;
 pub(super) const WRITE: usize = 1;
 pub(super) const TRIM: usize = 2;
@@ -15,10 +15,10 @@ pub(super) struct Direction {
     pub(super) is_random: bool,
     /// Shares of reads, writes and trims, in percent.
     pub(super) shares: [f64; 3],
-    /// Text after the colon.
+    /// Text after the colon of `rw`.
     pub(super) postfix: Option<String>,
     pub(super) is_mixed: bool,
-    /// Whether each place is trimmed and then written.
+    /// Whether each offset is trimmed and then written.
     pub(super) trims_first: bool,
 }
 
@@ -32,7 +32,7 @@ impl Direction {
             "write" => [0.0, 100.0, 0.0],
             "trim" => [0.0, 0.0, 100.0],
             "rw" | "readwrite" => [read, 100.0 - read, 0.0],
-            // The sequence adds the write after each of them.
+            // The address sequence adds a write after each trim.
             "trimwrite" => [0.0, 0.0, 100.0],
             _ => [100.0, 0.0, 0.0],
         };

@@ -1,4 +1,4 @@
-//! Checks that docs/fio.md describes the reader. `HEADSTACK_WRITE_DOCS=1` makes the test write it.
+//! Checks that docs/fio.md matches the reader. With `HEADSTACK_WRITE_DOCS=1`, the test writes the document.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ fn document() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fio.md")
 }
 
-/// Compares a section of the document, or writes it.
+/// Compares a section of the document with `made`, or writes it.
 fn check(section: &str, made: &str) {
     let text = fs::read_to_string(document()).unwrap();
     let begin = format!("<!-- {section}: made from the reader -->\n");
@@ -19,7 +19,7 @@ fn check(section: &str, made: &str) {
     if std::env::var_os("HEADSTACK_WRITE_DOCS").is_some() {
         fs::write(document(), format!("{before}{begin}{made}<!-- end -->{after}")).unwrap();
     } else {
-        assert_eq!(written, made, "docs/fio.md is out of date: HEADSTACK_WRITE_DOCS=1 renews it");
+        assert_eq!(written, made, "docs/fio.md is out of date: set HEADSTACK_WRITE_DOCS=1 to update it");
     }
 }
 
@@ -83,7 +83,7 @@ fn examples(paths: &[PathBuf]) -> String {
     made
 }
 
-/// A valid value for a kind of option.
+/// Returns a valid value for an option.
 fn sample(option: &OptionOfFio) -> String {
     match (option.name, option.kind) {
         ("ioengine", _) => "sync".to_owned(),
@@ -102,7 +102,7 @@ fn sample(option: &OptionOfFio) -> String {
     }
 }
 
-/// An option that the document lists as supported is not refused.
+/// Checks that the reader accepts every option that the document lists as supported.
 #[test]
 fn options_that_are_done_are_taken() {
     let include = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
@@ -128,7 +128,7 @@ fn examples_behave_as_documented() {
     if paths.is_empty() {
         return headstack_needs::lacks(
             headstack_needs::Need::Data,
-            format_args!("there are no examples of fio in {folder}; HEADSTACK_FIO_EXAMPLES names another folder"),
+            format_args!("there are no examples of fio in {folder}; set HEADSTACK_FIO_EXAMPLES to another folder"),
         );
     }
     check("examples", &examples(&paths));

@@ -1,4 +1,4 @@
-//! Maps fio's engines to ours.
+//! Maps fio's engines to headstack's.
 
 use headstack_nbd::Address;
 use headstack_workload::document::{InputError, nearest};
@@ -13,13 +13,13 @@ const RING: &[&str] =
 /// The engine for NVMe namespaces, whose files are character devices.
 const PASSTHROUGH: &str = "io_uring_cmd";
 
-/// The engine for NBD exports, whose target is not a file but the option `uri`.
+/// The engine for NBD exports, which are named by the option `uri` instead of a file.
 const NBD: &str = "nbd";
 
 /// Engines whose calls return when the request is complete.
 const PSYNC: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
 
-/// Engines for anything except files, block devices and NBD exports.
+/// Engines for neither files, block devices nor NBD exports.
 const OTHERS: &[&str] = &[
     "cpp_null",
     "cpuio",
@@ -67,10 +67,10 @@ const OTHERS: &[&str] = &[
     "xnvme",
 ];
 
-/// Address of the export of a job with the engine nbd; `None` for other engines.
+/// Returns the export address of a job with the engine nbd; `None` for other engines.
 ///
 /// # Errors
-/// When it is missing.
+/// If the address is missing.
 pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, InputError> {
     let Some(setting) = settings.get("ioengine").filter(|setting| setting.value.trim() == NBD) else {
         return Ok(None);
@@ -78,7 +78,7 @@ pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, 
     match settings.text("uri").map(str::trim).filter(|uri| !uri.is_empty()) {
         Some(uri) if Address::is_meant(uri) => Ok(Some(uri.to_owned())),
         Some(uri) => {
-            let message = format!("{uri:?} is not the address of an export; nbd://HOST:PORT/EXPORT is allowed");
+            let message = format!("{uri:?} is not the address of an export; use nbd://HOST:PORT/EXPORT");
             Err(settings.error(&["uri"], message))
         }
         None => Err(setting.error(format!("job [{name}] names no export; add uri=nbd://HOST:PORT/EXPORT"))),
@@ -90,10 +90,10 @@ pub(super) fn is_libaio(settings: &Settings) -> bool {
     settings.text("ioengine").is_some_and(|engine| matches!(engine, "libaio" | "linuxaio"))
 }
 
-/// The engine of the job `name`.
+/// Returns the engine of the job `name`.
 ///
 /// # Errors
-/// When it does not read and write files or block devices.
+/// If the engine does not read and write files or block devices.
 pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> Result<JobEngine, InputError> {
     let Some(setting) = settings.get("ioengine") else {
         return Ok(JobEngine::Psync);
@@ -104,10 +104,10 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
     }
     if engine == PASSTHROUGH {
         if let Some(mode) = settings.text("write_mode").filter(|mode| *mode != "write") {
-            return Err(settings.error(&["write_mode"], format!("{mode} commands are not supported; write is allowed")));
+            return Err(settings.error(&["write_mode"], format!("{mode} commands are not supported; use write")));
         }
         if !settings.text("filename").is_some_and(|names| names.split(':').all(|name| name.starts_with("/dev/ng"))) {
-            let message = "NVMe commands need a character device (/dev/ng0n1); use io_uring for others";
+            let message = "NVMe commands need a character device (/dev/ng0n1); use io_uring for other targets";
             remarks.add(setting, message);
         }
     }
@@ -125,7 +125,7 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
     }
     if OTHERS.contains(&engine) || engine.starts_with('/') {
         let message = format!(
-            "the engine {engine} of job [{name}] is not for files and block devices; allowed: null, {}, {}",
+            "the engine {engine} of job [{name}] does not access files or block devices; allowed: null, {}, {}",
             PSYNC.join(", "),
             RING.join(", ")
         );
@@ -136,5 +136,5 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
         close if close.is_empty() => format!("allowed: null, {}, {}", PSYNC.join(", "), RING.join(", ")),
         close => format!("did you mean {}?", close.join(", ")),
     };
-    Err(setting.error(format!("{engine:?} of job [{name}] is not an engine; {hint}")))
+    Err(setting.error(format!("{engine:?} of job [{name}] is not an engine of fio; {hint}")))
 }

@@ -1,9 +1,10 @@
 //! Arithmetic in values: `(4*1k+512)`, and calculations with `$keywords`.
 
-/// Largest nesting depth of parentheses and signs.
+/// Maximum nesting depth of parentheses and signs.
 const DEPTH_MAX: u32 = 64;
 
-/// Evaluates `+ - * / % ^`, parentheses, signs, and numbers with units, whose factors `factor` returns.
+/// Evaluates an expression with `+ - * / % ^`, parentheses, signs, and numbers with units. `factor` returns the factor
+/// of a unit.
 pub(super) fn evaluate(text: &str, factor: &dyn Fn(&str) -> Option<u64>) -> Result<f64, String> {
     let mut parser = Parser { text, at: 0, depth: 0, factor };
     let value = parser.sum()?;
@@ -28,7 +29,7 @@ impl Parser<'_> {
         rest.chars().next()
     }
 
-    /// Consumes one of `operators`, all of them ASCII, if it comes next.
+    /// Consumes and returns the next character if it is one of `operators`, which must be ASCII.
     fn take(&mut self, operators: &str) -> Option<char> {
         let found = self.peek().filter(|found| operators.contains(*found))?;
         self.at += found.len_utf8();
@@ -86,7 +87,7 @@ impl Parser<'_> {
     fn nested(&mut self, parse: fn(&mut Self) -> Result<f64, String>) -> Result<f64, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(format!("{:?} is nested too deep; {DEPTH_MAX} levels are allowed", self.text));
+            return Err(format!("{:?} is nested too deeply; the maximum is {DEPTH_MAX} levels", self.text));
         }
         let value = parse(self);
         self.depth -= 1;

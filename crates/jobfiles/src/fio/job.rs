@@ -1,4 +1,4 @@
-//! Converts a section of settings to jobs.
+//! Converts the settings of a section to jobs.
 
 use headstack_workload::{InputError, LoopLength, OUTSTANDING_MAX, RunLength, Sequence, WarmUp, Workload};
 
@@ -10,11 +10,11 @@ use super::syntax::Place;
 use super::values::{self, Amount};
 use crate::{Bounds, Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify, Zoning};
 
-/// fio's limit of concurrent jobs.
+/// Maximum number of concurrent jobs in fio.
 pub(super) const JOBS_MAX: u64 = 4096;
 
-/// Returns the jobs of a section: one, or one per copy if copies have their own files or offsets. Reports call them
-/// `name`; files that the section does not name are named after the section.
+/// Returns the jobs of a section: one, or one per copy if copies have their own files or offsets. `name` is the name in
+/// reports. Files without a name of their own are named after the section.
 pub(super) fn jobs(
     name: &str,
     section: &str,
@@ -28,7 +28,7 @@ pub(super) fn jobs(
     let depth = depth(settings, engine, remarks)?;
     let mix = mix::mix(settings, layout.total_bytes(), layout.files(), depth, remarks)?;
     let mut limits = limits(settings, &mix, remarks)?;
-    // If the size of the part is known, it is in bytes wherever the zones are.
+    // A part of known size is counted in bytes, even if the zones cover more than the part.
     let crosses_part = mix.crosses_part && layout.total_bytes().is_some();
     if let (true, Some(total), Some(passes)) = (crosses_part, layout.total_bytes(), limits.passes) {
         (limits.bytes, limits.passes) = (Some((total as f64 * passes).round() as u64), None);
@@ -93,13 +93,13 @@ fn named(mut workload: Workload, name: &str, source: &str, section: &Place) -> R
     }
 }
 
-/// Queue depth.
+/// Returns the queue depth.
 fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Result<u32, InputError> {
     let depth = settings.within("iodepth", 1, 1, OUTSTANDING_MAX.into())? as u32;
     if engine == JobEngine::Psync && depth > 1 {
         let message = match is_libaio(settings) {
             true => {
-                "libaio blocks on each request to the page cache: the queue depth is 1, as \
+                "libaio blocks on each request to the page cache: so the queue depth is 1, as \
                  in fio; use direct=1 for a higher depth"
             }
             false => "a synchronous engine has queue depth 1, as in fio",
@@ -108,7 +108,7 @@ fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Resul
         return Ok(1);
     }
     if settings.text("ioengine") == Some("posixaio") && depth > 1 {
-        let message = "glibc's posixaio serves one request of a file at a time; here io_uring keeps the queue full";
+        let message = "fio's posixaio serves one request per file at a time; headstack keeps the queue full";
         remarks.about(settings, &["ioengine"], message);
     }
     Ok(depth)
@@ -118,7 +118,7 @@ fn sync(settings: &Settings) -> Sync {
     match settings.text("sync") {
         Some("dsync") => Sync::Data,
         Some("sync" | "1") => Sync::File,
-        // For NVMe commands: each write completes on the medium.
+        // With NVMe commands, each write completes when it is on the medium.
         _ if settings.is("writefua", false) => Sync::Data,
         _ => Sync::No,
     }
@@ -141,7 +141,7 @@ fn flow(settings: &Settings) -> Result<Option<Flow>, InputError> {
     Ok((weight > 0).then_some(Flow { id, weight, sleep_ns }))
 }
 
-/// fio ends a job at its first error, unless errors of its kind are to be ignored.
+/// Returns how the job handles errors. fio ends a job at its first error unless errors of that kind are to be ignored.
 fn errors(settings: &Settings) -> Errors {
     let kinds = settings.text("continue_on_error").unwrap_or("none");
     Errors {
@@ -151,7 +151,7 @@ fn errors(settings: &Settings) -> Errors {
     }
 }
 
-/// The limits of `max_latency`, `rate_min` and `rate_iops_min`, averaged over `rate_cycle`.
+/// Returns the limits of `max_latency`, `rate_min` and `rate_iops_min`, whose rates are averaged over `rate_cycle`.
 fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
     let latencies = settings
         .parsed("max_latency", |value, setting| {
@@ -163,7 +163,7 @@ fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
     for (least, most, stated) in [("rate_iops_min", "rate_iops", iops_min), ("rate_min", "rate", bytes_per_s_min)] {
         let highest = rates(most)?;
         if let Some(kind) = (0..3).find(|&kind| highest[kind] > 0 && stated[kind] > highest[kind]) {
-            let message = format!("{} is more than {most} allows; up to {} is allowed", stated[kind], highest[kind]);
+            let message = format!("{} exceeds {most}; the maximum is {}", stated[kind], highest[kind]);
             return Err(settings.error(&[least], message));
         }
     }
@@ -172,7 +172,7 @@ fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
     Ok(Bounds { latency_max_ns, iops_min, bytes_per_s_min, cycle_ns: cycle_ms.saturating_mul(1_000_000) })
 }
 
-/// Options of `zonemode=zbd`; without it they have no effect.
+/// Returns the options of `zonemode=zbd`, which have no effect in other modes.
 fn zoning(settings: &Settings) -> Result<Option<Zoning>, InputError> {
     if settings.text("zonemode") != Some("zbd") {
         return Ok(None);
@@ -189,7 +189,7 @@ fn zoning(settings: &Settings) -> Result<Option<Zoning>, InputError> {
         None => 0,
         Some(Amount::Bytes(bytes)) => bytes,
         Some(Amount::Percent(_)) => {
-            return Err(settings.error(&["zoneskip"], "a percentage is not allowed here; state bytes or zones"));
+            return Err(settings.error(&["zoneskip"], "must be in bytes or zones, not percent"));
         }
     };
     Ok(Some(Zoning {
@@ -221,15 +221,15 @@ fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, Inp
         .parsed("startdelay", |value, setting| values::range(value, |end| values::time_ns(end, setting.option.kind)))?;
     let (low_ns, high_ns) = range.unwrap_or_default();
     if low_ns != high_ns {
-        remarks.about(settings, &["startdelay"], "every copy starts after the shorter time");
+        remarks.about(settings, &["startdelay"], "every copy starts after the shorter delay");
     }
     Ok(low_ns)
 }
 
-/// Number of loops above which only the last one is verified.
+/// Maximum number of loops that are each verified; with more, only the last one is.
 const VERIFIED_LOOPS_MAX: u64 = 1024;
 
-/// Number of loops of a job that are verified one by one, as in fio; a time-limited job has none.
+/// Returns how many loops of a job are verified one by one, as in fio. A time-limited job has none.
 pub(super) fn verified_loops(settings: &Settings, jobs: &[Job], remarks: &mut Remarks) -> Result<u64, InputError> {
     let loops = settings.within("loops", 1, 1, u64::MAX)?;
     let is_verified = jobs.iter().all(|job| job.verify == Verify::StampAndRead);
@@ -240,24 +240,23 @@ pub(super) fn verified_loops(settings: &Settings, jobs: &[Job], remarks: &mut Re
         return Ok(1);
     }
     if loops > VERIFIED_LOOPS_MAX || jobs.iter().any(|job| job.limits.time_ns.is_some()) {
-        let message = format!(
-            "data are verified after the last loop; up to {VERIFIED_LOOPS_MAX} loops without a runtime are verified one by one"
-        );
+        let message =
+            format!("verifies only the last loop; to verify each, use up to {VERIFIED_LOOPS_MAX} loops and no runtime");
         remarks.about(settings, &["loops"], message);
         return Ok(1);
     }
     Ok(loops)
 }
 
-/// Limits of a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; for a `time_based`
-/// job only the last.
+/// Returns the limits of a job: `number_ios`; `io_size` or `loops` passes over the part; and `runtime`. A `time_based`
+/// job is limited only by `runtime`.
 fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<Limits, InputError> {
     let time_ns = settings.time_ns("runtime")?.filter(|time_ns| *time_ns > 0);
     if settings.is("time_based", false) {
         if time_ns.is_some() {
             return Ok(Limits { time_ns, ..Limits::default() });
         }
-        remarks.about(settings, &["time_based"], "has no effect without a runtime");
+        remarks.about(settings, &["time_based"], "has no effect without runtime");
     }
     let loops = settings.within("loops", 1, 1, u64::MAX)?;
     let times = |name: &str, count: u64| {
@@ -276,7 +275,7 @@ fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<
     Ok(Limits { transfers: requests, bytes, passes, time_ns, ..Limits::default() })
 }
 
-/// The loop after which a job restarts with the same random numbers: fio seeds them again before each of its `loops`,
+/// Returns the length of the loop after which a job repeats its random numbers. fio reseeds before each of its `loops`
 /// unless `randrepeat=0` is set. A `time_based` job is one loop.
 fn looped(settings: &Settings, limits: &Limits) -> Result<Option<LoopLength>, InputError> {
     let loops = settings.within("loops", 1, 1, u64::MAX)?;
@@ -291,7 +290,7 @@ fn looped(settings: &Settings, limits: &Limits) -> Result<Option<LoopLength>, In
     }))
 }
 
-/// Whether every run of the job draws the same random numbers.
+/// Whether the job draws the same random numbers in every run.
 fn repeats_random(settings: &Settings) -> bool {
     let last = settings.last_of(&["randrepeat", "allrandrepeat"]);
     last.is_none_or(|setting| setting.option.name != "randrepeat" || setting.value != "0")
@@ -303,7 +302,7 @@ fn warm_up(settings: &Settings, mean_bytes: f64) -> Result<WarmUp, InputError> {
     Ok(WarmUp { requests, time_ns: settings.time_ns("ramp_time")?.unwrap_or(0) })
 }
 
-/// The run length of a simulation that is closest to the limits.
+/// Returns the run length of a simulation that is closest to the limits.
 fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> RunLength {
     if let Some(time_ns) = limits.time_ns {
         return RunLength::TimeNs(time_ns);
@@ -317,19 +316,23 @@ fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> Run
     }
 }
 
-/// Remarks on options that are supported, but not exactly as in fio.
+/// Adds remarks on supported options that differ from fio.
 fn remark_what_differs(settings: &Settings, layout: &Layout, remarks: &mut Remarks) {
     let is = |name: &str, value: &str| settings.text(name) == Some(value);
     if settings.text("verify").is_some_and(|verify| !matches!(verify, "0" | "none" | "null")) {
-        remarks.about(settings, &["verify"], "writes carry headstack's own stamp, and only that is recognized");
+        remarks.about(
+            settings,
+            &["verify"],
+            "writes carry headstack's own stamp, and verification recognizes no other",
+        );
     }
     if !repeats_random(settings) {
-        remarks.about(settings, &["randrepeat"], "the seed of the run selects the requests");
+        remarks.about(settings, &["randrepeat"], "the seed of the run determines the requests");
     }
     if is("exit_what", "all") {
-        remarks.about(settings, &["exit_what"], "all jobs of a phase end with the first, and the next phase starts");
+        remarks.about(settings, &["exit_what"], "the first job to end ends its phase; then the next phase starts");
     }
     if settings.is("fill_device", false) && !layout.targets(0).iter().all(|target| target.starts_with("/dev/")) {
-        remarks.about(settings, &["fill_device"], "a file is written up to its size; the file system is not filled");
+        remarks.about(settings, &["fill_device"], "files are written up to their size; the file system is not filled");
     }
 }

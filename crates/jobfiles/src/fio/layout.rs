@@ -1,4 +1,4 @@
-//! [`Layout`]: the files of a job, and the part of them that is used.
+//! [`Layout`]: the files of a job and the part of them that is used.
 
 use headstack_nbd::Address;
 use headstack_workload::document::InputError;
@@ -8,10 +8,10 @@ use super::settings::{Remarks, Settings};
 use super::values::{self, Amount};
 use crate::{Extent, Part};
 
-/// Largest number of files of a job file.
+/// Maximum number of files in a job file.
 pub(super) const FILES_MAX: u64 = 65_536;
 
-/// Longest file name.
+/// Maximum length of a file name, in bytes.
 const NAME_BYTES_MAX: usize = 4096;
 
 /// Files of a job and their sizes.
@@ -28,9 +28,9 @@ pub(super) struct Layout {
 }
 
 enum Names {
-    /// The same for all copies.
+    /// Names from the file, shared by all copies.
     Stated(Vec<String>),
-    /// Generated from a format for each copy and file.
+    /// Names generated from a format for each copy and file.
     Made { format: String, job: String },
 }
 
@@ -45,10 +45,10 @@ impl Layout {
         let export = engine::export(job, settings)?;
         let directory = settings.text("directory").filter(|_| export.is_none());
         let names = match export.as_deref().or(settings.text("filename")) {
-            // An address contains colons of its own.
+            // An address may contain colons.
             Some(uri) if export.is_some() => Names::Stated(vec![uri.to_owned()]),
             Some(names) if !names.is_empty() => Names::Stated(list(names)),
-            // A job with the name of a device uses that device.
+            // A job named after a device uses that device.
             _ if stated == 1 && job.starts_with("/dev/") => Names::Stated(vec![job.to_owned()]),
             _ => {
                 let format = settings.text("filename_format").filter(|format| !format.is_empty());
@@ -83,11 +83,11 @@ impl Layout {
 
     fn check(&self, settings: &Settings) -> Result<(), InputError> {
         if self.files.saturating_mul(if self.copies_differ() { self.copies } else { 1 }) > FILES_MAX {
-            let message = format!("there are more than {FILES_MAX} files");
+            let message = format!("there are more than {FILES_MAX} files, the maximum");
             return Err(settings.error(&["nrfiles", "filename", "numjobs"], message));
         }
         if self.targets(0).iter().any(|name| name.len() > NAME_BYTES_MAX) {
-            let message = format!("a file name has up to {NAME_BYTES_MAX} bytes");
+            let message = format!("a file name is longer than {NAME_BYTES_MAX} bytes");
             return Err(settings.error(&["filename", "filename_format", "directory", "name"], message));
         }
         Ok(())
@@ -100,17 +100,17 @@ impl Layout {
             remarks.add(setting, "an offset in percent is rounded to whole blocks of the target");
         }
         if let Some(setting) = settings.get("offset").filter(|_| self.files > 1 && self.offset != Amount::Bytes(0)) {
-            remarks.add(setting, "counts from the start of the concatenated files, not from the start of each");
+            remarks.add(setting, "counts from the start of all files joined together, not of each file");
         }
         Ok(())
     }
 
-    /// Number of files per copy.
+    /// Returns the number of files per copy.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
-    /// Bytes of the used part, if the file states them.
+    /// Returns the size of the used part in bytes if the file states it.
     pub(super) fn total_bytes(&self) -> Option<u64> {
         let of_files = self.file_size.and_then(|size| size.checked_mul(self.files));
         match self.size {
@@ -128,7 +128,7 @@ impl Layout {
         self.copies > 1 && (by_name || by_place)
     }
 
-    /// Files of the copy with this number.
+    /// Returns the files of a copy by its number.
     pub(super) fn targets(&self, copy: u32) -> Vec<String> {
         match &self.names {
             // Shared files are in the first directory.
@@ -143,7 +143,7 @@ impl Layout {
         }
     }
 
-    /// Size of each file of the copy.
+    /// Returns the size of each file of the copy.
     pub(super) fn file_bytes(&self, start: Extent, targets: &[String]) -> Option<u64> {
         if targets.iter().all(|target| target.starts_with("/dev/") || Address::is_meant(target)) {
             return None;
@@ -154,7 +154,7 @@ impl Layout {
         self.file_size.or_else(|| total.div_ceil(self.files).checked_add(start))
     }
 
-    /// Part of its files that the copy uses.
+    /// Returns the part of its files that the copy uses.
     pub(super) fn part(&self, copy: u32, settings: &Settings) -> Result<Part, InputError> {
         let wrong = |message: &str| settings.error(&["offset_increment", "offset"], message);
         let copy = u64::from(copy);
@@ -167,10 +167,10 @@ impl Layout {
                 .and_then(|distance| distance.checked_add(offset))
                 .map(Extent::Bytes)
                 .ok_or_else(|| wrong("the last copy begins above 2^64"))?,
-            _ => return Err(wrong("an offset and its increment are both in bytes or both in percent")),
+            _ => return Err(wrong("the offset and its increment must both be in bytes or both in percent")),
         };
         if matches!(start, Extent::Percent(percent) if percent >= 100.0) {
-            return Err(wrong("the last copy begins after the end; less than 100 % is allowed"));
+            return Err(wrong("the last copy begins after the end; its offset must be below 100 %"));
         }
         let length = match self.size {
             Some(Amount::Percent(percent)) => Some(Extent::Percent(percent)),
@@ -180,7 +180,7 @@ impl Layout {
     }
 }
 
-/// Splits a list at its colons; `\:` is a colon of a name.
+/// Splits a list at its colons; `\:` stands for a colon in a name.
 fn list(text: &str) -> Vec<String> {
     let (mut names, mut name) = (Vec::new(), String::new());
     let mut characters = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! [`Mix`]: sizes, kinds and offsets of requests, and their arrivals.
+//! [`Mix`]: the sizes, kinds, offsets and arrivals of requests.
 
 use headstack_workload::{
     AccessLine, AccessSpecification, ArrivalProcess, Arrivals, InputError, RunLength, Sequence, Think, WarmUp, Workload,
@@ -11,25 +11,25 @@ use super::values::{self, Split, Triple};
 
 const DEFAULT_SIZE_BYTES: u64 = 4096;
 
-/// Largest number of sizes of a `bsrange`.
+/// Maximum number of sizes in a `bsrange`.
 const SIZES_MAX: u64 = 16_384;
 
 /// The requests of a job.
 pub(super) struct Mix {
     pub(super) workload: Workload,
-    /// Mean length of the requests in bytes.
+    /// Mean length of the requests, in bytes.
     pub(super) mean_bytes: f64,
-    /// Share of its part that a job covers in one pass.
+    /// Fraction of its part that a job covers in one pass.
     pub(super) progress: f64,
-    /// Whether its offsets are in all of the targets, while it transfers as many bytes as its part has.
+    /// Whether offsets cover all targets although the job transfers only as many bytes as its part has.
     pub(super) crosses_part: bool,
-    /// Requests per offset: a trim and a write are two.
+    /// Number of requests per offset; 2 if each offset is trimmed and written.
     pub(super) visits: u64,
-    /// Rates of reads, writes and trims, if each kind has its own.
+    /// Rates of reads, writes and trims in requests per second, if each kind has its own.
     pub(super) rates_per_s: Option<[f64; 3]>,
 }
 
-/// Requests of one kind and randomness.
+/// Requests of one kind that are all random or all sequential.
 #[derive(PartialEq)]
 struct Piece {
     kind: usize,
@@ -88,7 +88,7 @@ pub(super) fn mix(
     })
 }
 
-/// Sizes of each kind: from `bssplit` if stated, else from `bsrange`, else `bs`.
+/// Returns the sizes of each kind of request, from `bssplit`, else from `bsrange`, else from `bs`.
 fn sizes(settings: &Settings, remarks: &mut Remarks) -> Result<[Split; 3], InputError> {
     let plain = settings.sizes("bs")?;
     let ranges: Triple<(u64, u64)> =
@@ -102,19 +102,21 @@ fn sizes(settings: &Settings, remarks: &mut Remarks) -> Result<[Split; 3], Input
             (None, Some((low, high))) => {
                 let of_range = values::sizes_of_range(low, high, SIZES_MAX);
                 of_range.ok_or_else(|| {
-                    settings
-                        .error(&["bsrange"], format!("{low} to {high} are more than {SIZES_MAX} multiples of {low}"))
+                    settings.error(
+                        &["bsrange"],
+                        format!("{low} to {high} has more than {SIZES_MAX} sizes; use a smaller range"),
+                    )
                 })?
             }
             (None, None) => vec![(plain[kind].unwrap_or(DEFAULT_SIZE_BYTES), 100.0)],
         };
         if let Some((size, _)) = sizes[kind].iter().find(|(size, _)| u32::try_from(*size).is_err()) {
-            let message = format!("{size} bytes is too large; a request is less than 4 GiB");
+            let message = format!("{size} bytes is too large; a request must be smaller than 4 GiB");
             return Err(settings.error(&["bssplit", "bsrange", "bs"], message));
         }
     }
     if let Some(setting) = settings.get("bs_unaligned").filter(|setting| setting.value == "1") {
-        remarks.add(setting, "lengths are the given sizes, or multiples of the smallest");
+        remarks.add(setting, "request lengths are the given sizes, or multiples of the smallest size");
     }
     Ok(sizes)
 }
@@ -127,14 +129,14 @@ fn mean_bytes(split: &Split) -> f64 {
     split.iter().map(|(size, share)| *size as f64 * share / 100.0).sum()
 }
 
-/// Stated rates of reads, writes and trims: requests, or bytes, per second.
+/// Rates of reads, writes and trims as stated, in requests or bytes per second.
 enum Rates {
     Requests([f64; 3]),
     Bytes([f64; 3]),
 }
 
 impl Rates {
-    /// Requests per second of each kind.
+    /// Returns the requests per second of each kind.
     fn of_kinds(&self, sizes: &[Split; 3]) -> [f64; 3] {
         match self {
             Rates::Requests(rates) => *rates,
@@ -147,7 +149,7 @@ impl Rates {
     }
 }
 
-/// Rates of the existing kinds. If each has its own, the rates determine the mix, as in fio.
+/// Returns the rates of the kinds that exist. If each kind has a rate, the rates determine the mix, as in fio.
 fn rates(settings: &Settings, direction: &mut Direction, sizes: &[Split; 3]) -> Result<Option<Rates>, InputError> {
     let of_requests = settings.sizes("rate_iops")?;
     let of_bytes = settings.sizes("rate")?;
@@ -162,7 +164,7 @@ fn rates(settings: &Settings, direction: &mut Direction, sizes: &[Split; 3]) -> 
         return Ok(None);
     }
     if limited < direction.kinds().count() {
-        let message = "limits only some kinds of requests; give a rate for each, as in 100,50";
+        let message = "covers only some kinds of requests; give a rate for each kind, for example 100,50";
         return Err(settings.error(&[name], message));
     }
     let rates = if is_of_requests { Rates::Requests(rates) } else { Rates::Bytes(rates) };
@@ -187,7 +189,7 @@ fn pieces(settings: &Settings, direction: &Direction, sizes: &[Split; 3]) -> Res
             let align_bytes = aligns[kind].or(smallest.filter(|_| random_percent > 0.0));
             Piece { kind, share_percent, random_percent, align_bytes, sizes: sizes.clone() }
         };
-        // Then the first size is that of sequential requests, and the second that of random ones.
+        // With this option, the first size is for sequential requests and the second for random ones.
         if settings.is("bs_is_seq_rand", false) {
             pieces.push(piece(&sizes[READ], share_percent * (100.0 - random_percent) / 100.0, 0.0));
             pieces.push(piece(&sizes[WRITE], share_percent * random_percent / 100.0, 100.0));
@@ -199,7 +201,7 @@ fn pieces(settings: &Settings, direction: &Direction, sizes: &[Split; 3]) -> Res
     Ok(pieces)
 }
 
-/// Access lines: kinds that are otherwise equal share theirs.
+/// Returns the access lines; pieces that differ only in their kind are merged.
 fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<Vec<AccessLine>, InputError> {
     let alike = |a: &Piece, b: &Piece| {
         (a.random_percent, a.align_bytes, &a.sizes) == (b.random_percent, b.align_bytes, &b.sizes)
@@ -214,14 +216,13 @@ fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<V
     let mut lines = Vec::new();
     for group in groups {
         let share =
-            // An empty sum is -0.
+            // In Rust, an empty floating-point sum is -0.
             |kind: usize| group.iter().filter(|piece| piece.kind == kind).fold(0.0, |sum, piece| sum + piece.share_percent);
         let (read, write, trim) = (share(READ), share(WRITE), share(TRIM));
         let first = &group[0];
         let align_bytes = first.align_bytes.map(|align| {
-            u32::try_from(align).map_err(|_| {
-                settings.error(&["ba", "bs"], format!("{align} bytes is too coarse; less than 4 GiB is allowed"))
-            })
+            u32::try_from(align)
+                .map_err(|_| settings.error(&["ba", "bs"], format!("{align} bytes is too large; must be below 4 GiB")))
         });
         let align_bytes = align_bytes.transpose()?;
         for (size, share_percent) in &first.sizes {
@@ -240,7 +241,8 @@ fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<V
     Ok(lines)
 }
 
-/// A rate is a schedule; without one, each completion is followed by a request after the think time.
+/// Returns the arrivals. A rate defines a schedule; without a rate, each completion is followed by a request after the
+/// think time.
 fn arrivals(
     settings: &Settings,
     rate_per_s: Option<f64>,
@@ -261,7 +263,11 @@ fn arrivals(
     }
     let blocks = settings.within("thinktime_blocks", 1, 1, 1 << 31)? as u32;
     if think_ns > 0 && depth > 1 {
-        remarks.about(settings, &["thinktime"], "each request in flight pauses separately; fio pauses all of them");
+        remarks.about(
+            settings,
+            &["thinktime"],
+            "each slot of the queue pauses separately; fio pauses all of them together",
+        );
     }
     if think_ns > 0 && blocks > 1 {
         for line in lines {
@@ -273,7 +279,8 @@ fn arrivals(
     Ok(Arrivals::Closed { outstanding: depth, think })
 }
 
-/// fio uses files in turn, each from its start: one sequential stream per file.
+/// Returns the number of sequential streams. fio takes files in turn and reads each from its start, which is one stream
+/// per file.
 fn streams(settings: &Settings, files: u64, is_sequential: bool, remarks: &mut Remarks) -> u32 {
     let service = settings.text("file_service_type").unwrap_or("roundrobin");
     let (service, postfix) = service.split_once([':', ',']).unwrap_or((service, ""));

@@ -1,33 +1,33 @@
-//! The options of fio: name, form of a value, and support. Names, types and ranges are those of fio 3.33's
-//! `--cmdhelp=all` and `--enghelp`, and of the options of the development version of August 2026.
+//! The options of fio: their names, value formats and support. Names, types and ranges are from `--cmdhelp=all` and
+//! `--enghelp` of fio 3.33, and from the development version of August 2026.
 
 /// An option of fio.
 #[derive(Clone, Copy)]
 pub(super) struct OptionOfFio {
-    /// Name as fio prints it.
+    /// Name printed by fio.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) fate: Fate,
 }
 
-/// Form of a value.
+/// Format of a value.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    /// Any text.
+    /// Any text; required.
     Text,
-    /// Any text, or none.
+    /// Any text; may be omitted.
     TextOrNone,
-    /// 0 or 1; without a value it is 1.
+    /// 0 or 1; the option without a value means 1.
     Flag,
-    /// 0 or 1, with its default.
+    /// 0 or 1, with the option's default.
     Bool(bool),
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, optionally followed by a colon and more.
+    /// One of these words, which may be followed by a colon and more text.
     ChoiceAnd(&'static [&'static str]),
-    /// A whole number in a range, with an optional unit of size.
+    /// A whole number in a range, with an optional size unit.
     Whole(u64, u64),
-    /// Up to three of them: for reads, writes and trims.
+    /// Up to three whole numbers in a range, for reads, writes and trims.
     Wholes(u64, u64),
     /// A whole number that may be negative.
     Signed(i64, i64),
@@ -35,33 +35,33 @@ pub(super) enum Kind {
     Ranges,
     /// Up to three lists of sizes and percentages.
     Splits,
-    /// A size or two separated by `-`.
+    /// One size, or two sizes separated by `-`.
     SizeRange,
     /// A size, a percentage, or a number of zones.
     Extent,
     /// A time, by default in seconds.
     Seconds,
-    /// A time or two separated by `-`, by default in seconds.
+    /// One time, or two times separated by `-`, by default in seconds.
     SecondsRange,
     /// Up to three times, by default in microseconds.
     Micros,
-    /// Numbers up to the given one, separated by `:`.
+    /// Numbers separated by `:`, none above this maximum.
     Floats(f64),
 }
 
 /// Support of an option.
 #[derive(Clone, Copy)]
 pub(super) enum Fate {
-    /// Supported as in fio, with a remark where it differs.
+    /// Supported; a remark reports differences from fio.
     Done,
-    /// Not supported; with the remark.
+    /// Not supported; ignored with this remark.
     Not(&'static str),
-    /// Refused with this reason, since it would change the data written or their offsets.
+    /// Rejected for this reason, because the option would change the written data or their offsets.
     Refused(&'static str),
 }
 use Fate::{Done, Not, Refused};
 
-/// Options with the same form and support. Aliases follow the name, separated by `/`.
+/// Options with the same value format and support. Aliases follow a name, separated by `/`.
 struct Group(Kind, Fate, &'static str);
 
 const ANY: Kind = Kind::Whole(0, u64::MAX);
@@ -109,20 +109,20 @@ const SERVICE: &[&str] = &["random", "zipf", "pareto", "normal", "gauss", "round
 const ERRORS: &[&str] = &["none", "read", "write", "io", "verify", "all", "0", "1"];
 const STEADY: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
 
-const LOGS: &str = "logs are of text, with the time since the start, and hold all requests or the mean of each window";
+const LOGS: &str = "logs are text: time since the start, with all requests or the mean of each window";
 const HISTOGRAM_LOG: &str =
-    "no histogram log is written; the result holds histograms, with --interval one per interval";
-const BUFFERS: &str = "data are random, zeros or a pattern: compressible or duplicate data are not supported";
-const CHECKING: &str = "data carry headstack's own stamps";
+    "no histogram log is written; the result contains histograms, one per interval with --interval";
+const BUFFERS: &str = "data is always random, zeros or a pattern, never compressible or duplicate";
+const CHECKING: &str = "data carries headstack's own stamps";
 const CREATION: &str = "files that are too short are written once before the run";
 const CLOCKS: &str = "every request is timed";
-const SCHEDULING: &str = "the system decides on priority and placement of processes and memory";
-const SUBMISSION: &str = "each request is issued as soon as possible, and each completion handled on arrival";
-const REPLAY: &str = "belongs to a replay, not to a job";
+const SCHEDULING: &str = "the operating system decides the priority and placement of processes and memory";
+const SUBMISSION: &str = "each request is issued as soon as possible, and each completion is handled immediately";
+const REPLAY: &str = "applies to a replay, not to a job";
 const TARGET: &str = "the queue depth stays fixed; sweep it for a saturation curve";
-const STEADINESS: &str = "the job does not end at a steady state";
-const ENGINE: &str = "belongs to another engine";
-const TRIMS: &str = "blocks that were verified are not trimmed";
+const STEADINESS: &str = "the job does not end when it reaches a steady state";
+const ENGINE: &str = "applies to another engine";
+const TRIMS: &str = "verified blocks are not trimmed";
 const PLACEMENT: &str = "no placement hints are sent";
 const NOTHING_RUN: &str = "no other program is started";
 const DEPRECATED: &str = "fio itself ignores it";
@@ -133,8 +133,8 @@ const CORE: &[Group] = &[
     Group(Kind::Text, Done, "description name wait_for filename directory filename_format ioengine"),
     Group(Kind::Text, Refused("directories are not searched; name the files with filename"), "opendir"),
     Group(Kind::Text, Refused("a job cannot replay; use headstack trace replay LOG"), "read_iolog"),
-    Group(Kind::Text, Refused("its jobs are built into fio; write them out"), "profile"),
-    Group(Kind::Bool(false), Refused("creating files is not a load; omit it"), "create_only"),
+    Group(Kind::Text, Refused("its jobs are built into fio; define the jobs in the file"), "profile"),
+    Group(Kind::Bool(false), Refused("creating files is not a load; omit this option"), "create_only"),
     Group(Kind::ChoiceAnd(RW), Done, "rw/readwrite"),
     Group(Kind::Choice(&["sequential", "identical"]), Done, "rw_sequencer"),
     Group(Kind::Wholes(1, u64::MAX), Done, "bs/blocksize ba/blockalign"),
@@ -205,28 +205,28 @@ const CORE: &[Group] = &[
     Group(Kind::Bool(false), Done, "end_fsync fsync_on_close"),
     Group(
         Kind::Bool(false),
-        Refused("no whole file system is flushed; end_fsync flushes the job's files"),
+        Refused("a whole file system is not flushed; use end_fsync to flush the job's files"),
         "end_syncfs",
     ),
-    Group(ANY, Refused("no write is a barrier"), "write_barrier"),
+    Group(ANY, Refused("writes are never barriers"), "write_barrier"),
     Group(
         Kind::ChoiceAnd(&["wait_before", "write", "wait_after"]),
-        Refused("sync_file_range(2) is not called; fsync and fdatasync are"),
+        Refused("sync_file_range(2) is never called; use fsync or fdatasync"),
         "sync_file_range",
     ),
-    Group(Kind::Text, Not("the device's scheduler stays as it is"), "ioscheduler"),
+    Group(Kind::Text, Not("the device's scheduler is not changed"), "ioscheduler"),
     // Randomness.
     Group(Kind::Bool(false), Refused("this preconditioning is not supported"), "sprandom"),
     Group(ANY, Not("this preconditioning is not supported"), "spr_num_regions spr_cs"),
     Group(Kind::Floats(f64::MAX), Not("this preconditioning is not supported"), "spr_op"),
-    Group(ANY, Refused("no sequence of blocks can be prescribed"), "random_sequence_stride"),
-    Group(POSITIVE, Refused("a trim has one range"), "num_range"),
+    Group(ANY, Refused("offsets cannot follow a fixed sequence"), "random_sequence_stride"),
+    Group(POSITIVE, Refused("each trim has a single range"), "num_range"),
     Group(Kind::Text, Not(DEPRECATED), "percentage_sequential rwmixcycle verifysort verifysort_nr flow_watermark"),
     // Times and rates.
     Group(Kind::Micros, Not("waiting jobs sleep"), "thinktime_spin"),
     Group(ANY, Not("waiting jobs sleep"), "thinkcycles"),
     Group(Kind::Choice(&["complete", "issue"]), Not("pauses are between requests"), "thinktime_blocks_type"),
-    Group(Kind::Seconds, Not("pauses come after requests, not after times"), "thinktime_iotime"),
+    Group(Kind::Seconds, Not("pauses follow a number of requests, not a time"), "thinktime_iotime"),
     Group(Kind::Wholes(0, u64::MAX), Done, "rate_min/ratemin rate_iops_min"),
     Group(ANY, Done, "rate_cycle/ratecycle"),
     Group(Kind::Bool(false), Not("a job with a rate does not pause"), "rate_ignore_thinktime"),
@@ -249,7 +249,7 @@ const CORE: &[Group] = &[
     Group(ANY, Not("buffers are anonymous memory"), "iomem_align/mem_align hugepage-size"),
     Group(ANY, Not("memory is not locked"), "lockmem"),
     Group(Kind::Flag, Done, "zero_buffers refill_buffers"),
-    Group(Kind::Bool(true), Refused("no two writes have the same data"), "scramble_buffers"),
+    Group(Kind::Bool(true), Refused("writes never repeat the same data"), "scramble_buffers"),
     Group(Kind::Bool(false), Refused(BUFFERS), "dedupe_global"),
     Group(Kind::Text, Done, "buffer_pattern"),
     Group(
@@ -257,12 +257,12 @@ const CORE: &[Group] = &[
         Refused(BUFFERS),
         "buffer_compress_percentage dedupe_percentage dedupe_working_set_percentage",
     ),
-    Group(ANY, Not("written data do not compress"), "buffer_compress_chunk"),
-    Group(Kind::Choice(&["repeat", "working_set"]), Not("written data do not repeat"), "dedupe_mode"),
+    Group(ANY, Not("written data is not compressible"), "buffer_compress_chunk"),
+    Group(Kind::Choice(&["repeat", "working_set"]), Not("written data does not repeat"), "dedupe_mode"),
     // Verifying.
     Group(ANY, Not(CHECKING), "verify_interval verify_offset verify_pattern_interval verify_async"),
-    Group(ANY, Not("all data are read after the writes"), "verify_backlog verify_backlog_batch"),
-    Group(Kind::Text, Refused("verified data carry headstack's stamp, not a pattern"), "verify_pattern"),
+    Group(ANY, Not("all data is verified after the writes"), "verify_backlog verify_backlog_batch"),
+    Group(Kind::Text, Refused("verified data carries headstack's stamp, not a pattern"), "verify_pattern"),
     Group(Kind::Text, Not(CHECKING), "verify_async_cpus"),
     Group(Kind::Bool(false), Not(CHECKING), "verify_dump experimental_verify verify_state_load"),
     Group(Kind::Bool(false), Not("every mismatch is counted; none ends the job"), "verify_fatal"),
@@ -297,7 +297,7 @@ const CORE: &[Group] = &[
     Group(Kind::Whole(0, 1000), Done, "flow"),
     Group(Kind::Flag, Done, "exitall_on_error"),
     Group(Kind::Choice(ERRORS), Done, "continue_on_error"),
-    Group(Kind::Text, Not("errors are never ignored; use continue_on_error to continue after one"), "ignore_error"),
+    Group(Kind::Text, Not("errors are never ignored; use continue_on_error to continue after errors"), "ignore_error"),
     Group(Kind::Bool(false), Not("every error is reported"), "error_dump"),
     // Reports.
     Group(Kind::TextOrNone, Done, "write_bw_log write_lat_log write_iops_log"),
@@ -318,7 +318,7 @@ const CORE: &[Group] = &[
     Group(Kind::Bool(true), Done, "clat_percentiles"),
     Group(Kind::Bool(false), Done, "lat_percentiles"),
     Group(Kind::Bool(false), Done, "slat_percentiles"),
-    Group(Kind::Whole(1, 10), Not("numbers have four digits"), "significant_figures"),
+    Group(Kind::Whole(1, 10), Not("numbers always have four digits"), "significant_figures"),
     Group(Kind::Bool(true), Not("device counters are always recorded"), "disk_util"),
     Group(Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]), Done, "unified_rw_reporting"),
 ];
@@ -339,7 +339,7 @@ const ENGINES: &[Group] = &[
     Group(Kind::Text, Not(SCHEDULING), "cmdprio_bssplit"),
     Group(
         Kind::Text,
-        Not("belongs to a test built into fio"),
+        Not("applies to a test built into fio"),
         "block numruns dir threads device-names load prep test-duration threads-per-queue",
     ),
     Group(Kind::Text, Done, "uri"),
@@ -368,7 +368,7 @@ const ENGINES: &[Group] = &[
     ),
 ];
 
-/// All options, each with its aliases.
+/// Returns all options, each with its aliases.
 pub(super) fn all() -> impl Iterator<Item = (OptionOfFio, std::str::Split<'static, char>)> {
     CORE.iter().chain(ENGINES).flat_map(|Group(kind, fate, names)| {
         names.split_whitespace().map(|names| {
@@ -379,7 +379,7 @@ pub(super) fn all() -> impl Iterator<Item = (OptionOfFio, std::str::Split<'stati
     })
 }
 
-/// The option with this name or alias.
+/// Returns the option with this name or alias.
 pub(super) fn find(name: &str) -> Option<OptionOfFio> {
     all()
         .find(|(option, aliases)| option.name == name || aliases.clone().any(|alias| alias == name))

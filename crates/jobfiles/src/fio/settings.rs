@@ -1,4 +1,4 @@
-//! [`Settings`] of a job, and [`Remarks`] on them.
+//! [`Settings`] of a job and [`Remarks`] on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use super::syntax::{Place, Setting};
 use super::values::{self, Amount, Base, Triple, Written};
 use crate::Remark;
 
-/// Settings of a job: globals, overridden by its own.
+/// Settings of a job: the global settings, overridden by the job's own.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
-    /// By name, with their order.
+    /// Latest setting of each option, by name, with its position.
     latest: BTreeMap<&'static str, (usize, Setting)>,
     stated: usize,
     pub(super) base: Base,
@@ -30,13 +30,13 @@ impl Settings {
         self.latest.get(name).map(|(_, setting)| setting)
     }
 
-    /// The last stated one of `names`.
+    /// Returns the setting of `names` that was stated last.
     pub(super) fn last_of(&self, names: &[&str]) -> Option<&Setting> {
         let stated = names.iter().filter_map(|name| self.latest.get(*name));
         stated.max_by_key(|(order, _)| *order).map(|(_, setting)| setting)
     }
 
-    /// An error about the last stated one of `names`.
+    /// Returns an error about the setting of `names` that was stated last.
     pub(super) fn error(&self, names: &[&str], message: impl Into<String>) -> InputError {
         let fallback = || Place::default().error(names.first().copied().unwrap_or_default(), "");
         let message = message.into();
@@ -54,7 +54,7 @@ impl Settings {
         self.text(name).map_or(usual, |value| value == "1")
     }
 
-    /// Whether the page cache is bypassed.
+    /// Whether requests bypass the page cache.
     pub(super) fn is_direct(&self) -> bool {
         match self.last_of(&["direct", "buffered", "atomic"]) {
             Some(setting) => (setting.option.name == "buffered") == (setting.value == "0"),
@@ -88,18 +88,20 @@ impl Settings {
                 let zone_bytes = self.text("zonesize").map_or(Ok(0), |size| values::size(size, self.base))?;
                 match zones.checked_mul(zone_bytes) {
                     Some(bytes) if zone_bytes > 0 => Ok(Amount::Bytes(bytes)),
-                    Some(_) => Err("a number of zones needs a zonesize; add one, or use bytes or percent".to_owned()),
+                    Some(_) => {
+                        Err("a number of zones needs a zone size; add zonesize, or use bytes or percent".to_owned())
+                    }
                     None => Err(format!("{zones} zones of {zone_bytes} bytes exceed 2^64")),
                 }
             }
         })
     }
 
-    /// A whole number from `low` to `high`, by default `usual`.
+    /// Returns a whole number from `low` to `high`; `usual` if the setting is missing.
     pub(super) fn within(&self, name: &str, usual: u64, low: u64, high: u64) -> Result<u64, InputError> {
         let number = self.parsed(name, |value, _| match values::size(value, self.base)? {
             number if (low..=high).contains(&number) => Ok(number),
-            number => Err(format!("{number} is out of range; {low} to {high} is allowed")),
+            number => Err(format!("{number} is out of range; must be {low} to {high}")),
         });
         Ok(number?.unwrap_or(usual))
     }
@@ -109,13 +111,13 @@ impl Settings {
     }
 }
 
-/// Collects remarks, each once.
+/// Collects remarks without duplicates.
 #[derive(Default)]
 pub(super) struct Remarks {
     pub(super) list: Vec<Remark>,
-    /// The remarks of the list, for lookup.
+    /// Keys of the collected remarks, for finding duplicates.
     seen: BTreeSet<(u32, String, String)>,
-    /// Position of the current section.
+    /// Position of the section being read.
     pub(super) section: Place,
 }
 
@@ -124,7 +126,8 @@ impl Remarks {
         self.at(&setting.place, &setting.written_name, message);
     }
 
-    /// Adds a remark on the last stated one of `names`, or on the section that lacks the first of them.
+    /// Adds a remark on the setting of `names` that was stated last. If there is none, the remark refers to the section
+    /// and the first name.
     pub(super) fn about(&mut self, settings: &Settings, names: &[&str], message: impl Into<String>) {
         match settings.last_of(names) {
             Some(setting) => self.add(setting, message),

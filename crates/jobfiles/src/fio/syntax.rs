@@ -1,4 +1,4 @@
-//! Parses text or arguments into sections of settings with known names and well-formed values.
+//! Parses text or arguments into sections of settings. Checks that names are known and values are well-formed.
 
 use std::io;
 
@@ -9,32 +9,32 @@ use super::options::{self, Fate, Kind, OptionOfFio};
 use super::values::{self, Base};
 use crate::IN_INCLUDED;
 
-/// Job file keywords for the page size, the memory in mebibytes and the number of processors of the machine.
+/// Job file keywords: page size in bytes, memory of the machine in MiB, and its number of processors.
 pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
-/// Largest depth of included files.
+/// Maximum nesting depth of included files.
 const INCLUDES_MAX: u32 = 16;
 
-/// Source of the values of variables and keywords.
+/// Returns the value of a variable or keyword.
 pub(super) type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
 /// Returns the text of an included file.
 pub(super) type Include<'i> = &'i dyn Fn(&str) -> io::Result<String>;
 
-/// The settings under one `[name]`.
+/// The settings under a `[name]` line.
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) settings: Vec<Setting>,
 }
 
-/// One line or argument.
+/// A setting from one line or argument.
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) option: OptionOfFio,
-    /// Name of the option, or its alias, as written.
+    /// Option name or alias, as written.
     pub(super) written_name: String,
-    /// Value as written; empty for a flag without one.
+    /// Value as written; empty for a flag without a value.
     pub(super) written: String,
     /// Value with variables and keywords replaced.
     pub(super) value: String,
@@ -46,29 +46,29 @@ pub(super) struct Setting {
 pub(super) struct Place {
     /// Name of the file; empty for arguments.
     pub(super) file: String,
-    /// Line of the file, or number of the argument, from 1.
+    /// Line number in the file, or argument number, from 1.
     pub(super) line: u32,
-    /// Line of the job file at which the file with this position is included, if it is.
+    /// Line of the job file that includes this file; `None` if it is not included.
     pub(super) included_at: Option<u32>,
 }
 
 impl Place {
-    /// An error at this position; for an included file, only the names of options are printed, no other text of its
-    /// line.
+    /// Returns an error at this position. For an included file, the error prints only option names and no other text of
+    /// the line.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> InputError {
         let key = if self.included_at.is_none() || options::find(key).is_some() { key } else { "" };
         let message = if self.included_at.is_none() { message.into() } else { IN_INCLUDED.to_owned() };
         self.plain_error(key, one_line(&message))
     }
 
-    /// Like [`error`](Self::error) with a message without text of the line.
+    /// Like [`error`](Self::error), for a message that contains no text of the line.
     fn plain_error(&self, key: &str, message: impl Into<String>) -> InputError {
         let line = (!self.file.is_empty()).then_some(self.line as usize);
         InputError { file: self.file.clone(), line, key: key.to_owned(), message: message.into() }
     }
 }
 
-/// Makes a value, which may contain anything, a single line for messages.
+/// Converts a value to a single line for messages.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -99,7 +99,7 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// Reads the lines of a file, which is included at line `included_at` of the job file if that is given.
+    /// Reads the lines of a file. `included_at` is the line of the job file that includes it, if any.
     fn file(&mut self, file: &str, text: &str, included_at: Option<u32>, depth: u32) -> Result<(), InputError> {
         for (line, text) in (1u32..).zip(text.lines()) {
             let place = Place { file: file.to_owned(), line, included_at };
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 let setting = setting(content, place, self.environment)?;
                 match self.sections.last_mut() {
                     Some(section) => section.settings.push(setting),
-                    None => return Err(setting.error("is before the first [section]")),
+                    None => return Err(setting.error("is before the first [section]; move it into a section")),
                 }
             }
         }
@@ -124,7 +124,7 @@ impl Reader<'_> {
 
     fn begin_section(&mut self, name: &str, place: Place, depth: u32) -> Result<(), InputError> {
         if depth > 0 {
-            return Err(place.plain_error("", "begins a section; an included file must not have sections"));
+            return Err(place.plain_error("", "begins a section; included files must not have sections"));
         }
         let Some(name) = name.strip_suffix(']') else {
             return Err(place.error("", format!("\"[{name}\" has no closing bracket")));
@@ -135,20 +135,18 @@ impl Reader<'_> {
 
     fn include(&mut self, name: &str, place: &Place, depth: u32) -> Result<(), InputError> {
         if depth >= INCLUDES_MAX {
-            return Err(place.plain_error(
-                "include",
-                format!("nests includes too deeply; up to {INCLUDES_MAX} levels are allowed"),
-            ));
+            return Err(place
+                .plain_error("include", format!("nests includes too deeply; the maximum is {INCLUDES_MAX} levels")));
         }
         if self.sections.is_empty() {
-            return Err(place.error("include", "is before the first [section]"));
+            return Err(place.error("include", "is before the first [section]; move it into a section"));
         }
         let text = (self.include)(name).map_err(|error| place.error("include", format!("{name:?}: {error}")))?;
         self.file(name, &text, Some(place.included_at.unwrap_or(place.line)), depth + 1)
     }
 }
 
-/// Name of the file in `include NAME`.
+/// Returns the file name of a line `include NAME`.
 fn included(content: &str) -> Option<&str> {
     let rest = content.strip_prefix("include")?;
     rest.starts_with(char::is_whitespace).then(|| rest.trim())
@@ -167,7 +165,7 @@ fn setting(content: &str, place: Place, environment: Environment) -> Result<Sett
         _ => None,
     };
     let Some(stated) = written.or(implied) else {
-        return Err(place.error(name, "a value is missing"));
+        return Err(place.error(name, "the value is missing"));
     };
     let value = substitute(stated, environment).map_err(|message| place.error(name, message))?;
     let written = written.unwrap_or_default().to_owned();
@@ -186,7 +184,7 @@ fn option_named(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {
     })
 }
 
-/// Replaces `${NAME}`, and `$pagesize`, `$mb_memory` and `$ncpus`, with which values may be calculated.
+/// Replaces `${NAME}`, and `$pagesize`, `$mb_memory` and `$ncpus`, which may be used in calculations.
 fn substitute(text: &str, environment: Environment) -> Result<String, String> {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
@@ -214,18 +212,18 @@ fn substitute(text: &str, environment: Environment) -> Result<String, String> {
     Ok(value)
 }
 
-/// Checks the values of a section, whose units depend on its `kb_base` at any position.
+/// Checks the values of a section. Their units depend on the section's `kb_base`, which may be anywhere in it.
 fn check(settings: &mut [Setting]) -> Result<(), InputError> {
     let base = base(settings.iter());
     for setting in settings {
         let value = setting.value.trim();
-        // The units are only known when globals and job are merged; validity does not depend on them.
+        // The base is known only after globals and job are merged, but whether a value is valid does not depend on it.
         values::check(setting.option.kind, value, base).map_err(|message| setting.error(message))?;
     }
     Ok(())
 }
 
-/// Base of the last `kb_base` of the settings.
+/// Returns the base set by the last `kb_base` of the settings.
 pub(super) fn base<'s>(settings: impl IntoIterator<Item = &'s Setting>) -> Base {
     let stated = settings.into_iter().filter(|setting| setting.option.name == "kb_base").last();
     match stated.map(|setting| setting.value.as_str()) {
@@ -235,10 +233,10 @@ pub(super) fn base<'s>(settings: impl IntoIterator<Item = &'s Setting>) -> Base 
 }
 
 impl Setting {
-    /// Returns the remark on an unsupported option, unless its value is the actual behaviour.
+    /// Returns the remark on an unsupported option; `None` if its value is what headstack does anyway.
     ///
     /// # Errors
-    /// When the option would change the data written.
+    /// If the option would change the data written.
     pub(super) fn remark(&self) -> Result<Option<&'static str>, InputError> {
         let is_usual = match self.option.kind {
             Kind::Flag => self.value == "0",
@@ -255,7 +253,7 @@ impl Setting {
     }
 }
 
-/// Options of the program, not of its jobs, that may be among the arguments, with or without a value.
+/// Options of the fio program (not of jobs) that may be among the arguments and take a value.
 const PROGRAM_WITH_VALUE: &[&str] = &[
     "output",
     "output-format",
@@ -303,7 +301,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let place = Place { line: number, ..Place::default() };
         let Some(content) = argument.strip_prefix("--").filter(|content| !content.is_empty()) else {
-            let message = "is not an option; options begin with --, as in --name=job";
+            let message = "is not an option; options begin with --, for example --name=job";
             return Err(place.error(&one_line(argument), message));
         };
         let name = content.split('=').next().unwrap_or_default();
@@ -328,7 +326,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
 }
 
 impl CommandLine {
-    /// Adds a setting: each `--name` starts a section; settings before the first one apply to all.
+    /// Adds a setting. Each `--name` starts a section; settings before the first `--name` apply to all.
     fn add(&mut self, setting: Setting) {
         let is_name = setting.option.name == "name";
         if is_name || self.sections.is_empty() {

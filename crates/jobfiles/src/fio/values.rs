@@ -1,23 +1,23 @@
 //! Parses values: numbers with fio's units, times, ranges, lists, expressions.
 //!
-//! Every function returns its error on one line, with the permitted values.
+//! Every function returns its error on one line that includes the allowed values.
 
 use super::expression;
 use super::options::Kind;
 
-/// A value for each of reads, writes and trims; `None` keeps the current value.
+/// A value each for reads, writes and trims; `None` keeps the current value.
 pub(super) type Triple<T> = [Option<T>; 3];
 
-/// Sizes with their weights, which sum to 100.
+/// Sizes with their percentages, which sum to 100.
 pub(super) type Split = Vec<(u64, f64)>;
 
 const NS_PER_S: u64 = 1_000_000_000;
 const NS_PER_US: u64 = 1_000;
 
-const SIZE_ALLOWED: &str = "a whole number with k, m, g, t or p behind it is allowed, as in 64k";
-const TIME_ALLOWED: &str = "a whole number with us, ms, s, m, h or d behind it is allowed, as in 5m";
+const SIZE_ALLOWED: &str = "use a whole number with an optional k, m, g, t or p, for example 64k";
+const TIME_ALLOWED: &str = "use a whole number with an optional us, ms, s, m, h or d, for example 5m";
 
-/// Meaning of size prefixes: fio's `kb_base`.
+/// Meaning of size prefixes, set by fio's `kb_base`.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Base {
     /// k is 1024 and ki is 1000, fio's default.
@@ -27,20 +27,20 @@ pub(super) enum Base {
     Short1000,
 }
 
-/// A size, or a share of one.
+/// A size in bytes, or a percentage of one.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Bytes(u64),
     Percent(f64),
 }
 
-/// An amount as written: a number of zones becomes bytes once their size is known.
+/// An amount as written. A number of zones becomes bytes once the zone size is known.
 pub(super) enum Written {
     Amount(Amount),
     Zones(u64),
 }
 
-/// Bytes of a unit; `None` for anything else.
+/// Returns the number of bytes of a size unit; `None` if the unit is unknown.
 pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     if matches!(unit.as_str(), "" | "b") {
@@ -56,7 +56,7 @@ pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
     step.checked_pow(power)
 }
 
-/// Nanoseconds of a unit; `None` for anything else.
+/// Returns the number of nanoseconds of a time unit; `None` if the unit is unknown.
 pub(super) fn time_factor_ns(unit: &str, default_ns: u64) -> Option<u64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "" => default_ns,
@@ -70,7 +70,7 @@ pub(super) fn time_factor_ns(unit: &str, default_ns: u64) -> Option<u64> {
     })
 }
 
-/// Splits `"64k"` into its number and its unit.
+/// Splits a text such as `"64k"` into number and unit.
 pub(super) fn number_and_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (&text[..end], text[end..].trim_start())
@@ -92,17 +92,17 @@ fn quantity(text: &str, allowed: &str, factor: impl Fn(&str) -> Option<u64>) -> 
     let (Some(number), Some(factor)) = (number, factor) else {
         return Err(format!("{text:?} is invalid; {allowed}"));
     };
-    number.checked_mul(factor).ok_or_else(|| format!("{text:?} is beyond 2^64"))
+    number.checked_mul(factor).ok_or_else(|| format!("{text:?} exceeds 2^64"))
 }
 
 /// Rounds to the nearest whole number.
 fn whole(value: f64) -> Result<u64, String> {
     let rounded = (value + 0.5).floor();
-    // Above 2^53 whole numbers are not exact.
+    // Above 2^53, not every whole number is exact.
     if (0.0..=9_007_199_254_740_992.0).contains(&rounded) {
         return Ok(rounded as u64);
     }
-    Err(format!("{value} is out of range; 0 to 2^53 is allowed"))
+    Err(format!("{value} is out of range; must be 0 to 2^53"))
 }
 
 pub(super) fn size(text: &str, base: Base) -> Result<u64, String> {
@@ -114,7 +114,7 @@ pub(super) fn signed_size(text: &str, base: Base) -> Result<i64, String> {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    let magnitude = i64::try_from(size(magnitude, base)?).map_err(|_| format!("{text:?} is beyond 2^63"))?;
+    let magnitude = i64::try_from(size(magnitude, base)?).map_err(|_| format!("{text:?} exceeds 2^63"))?;
     Ok(if is_negative { -magnitude } else { magnitude })
 }
 
@@ -123,7 +123,7 @@ pub(super) fn time_ns(text: &str, kind: Kind) -> Result<u64, String> {
     let time_ns = quantity(text, TIME_ALLOWED, |unit| time_factor_ns(unit, default_ns))?;
     match i64::try_from(time_ns) {
         Ok(_) => Ok(time_ns),
-        Err(_) => Err(format!("{text:?} is longer than 292 years")),
+        Err(_) => Err(format!("{text:?} exceeds the maximum of 292 years")),
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn amount(text: &str, base: Base) -> Result<Written, String> {
     if let Some(number) = text.strip_suffix('%') {
         let percent: u64 = number.trim().parse().map_err(|_| format!("{text:?} is not a percentage such as 50%"))?;
         if percent > 100 {
-            return Err(format!("{text:?} is too large; up to 100% is allowed"));
+            return Err(format!("{text:?} is too large; the maximum is 100%"));
         }
         return Ok(Written::Amount(Amount::Percent(percent as f64)));
     }
@@ -142,14 +142,14 @@ pub(super) fn amount(text: &str, base: Base) -> Result<Written, String> {
     size(text, base).map(|bytes| Written::Amount(Amount::Bytes(bytes)))
 }
 
-/// The field of each kind of request in `"a,b,c"`: a missing one equals the previous one.
+/// Returns the fields of `"a,b,c"` for reads, writes and trims. A missing field equals the previous one.
 fn fields(text: &str) -> Result<[&str; 3], String> {
     let stated: Vec<&str> = text.split(',').map(str::trim).collect();
     match stated[..] {
         [all] => Ok([all; 3]),
         [read, rest] => Ok([read, rest, rest]),
         [read, write, trim] => Ok([read, write, trim]),
-        _ => Err(format!("{text:?} has more than three values; one each for reads, writes and trims is allowed")),
+        _ => Err(format!("{text:?} has more than three values; use one each for reads, writes and trims")),
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) fn triple<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, Stri
         }
     }
     if values.iter().all(Option::is_none) {
-        return Err("there is no value".to_owned());
+        return Err("the value is missing".to_owned());
     }
     Ok(values)
 }
@@ -170,7 +170,7 @@ pub(super) fn sizes(text: &str, base: Base) -> Result<Triple<u64>, String> {
     triple(text, |field| size(field, base))
 }
 
-/// Both ends of `"1k-4k"` or `"1k:4k"`, the smaller first.
+/// Returns both ends of a range such as `"1k-4k"` or `"1k:4k"`, the smaller first.
 pub(super) fn range(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
     let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
     let (low, high) = (read(low)?, read(high)?);
@@ -183,7 +183,11 @@ pub(super) fn ranges(text: &str, base: Base) -> Result<Triple<(u64, u64)>, Strin
             return Err(format!("{field:?} is not a range such as 1k-4k"));
         }
         let (low, high) = range(field, |end| size(end, base))?;
-        if low == 0 { Err("0 is not allowed; a request has at least one byte".to_owned()) } else { Ok((low, high)) }
+        if low == 0 {
+            Err("0 is not allowed; a request must have at least one byte".to_owned())
+        } else {
+            Ok((low, high))
+        }
     })
 }
 
@@ -191,13 +195,14 @@ pub(super) fn splits(text: &str, base: Base) -> Result<Triple<Split>, String> {
     triple(text, |field| {
         let shares = shares(field, |value| size(value, base))?;
         match shares.iter().any(|(size, _)| *size == 0) {
-            true => Err("0 is not allowed; a request has at least one byte".to_owned()),
+            true => Err("0 is not allowed; a request must have at least one byte".to_owned()),
             false => Ok(shares),
         }
     })
 }
 
-/// `"4k/60:8k/40"`: entries without a percentage, or with 0, share the rest.
+/// Parses sizes with percentages, such as `"4k/60:8k/40"`. Entries without a percentage, or with 0, divide the rest
+/// evenly.
 fn shares(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Split, String> {
     let mut entries: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.is_empty()) {
@@ -206,7 +211,7 @@ fn shares(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Spli
     }
     let stated: u64 = entries.iter().filter_map(|entry| entry.1).sum();
     if stated > 100 || entries.is_empty() {
-        return Err(format!("the percentages of {text:?} sum to {stated}; up to 100 is allowed"));
+        return Err(format!("the percentages of {text:?} sum to {stated}; the maximum is 100"));
     }
     let rest = (100 - stated) as f64;
     let open = entries.iter().filter(|entry| entry.1.is_none()).count();
@@ -214,7 +219,7 @@ fn shares(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Spli
         .into_iter()
         .map(|(value, share)| (value, share.map_or(rest / open.max(1) as f64, |share| share as f64)))
         .collect();
-    // The remainder goes to the largest share, as in fio's search through the sorted list.
+    // The largest share gets the remainder, as in fio's search through the sorted list.
     if open == 0
         && let Some(largest) = split.iter_mut().max_by(|a, b| a.1.total_cmp(&b.1))
     {
@@ -231,14 +236,15 @@ fn percent_or_rest(text: &str) -> Result<Option<u64>, String> {
     match text.trim().parse::<u64>() {
         Ok(0) => Ok(None),
         Ok(percent) if percent <= 100 => Ok(Some(percent)),
-        _ => Err(format!("{text:?} is not a percentage; 0 to 100 is allowed")),
+        _ => Err(format!("{text:?} is not a percentage from 0 to 100")),
     }
 }
 
-/// A zone of `random_distribution=zoned`: its share of the requests in percent, and its length.
+/// A zone of `random_distribution=zoned`: its percentage of the requests, and its length.
 pub(super) type Zone<L> = (f64, L);
 
-/// `"50/5:30/15:20/80"`: shares of the requests, and lengths of the zones. Shares sum to 100.
+/// Parses zones such as `"50/5:30/15:20/80"`: pairs of a percentage of the requests and a length. The percentages must
+/// sum to 100.
 pub(super) fn zones<L>(text: &str, read: impl Fn(&str) -> Result<L, String>) -> Result<Vec<Zone<Option<L>>>, String> {
     let mut zones = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.is_empty()) {
@@ -255,7 +261,7 @@ pub(super) fn zones<L>(text: &str, read: impl Fn(&str) -> Result<L, String>) -> 
     Ok(zones.into_iter().map(|(share, length)| (share.map_or(rest, |share| share as f64), length)).collect())
 }
 
-/// Numbers separated by `:`.
+/// Parses numbers separated by `:`.
 pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
     text.split(':')
         .map(|number| match number.trim().parse::<f64>() {
@@ -265,14 +271,14 @@ pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
         .collect()
 }
 
-/// Longest pattern of fio.
+/// Maximum pattern length in fio, in bytes.
 const PATTERN_BYTES_MAX: usize = 512;
 
 const PATTERN_ALLOWED: &str =
-    "one after another, texts in double quotes, 0x with hexadecimal digits and decimal numbers are allowed";
+    "allowed, in sequence: text in double quotes, 0x with hexadecimal digits, decimal numbers";
 
-/// Bytes of `buffer_pattern`, such as `"abcd"-120xdead`: texts, bytes in hexadecimal digits and numbers of up to four
-/// bytes, little-endian.
+/// Returns the bytes of a `buffer_pattern`, such as `"abcd"-120xdead`: a sequence of texts, hexadecimal bytes, and
+/// little-endian numbers of up to four bytes.
 pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
     let wrong = || format!("{text:?} is invalid; {PATTERN_ALLOWED}");
     let mut bytes = Vec::new();
@@ -292,7 +298,7 @@ pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
     match bytes.len() {
         0 => Err(wrong()),
         1..=PATTERN_BYTES_MAX => Ok(bytes),
-        length => Err(format!("a pattern of {length} bytes is too long; up to {PATTERN_BYTES_MAX} are allowed")),
+        length => Err(format!("a pattern of {length} bytes is too long; the maximum is {PATTERN_BYTES_MAX}")),
     }
 }
 
@@ -300,8 +306,8 @@ fn is_hexadecimal(text: &str) -> bool {
     text.starts_with("0x") || text.starts_with("0X")
 }
 
-/// Adds the bytes of leading hexadecimal digits, and returns the rest; with an odd number of digits, the first one is a
-/// byte.
+/// Adds the bytes of the leading hexadecimal digits and returns the rest. If the number of digits is odd, the first
+/// digit is a byte.
 fn hexadecimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     let end = text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
     let mut digits = text[..end].chars().filter_map(|c| c.to_digit(16)).peekable();
@@ -315,8 +321,8 @@ fn hexadecimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     Some(&text[end..])
 }
 
-/// Adds the bytes of a leading decimal number up to its highest non-zero one, and returns the rest. A number ends where
-/// `0x` begins: `-120xdead` is -12 and two bytes.
+/// Adds the bytes of a leading decimal number without its leading zero bytes, and returns the rest. A number ends where
+/// `0x` begins: `-120xdead` is -12 followed by two bytes.
 fn decimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     let text = text.trim_start();
     let is_digit = |c: char| c.is_ascii_digit();
@@ -332,18 +338,18 @@ fn decimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     Some(&text[end..])
 }
 
-/// Checks the form of a value.
+/// Checks that a value has the format of its kind.
 pub(super) fn check(kind: Kind, value: &str, base: Base) -> Result<(), String> {
     let within = |number: u64, low: u64, high: u64| match (low..=high).contains(&number) {
         true => Ok(()),
-        false if high == u64::MAX => Err(format!("{number} is out of range; {low} or more is allowed")),
-        false => Err(format!("{number} is out of range; {low} to {high} is allowed")),
+        false if high == u64::MAX => Err(format!("{number} is out of range; must be {low} or more")),
+        false => Err(format!("{number} is out of range; must be {low} to {high}")),
     };
     match kind {
         Kind::Text | Kind::TextOrNone => Ok(()),
         Kind::Flag | Kind::Bool(_) => match value {
             "0" | "1" => Ok(()),
-            _ => Err(format!("{value:?} is not allowed; 0 or 1 is allowed")),
+            _ => Err(format!("{value:?} is not allowed; use 0 or 1")),
         },
         Kind::Choice(choices) => check_choice(choices, value),
         Kind::ChoiceAnd(choices) => check_choice(choices, value.split([':', ',']).next().unwrap_or_default().trim()),
@@ -369,12 +375,12 @@ pub(super) fn check(kind: Kind, value: &str, base: Base) -> Result<(), String> {
 fn check_choice(choices: &[&str], value: &str) -> Result<(), String> {
     match choices.contains(&value) {
         true => Ok(()),
-        false => Err(format!("{value:?} is not allowed; {} is", choices.join(", "))),
+        false => Err(format!("{value:?} is not allowed; allowed: {}", choices.join(", "))),
     }
 }
 
-/// Sizes of fio's `bsrange`: a length is uniform from `low` on over as many bytes as `high`, rounded down to a multiple
-/// of `low`, and at most `high`. At most `most` sizes; `None` if there are more.
+/// Returns the sizes of fio's `bsrange`, as fio draws them: a length is uniform from `low` over as many bytes as
+/// `high`, rounded down to a multiple of `low`, and limited to `high`. `None` if there are more than `most` sizes.
 pub(super) fn sizes_of_range(low: u64, high: u64, most: u64) -> Option<Split> {
     if high / low > most {
         return None;

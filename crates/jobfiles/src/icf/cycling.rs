@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-/// Largest number of combinations; more indicate a mistake in a file.
+/// Maximum number of combinations; a higher number indicates a mistake in the file.
 pub(super) const STEPS_MAX: usize = 10_000;
 
-/// The cycled quantity.
+/// The quantity that is cycled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TestKind {
     Normal,
@@ -20,7 +20,7 @@ pub(super) enum TestKind {
 }
 
 impl TestKind {
-    /// Names in files; old files have numbers in this order.
+    /// Names in files. Old files have numbers instead, in this order.
     pub(super) const ALL: [(&str, TestKind); 8] = [
         ("NORMAL", TestKind::Normal),
         ("CYCLE_TARGETS", TestKind::Targets),
@@ -33,20 +33,20 @@ impl TestKind {
     ];
 }
 
-/// Increasing numbers from a start.
+/// A sequence of increasing numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Cycle {
     pub(super) start: u32,
     pub(super) step: u32,
     pub(super) exponential: bool,
-    /// Line in the file.
+    /// Line number in the file.
     pub(super) line: usize,
 }
 
 impl Cycle {
     fn numbers(self) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(self.start), move |&last| {
-            // A factor of 1 counts.
+            // With a factor of 1, Iometer adds 1 instead of multiplying.
             if self.exponential && self.step > 1 { last.checked_mul(self.step) } else { last.checked_add(self.step) }
         })
         .take(STEPS_MAX)
@@ -60,7 +60,7 @@ pub(super) struct Candidate {
     pub(super) targets: usize,
 }
 
-/// One test: number of targets per worker, and their queue depth if that is cycled.
+/// One test: the number of targets of each worker, and the queue depth if it is cycled.
 pub(super) struct Step {
     pub(super) targets: Vec<usize>,
     pub(super) depth: Option<u32>,
@@ -76,7 +76,7 @@ pub(super) struct Cycles {
 }
 
 impl Cycles {
-    /// The tests of one access specification.
+    /// Returns the tests of an access specification.
     pub(super) fn steps(&self, candidates: &[Candidate]) -> Vec<Step> {
         let all: Vec<usize> = candidates.iter().map(|candidate| candidate.targets).collect();
         let selections = match self.kind {
@@ -113,7 +113,7 @@ impl Cycles {
     }
 }
 
-/// Selections of more and more targets, as long as there are more.
+/// Returns selections of increasing numbers of targets until a selection adds no more.
 fn growing(cycle: Cycle, select: impl Fn(u32) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut last = 0;
     let selections = cycle.numbers().map(select).take_while(|selection| {
@@ -123,12 +123,12 @@ fn growing(cycle: Cycle, select: impl Fn(u32) -> Vec<usize>) -> Vec<Vec<usize>> 
     selections.collect()
 }
 
-/// The first `count` targets of each worker.
+/// Returns how many targets each worker has among its first `count`.
 fn each(candidates: &[Candidate], count: u32) -> Vec<usize> {
     candidates.iter().map(|candidate| candidate.targets.min(count as usize)).collect()
 }
 
-/// The first `count` workers of each manager, with up to `targets` targets.
+/// Returns the targets of the first `count` workers of each manager, up to `targets` targets each.
 fn first_workers(candidates: &[Candidate], count: u32, targets: usize) -> Vec<usize> {
     let mut left: BTreeMap<usize, u32> = BTreeMap::new();
     let take = |candidate: &Candidate| {
@@ -142,7 +142,7 @@ fn first_workers(candidates: &[Candidate], count: u32, targets: usize) -> Vec<us
     candidates.iter().map(take).collect()
 }
 
-/// The first `count` targets of each pool, worker after worker.
+/// Returns the first `count` targets of each pool, taken from one worker after another.
 fn filled(candidates: &[Candidate], count: u32, pool: impl Fn(&Candidate) -> usize) -> Vec<usize> {
     let mut left: BTreeMap<usize, usize> = BTreeMap::new();
     let take = |candidate: &Candidate| {

@@ -8,16 +8,16 @@ use crate::Remark;
 /// A disk worker.
 pub(super) struct Worker {
     pub(super) name: String,
-    /// Number of its manager, from 0.
+    /// Index of the worker's manager, from 0.
     pub(super) manager: usize,
     pub(super) line: usize,
     /// Queue depth per target.
     pub(super) outstanding: u32,
-    /// Length of the used part, in sectors; 0 for all.
+    /// Length of the used part in sectors; 0 for the whole disk.
     pub(super) maximum_sectors: u64,
     pub(super) first_sector: u64,
     pub(super) seed: Option<u64>,
-    /// Names of access specifications with their lines; if absent, the default ones are assigned.
+    /// Names of access specifications with their line numbers; `None` if the default specifications apply.
     pub(super) specifications: Option<Vec<(String, usize)>>,
     pub(super) targets: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl Worker {
     }
 }
 
-/// Largest disk: 8 EiB.
+/// Maximum size of a disk in sectors: 8 EiB.
 const SECTORS_MAX: u64 = 1 << 54;
 
 const END_LIST: &str = "END manager list";
@@ -61,7 +61,7 @@ fn text(entry: &Entry) -> String {
     entry.values.first().map_or(String::new(), |value| value.text.to_owned())
 }
 
-/// Reads all managers; their disk workers are added to `workers`.
+/// Reads all managers and adds their disk workers to `workers`.
 pub(super) fn read(
     entries: &mut Entries,
     workers: &mut Vec<Worker>,
@@ -154,7 +154,7 @@ fn settings(entries: &mut Entries, worker: &mut Worker, remarks: &mut Vec<Remark
             let mut fields = entries.fields(&entry)?;
             worker.maximum_sectors = fields.number("Disk maximum size", 0..=SECTORS_MAX)?;
             worker.first_sector = fields.number("starting sector", 0..=SECTORS_MAX)?;
-            // 0 repeats bytes, 1 is partly random, 2 fully; it matters to a disk that compresses.
+            // 0 repeats bytes, 1 is partly random, 2 fully random. The choice matters to a disk that compresses data.
             if is(&entry, SIZE_AND_PATTERN) && fields.number("Data pattern", 0..=2)? != 0 {
                 remarks.push(remark(fields.line(), "Data pattern", "the job file does not select the written data"));
             }
@@ -173,7 +173,7 @@ fn targets(entries: &mut Entries, worker: &mut Worker) -> Result<(), InputError>
         } else if is(&entry, "Target") {
             let name = text(&entry);
             if name.is_empty() {
-                return Err(entries.error(entry.line, "Target", "no name follows"));
+                return Err(entries.error(entry.line, "Target", "the name is missing"));
             }
             worker.targets.push(name);
         } else if is(&entry, "Target type") {

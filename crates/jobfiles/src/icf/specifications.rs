@@ -1,15 +1,15 @@
-//! [`Specifications`]: access specifications of a file, and those built into Iometer.
+//! [`Specifications`]: the access specifications of a file and those built into Iometer.
 
 use headstack_workload::{AccessLine, AccessSpecification, InputError};
 
 use super::text::{Entries, Entry, Fields};
 use crate::Remark;
 
-/// Iometer's limits (`MAX_ACCESS_SPECS`, `MAX_NAME`).
+/// Maximum number of lines of a specification and characters of a name in Iometer (`MAX_ACCESS_SPECS`, `MAX_NAME`).
 const LINES_MAX: usize = 100;
 const NAME_MAX: usize = 80;
 
-/// Longest delay: an hour, which exceeds any run.
+/// Maximum delay between bursts, in ms: one hour.
 const DELAY_MAX_MS: u64 = 3_600_000;
 
 const END: &str = "END access specifications";
@@ -17,7 +17,7 @@ const NAME: &str = "Access specification name,default assignment";
 const COLUMNS: &str = "size,% of size,% reads,% random,delay,burst,align,reply";
 const OLD_COLUMNS: &str = "size,% of size,% reads,% random,delay,burst";
 
-/// Access specifications by name; an idle one has no lines.
+/// Access specifications by name. An idle specification has no lines.
 pub(super) struct Specifications {
     specified: Vec<(AccessSpecification, bool)>,
 }
@@ -27,18 +27,18 @@ impl Specifications {
         Specifications { specified: Vec::new() }
     }
 
-    /// The specification with this name; Iometer's own if the file has none.
+    /// Returns the specification with this name. If the file has none, returns Iometer's own.
     pub(super) fn named(&self, name: &str) -> Option<AccessSpecification> {
         let own = self.specified.iter().find(|(known, _)| known.name.eq_ignore_ascii_case(name));
         own.map(|(known, _)| known.clone()).or_else(|| built_in(name))
     }
 
-    /// The default ones, for a disk worker without any.
+    /// Returns the default specifications, for disk workers that have none assigned.
     pub(super) fn by_default(&self) -> impl Iterator<Item = &AccessSpecification> {
         self.specified.iter().filter(|(_, by_default)| *by_default).map(|(known, _)| known)
     }
 
-    /// All of the file, in order.
+    /// Returns all specifications of the file, in order.
     pub(super) fn all(&self) -> impl Iterator<Item = &AccessSpecification> {
         self.specified.iter().map(|(known, _)| known)
     }
@@ -48,7 +48,7 @@ impl Specifications {
         names.join("; ")
     }
 
-    /// Reads the section of a file with names.
+    /// Reads the section of a file whose specifications have names.
     pub(super) fn read(&mut self, entries: &mut Entries, remarks: &mut Vec<Remark>) -> Result<(), InputError> {
         loop {
             let entry = entries.before(END)?;
@@ -61,7 +61,7 @@ impl Specifications {
             let mut fields = entries.fields(&entry)?;
             let name = fields.text("name")?.to_owned();
             if name.chars().count() > NAME_MAX {
-                return Err(fields.error("name", format!("{name:?} is too long; {NAME_MAX} characters are allowed")));
+                return Err(fields.error("name", format!("{name:?} is too long; the maximum is {NAME_MAX} characters")));
             }
             let assignments = [("NONE", false), ("ALL", true), ("DISK", true), ("NET", false)];
             let by_default = fields.word("default assignment", &assignments)?;
@@ -81,8 +81,8 @@ impl Specifications {
         }
     }
 
-    /// Reads the section of a file before 1998.05.21: no names, a specification ends when its shares reach 100 %, and
-    /// every worker gets all of them.
+    /// Reads the section of a file before 1998.05.21. Specifications have no names and end when their shares reach 100
+    /// %, and every worker gets all of them.
     pub(super) fn read_old(&mut self, entries: &mut Entries, section: &Entry) -> Result<(), InputError> {
         let mut sections = vec![];
         sections.extend(section.values.iter().copied());
@@ -99,7 +99,9 @@ impl Specifications {
             total += share;
             lines.extend(line);
             if total > 100 {
-                return Err(fields.error("% of size", format!("shares sum to {total}; they must reach exactly 100")));
+                return Err(
+                    fields.error("% of size", format!("the shares sum to {total}; they must sum to exactly 100"))
+                );
             }
             if total == 100 {
                 let name = format!("Untitled {}", self.specified.len() + 1);
@@ -111,7 +113,11 @@ impl Specifications {
         if total == 0 {
             return Ok(());
         }
-        Err(entries.error(section.line, "% of size", format!("shares end at {total}; they must reach exactly 100")))
+        Err(entries.error(
+            section.line,
+            "% of size",
+            format!("the shares sum to {total}; they must sum to exactly 100"),
+        ))
     }
 }
 
@@ -123,7 +129,7 @@ fn lines(
     remarks: &mut Vec<Remark>,
 ) -> Result<Vec<AccessLine>, InputError> {
     if columns.values.len() > LINES_MAX {
-        let message = format!("{name:?} has {} lines; up to {LINES_MAX} are allowed", columns.values.len());
+        let message = format!("{name:?} has {} lines; the maximum is {LINES_MAX}", columns.values.len());
         return Err(entries.error(columns.line, "size", message));
     }
     let (mut lines, mut total) = (Vec::new(), 0);
@@ -155,7 +161,7 @@ fn lines(
     Err(entries.error(columns.line, "% of size", message))
 }
 
-/// Parses the first six fields of a line, and its share; a line without a share is ignored.
+/// Parses the first six fields of a line. Returns the share and the access line; a line without a share is ignored.
 fn line(fields: &mut Fields) -> Result<(u64, Option<AccessLine>), InputError> {
     let size_bytes = fields.number_u32("size", 1..=u32::MAX)?;
     let share = fields.number("% of size", 0..=100)?;
@@ -172,7 +178,7 @@ fn line(fields: &mut Fields) -> Result<(u64, Option<AccessLine>), InputError> {
     Ok((share, (share > 0).then_some(line)))
 }
 
-/// A line of a built-in specification: size in KiB or 512 bytes, reads, randomness, alignment.
+/// A family of built-in specifications with one request size.
 struct BuiltIn {
     size: &'static str,
     size_bytes: u32,
@@ -183,7 +189,7 @@ struct BuiltIn {
 const FIFTHS: &[u32] = &[100, 75, 50, 25, 0];
 const HALVES: &[u32] = &[100, 50, 0];
 
-/// The specifications of `InsertDefaultSpecs` (`AccessSpecList.cpp`), in order, followed by "All in one".
+/// The specifications of `InsertDefaultSpecs` (`AccessSpecList.cpp`), in order. "All in one" follows them.
 const BUILT_IN: [BuiltIn; 7] = [
     BuiltIn { size: "512 B", size_bytes: 512, reads: FIFTHS, aligned: false },
     BuiltIn { size: "4 KiB", size_bytes: 4_096, reads: FIFTHS, aligned: false },
@@ -205,7 +211,7 @@ fn built_in(name: &str) -> Option<AccessSpecification> {
     let rows = || BUILT_IN.iter().flat_map(|kind| kind.reads.iter().map(move |&reads| (kind, reads)));
     if name.eq_ignore_ascii_case("All in one") {
         let count = rows().count() as u32;
-        // As evenly as whole percentages permit: the first get the remainder.
+        // Shares are as even as whole percentages permit; the first lines get the remainder.
         let share = |index: u32| 100 / count + u32::from(index < 100 % count);
         let lines = (0..).zip(rows()).map(|(index, (kind, reads))| kind.line(reads, share(index))).collect();
         return specification("All in one", lines);

@@ -1,4 +1,4 @@
-//! The text of an `.icf` file: lines that begin with an apostrophe are keys, the lines below are their values.
+//! The text of an `.icf` file. Lines that begin with an apostrophe are keys; the lines below a key are its values.
 
 use headstack_workload::document::InputError;
 
@@ -6,13 +6,13 @@ use crate::Remark;
 
 /// A key and its values.
 pub(super) struct Entry<'t> {
-    /// Without its apostrophe.
+    /// The key without its apostrophe.
     pub(super) key: &'t str,
     pub(super) line: usize,
     pub(super) values: Vec<Value<'t>>,
 }
 
-/// A line below a key, without blanks at its ends.
+/// A line below a key, without leading and trailing blanks.
 #[derive(Clone, Copy)]
 pub(super) struct Value<'t> {
     pub(super) text: &'t str,
@@ -22,7 +22,7 @@ pub(super) struct Value<'t> {
 /// The entries of a file, consumed one by one.
 pub(super) struct Entries<'t> {
     file: &'t str,
-    /// Whether specifications have names: since the version of 1998.05.21.
+    /// Whether specifications have names, as in files since version 1998.05.21.
     pub(super) has_names: bool,
     entries: std::vec::IntoIter<Entry<'t>>,
     last_line: usize,
@@ -38,7 +38,7 @@ impl<'t> Entries<'t> {
         let first = lines.by_ref().find(|(_, line)| !line.trim().is_empty());
         let (line, version) = first.unwrap_or((1, ""));
         let has_names = has_names(version).ok_or_else(|| {
-            let message = "an .icf file begins with its version, such as \"Version 2006.07.27\"";
+            let message = "an .icf file must begin with its version, for example \"Version 2006.07.27\"";
             error(file, line, "Version", message.to_owned())
         })?;
         let mut entries: Vec<Entry> = Vec::new();
@@ -69,7 +69,7 @@ impl<'t> Entries<'t> {
         self.entries.next()
     }
 
-    /// Returns the next entry; the file must not end before `end`.
+    /// Returns the next entry, or an error if the file ends before `end`.
     pub(super) fn before(&mut self, end: &str) -> Result<Entry<'t>, InputError> {
         self.next().ok_or_else(|| error(self.file, self.last_line, end, format!("the file ends before '{end}")))
     }
@@ -78,20 +78,20 @@ impl<'t> Entries<'t> {
         error(self.file, line, key, message.into())
     }
 
-    /// The error for a misplaced entry.
+    /// Returns the error for an entry in the wrong place.
     pub(super) fn misplaced(&self, entry: &Entry, allowed: &str) -> InputError {
         let message = format!("this line is not expected here; allowed: {allowed}");
         self.error(entry.line, entry.key, message)
     }
 
-    /// The comma-separated fields of an entry's first value.
+    /// Returns the comma-separated fields of an entry's first value.
     pub(super) fn fields(&self, entry: &Entry<'t>) -> Result<Fields<'t>, InputError> {
         let value =
-            entry.values.first().copied().ok_or_else(|| self.error(entry.line, entry.key, "no value follows"))?;
+            entry.values.first().copied().ok_or_else(|| self.error(entry.line, entry.key, "the value is missing"))?;
         Ok(Fields { file: self.file, names: entry.key, value, fields: value.text.split(',').collect(), next: 0 })
     }
 
-    /// The fields of one value of an entry, which may be separated by blanks.
+    /// Returns the fields of a value, separated by commas or, with `by_blanks`, also by blanks.
     pub(super) fn fields_of(&self, names: &'t str, value: Value<'t>, by_blanks: bool) -> Fields<'t> {
         let is_separator = |c: char| c == ',' || by_blanks && c.is_whitespace();
         let keep = |field: &&str| !by_blanks || !field.is_empty();
@@ -100,7 +100,7 @@ impl<'t> Entries<'t> {
     }
 }
 
-/// Iometer 1.1 writes its own version in place of a date.
+/// Whether files of this version have names. Iometer 1.1 writes its own version instead of a date.
 fn has_names(line: &str) -> Option<bool> {
     let version = line.trim().strip_prefix("Version")?.trim();
     let number = |part: &str| {
@@ -122,7 +122,7 @@ fn error(file: &str, line: usize, key: &str, message: String) -> InputError {
 /// The fields of a line, consumed one by one.
 pub(super) struct Fields<'t> {
     file: &'t str,
-    /// Names of the fields, from the line above.
+    /// Names of the fields, from the key line.
     names: &'t str,
     value: Value<'t>,
     fields: Vec<&'t str>,
@@ -138,7 +138,7 @@ impl<'t> Fields<'t> {
         error(self.file, self.value.line, name, message)
     }
 
-    /// Returns the next field, which must exist.
+    /// Returns the next field, or an error if it is missing.
     pub(super) fn text(&mut self, name: &str) -> Result<&'t str, InputError> {
         let field = self.fields.get(self.next).map(|field| field.trim());
         self.next += 1;
@@ -155,8 +155,11 @@ impl<'t> Fields<'t> {
         match text.parse() {
             Ok(number) if allowed.contains(&number) => Ok(number),
             _ => {
-                let message =
-                    format!("{text:?} is not allowed; a whole number of {} to {} is", allowed.start(), allowed.end());
+                let message = format!(
+                    "{text:?} is not allowed; must be a whole number from {} to {}",
+                    allowed.start(),
+                    allowed.end()
+                );
                 Err(self.error(name, message))
             }
         }
@@ -168,25 +171,25 @@ impl<'t> Fields<'t> {
         Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// Returns the next field as one of a few words, in any case.
+    /// Returns the next field as one of a few words, ignoring case.
     pub(super) fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<T, InputError> {
         let text = self.text(name)?;
         match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
             Some((_, value)) => Ok(*value),
             None => {
                 let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                Err(self.error(name, format!("{text:?} is not allowed; {} is", allowed.join(" or "))))
+                Err(self.error(name, format!("{text:?} is not allowed; use {}", allowed.join(" or "))))
             }
         }
     }
 
-    /// Whether all fields were consumed.
+    /// Whether all fields are consumed.
     pub(super) fn is_empty(&self) -> bool {
         self.next >= self.fields.len()
     }
 }
 
-/// A remark on a setting that is not supported.
+/// Returns a remark on an unsupported setting.
 pub(super) fn remark(line: usize, option: &str, message: impl Into<String>) -> Remark {
     Remark { line: u32::try_from(line).unwrap_or(u32::MAX), option: option.to_owned(), message: message.into() }
 }

@@ -1,26 +1,26 @@
-//! [`Defined`]: definitions of one kind, in the order of a file.
+//! [`Defined`]: the definitions of one kind, in file order.
 
 use headstack_workload::document::InputError;
 
 use super::scan::Parameter;
 
-/// A named definition: storage, a tree, a load, a run.
+/// A named definition of storage, a tree, a load or a run.
 pub(super) trait Definition: Clone {
-    /// vdbench's defaults.
+    /// Returns a definition with vdbench's defaults.
     fn new() -> Self;
-    /// Its name.
+    /// Returns the name of the definition.
     fn name(&self) -> &str;
-    /// A copy with this name, defined at this position.
+    /// Returns a copy with this name and position.
     fn called(self, name: String, place: Parameter) -> Self;
-    /// Sets a parameter; returns a remark if it is not supported.
+    /// Sets a parameter. Returns a remark if the parameter is not supported.
     fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError>;
 }
 
-/// All definitions of a kind, and their defaults: `sd=default` and so on, as at the end of the file.
+/// All definitions of a kind and their defaults, as set by `sd=default` and the like up to the end of the file.
 pub(super) struct Defined<T> {
     pub(super) all: Vec<T>,
     pub(super) default: T,
-    /// Whether the following parameters belong to the `default`.
+    /// Whether the following parameters belong to the `default` definition.
     in_default: bool,
 }
 
@@ -29,7 +29,7 @@ impl<T: Definition> Defined<T> {
         Defined { all: Vec::new(), default: T::new(), in_default: false }
     }
 
-    /// Starts a definition, as a copy of the `default`.
+    /// Starts a definition as a copy of the `default` definition.
     pub(super) fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let name = parameter.word()?.to_owned();
         self.in_default = name == "default";
@@ -43,7 +43,7 @@ impl<T: Definition> Defined<T> {
         Ok(())
     }
 
-    /// Sets a parameter of the current definition.
+    /// Sets a parameter of the current definition. Returns a remark if the parameter is not supported.
     pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         let default = self.in_default;
         match self.all.last_mut().filter(|_| !default) {
@@ -54,5 +54,5 @@ impl<T: Definition> Defined<T> {
 }
 
 pub(super) fn defined_before(place: &Parameter, name: &str) -> InputError {
-    place.error(format!("{name:?} is defined before; each name is allowed once"))
+    place.error(format!("{name:?} is already defined; use each name only once"))
 }

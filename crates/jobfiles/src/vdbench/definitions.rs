@@ -1,4 +1,4 @@
-//! Storage, workload and run definitions (`sd`, `wd`, `rd`): their defaults, and the effect of each parameter.
+//! Storage, workload and run definitions (`sd`, `wd`, `rd`): their defaults and the effect of each parameter.
 
 use headstack_workload::{ArrivalProcess, InputError, OUTSTANDING_MAX};
 
@@ -21,7 +21,7 @@ pub(super) struct Storage {
     pub(super) align_bytes: Option<u32>,
     pub(super) range: Option<Span>,
     pub(super) open: OpenFlags,
-    /// First number, and count.
+    /// Start number and count of `count=(start,count)`.
     pub(super) count: Option<(u32, u32)>,
 }
 
@@ -78,7 +78,7 @@ impl Definition for Storage {
                     let start = parameter.within(start, 0.0..=1e6)? as u32;
                     self.count = Some((start, parameter.within(count, 1.0..=10_000.0)? as u32));
                 }
-                _ => return Err(parameter.error("count=(start,count) has two numbers")),
+                _ => return Err(parameter.error("must be count=(start,count)")),
             },
             Word::Size => {
                 let (bytes, divisor) = ratio(parameter)?;
@@ -110,7 +110,7 @@ pub(super) struct Load {
     pub(super) sizes: Sizes,
     pub(super) read_percent: f64,
     pub(super) span: Option<Span>,
-    /// Whether random requests follow the hot band's curve over the span.
+    /// Whether random requests follow the hotband curve over the span.
     pub(super) is_hotband: bool,
     pub(super) seek: Seek,
     pub(super) rate_per_s: Option<f64>,
@@ -152,7 +152,7 @@ impl Definition for Load {
             Word::Host if parameter.raw != "localhost" => return Ok(Some("only this host issues requests")),
             Word::Skew => self.skew_percent = parameter.plain(Unit::Size, 0.0..=100.0)?,
             Word::Sizes => self.sizes = Sizes::read(parameter)?,
-            // vdbench truncates percentages of reads to whole ones.
+            // vdbench truncates read percentages to whole numbers.
             Word::ReadPercent => self.read_percent = parameter.plain(Unit::Size, 0.0..=100.0)?.trunc(),
             Word::WritePercent => self.read_percent = 100.0 - parameter.plain(Unit::Size, 0.0..=100.0)?.trunc(),
             Word::Range => (self.span, self.is_hotband) = (Some(Span::read(parameter)?), false),
@@ -171,7 +171,7 @@ impl Definition for Load {
             _ => {}
         }
         if self.rate_per_s.is_some() && self.skew_percent > 0.0 {
-            return Err(parameter.error("iorate and skew exclude each other in a workload definition"));
+            return Err(parameter.error("a workload definition cannot have both iorate and skew"));
         }
         Ok(None)
     }
@@ -191,10 +191,10 @@ pub(super) struct RunDefinition {
     pub(super) interval_ns: u64,
     pub(super) warm_up_ns: u64,
     pub(super) pause_ns: u64,
-    /// Bytes, or if below 100 a multiple of the storage's size.
+    /// Maximum amount of data in bytes; below 100, a multiple of the storage size.
     pub(super) max_data: Option<f64>,
     pub(super) process: ArrivalProcess,
-    /// Keyword and values of each loop, the outermost first.
+    /// Keyword and values of each loop, outermost first.
     pub(super) loops: Vec<(&'static str, Vec<Override>)>,
     pub(super) open: Option<OpenFlags>,
 }
@@ -207,7 +207,7 @@ impl Definition for RunDefinition {
             loads: Vec::new(),
             storages: None,
             rates: Vec::new(),
-            // `RD_entry.insertCurveRuns`.
+            // From `RD_entry.insertCurveRuns`.
             curve_percent: vec![10.0, 50.0, 70.0, 80.0, 90.0, 100.0],
             stop_response_ns: None,
             elapsed_ns: 30_000_000_000,
@@ -241,7 +241,7 @@ impl Definition for RunDefinition {
                     Number::Plain(value) | Number::Percent(value) if (1.0..=1000.0).contains(&value) => {
                         Ok(value.trunc())
                     }
-                    _ => Err(parameter.error("points of a curve are percentages, 1 to 1000")),
+                    _ => Err(parameter.error("points of a curve must be percentages from 1 to 1000")),
                 };
                 self.curve_percent = numbers()?.iter().map(percent).collect::<Result<_, _>>()?;
             }
@@ -278,7 +278,7 @@ impl Definition for RunDefinition {
 }
 
 impl RunDefinition {
-    /// Adds a loop inside all others, replacing one with the same keyword.
+    /// Adds a loop inside all others. Replaces a loop with the same keyword.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
         self.loops.retain(|(known, _)| *known != keyword);
         self.loops.push((keyword, values));
@@ -292,12 +292,12 @@ impl RunDefinition {
             } else if "deterministic".starts_with(&word) {
                 self.process = ArrivalProcess::Fixed;
             } else if "uniform".starts_with(&word) {
-                // The nearest of the available processes: distances of 0 to twice the mean have a coefficient of
-                // variation of 58 %.
+                // Poisson is the closest available process: intervals uniform between 0 and twice the mean have a
+                // coefficient of variation of 58 %.
                 self.process = ArrivalProcess::Poisson;
                 return Ok(Some("interarrival times are exponential, not uniform"));
             } else {
-                let allowed = "exponential, uniform or deterministic is allowed; rates that change during a run are not supported";
+                let allowed = "use exponential, uniform or deterministic; variable rates are not supported";
                 return Err(parameter.error(format!("{word:?} is not allowed; {allowed}")));
             }
         }

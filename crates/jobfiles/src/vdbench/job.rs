@@ -1,4 +1,4 @@
-//! Converts a workload on its storage to a job.
+//! Converts a workload and its storage to a job.
 
 use headstack_workload::{
     AccessLine, AccessSpecification, Addresses, Arrivals, Band, InputError, RunLength, WarmUp, Workload,
@@ -9,12 +9,12 @@ use super::scan::Parameter;
 use super::values::{OpenFlags, Seek, Sizes, Span};
 use crate::{Bounds, Extent, Job, JobEngine, Limits, Part, Verify};
 
-/// Inputs of a job.
+/// Inputs for a job.
 pub(super) struct Placed<'d> {
     pub(super) load: &'d Load,
     pub(super) storages: &'d [&'d Storage],
     pub(super) run: &'d RunDefinition,
-    /// Position for errors.
+    /// Position for error messages.
     pub(super) place: &'d Parameter,
     pub(super) share_percent: f64,
     pub(super) threads: u32,
@@ -42,7 +42,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
         file_bytes: placed.file_bytes().filter(|_| !is_raw),
         part,
         engine: JobEngine::Ring,
-        // On Linux vdbench opens a device with O_DIRECT or not at all; elsewhere raw devices have no cache.
+        // On Linux, vdbench either opens a device with O_DIRECT or fails; on other systems, raw devices have no cache.
         direct: open.direct || is_raw && open == OpenFlags::default(),
         sync: open.sync,
         workload: Workload {
@@ -87,7 +87,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
     })
 }
 
-/// Whether vdbench treats it as a device (`SD_entry.canWeUseBlockZero`).
+/// Whether vdbench treats the lun as a device (`SD_entry.canWeUseBlockZero`).
 fn is_raw(lun: &str) -> bool {
     lun.starts_with("/dev/") || lun.starts_with(r"\\")
 }
@@ -100,10 +100,11 @@ impl Placed<'_> {
         }
     }
 
-    /// Part of the storage, in bytes if its size is known, and distribution of random requests over it.
+    /// Returns the used part of the storage, in bytes if its size is known, and the distribution of random requests
+    /// over the part.
     fn part(&self) -> Result<(Part, Addresses), InputError> {
         let whole = || match (self.storages, self.size_bytes()) {
-            // Of several files, or of one that ends with its storage, all is used.
+            // Several files are used whole, as is storage whose range has no end.
             ([storage], Some(_)) => {
                 Part { start: Extent::Bytes(storage.offset_bytes), length: storage.size_bytes.map(Extent::Bytes) }
             }
@@ -136,16 +137,17 @@ impl Placed<'_> {
                 Part { start: Extent::Percent(span.from), length: Some(Extent::Percent(span.to - span.from)) }
             }
             (true, None) => {
-                return Err(self.place.error("a range in percent of storage with an offset needs the storage's size"));
+                return Err(self.place.error("a range in percent on storage with an offset needs its size; add size"));
             }
         };
         Ok((part, addresses))
     }
 
-    /// A range that wraps around to the start, which is only possible for uniform random requests.
+    /// Returns the addresses of a range that wraps around to the start, which is valid only for uniform random
+    /// requests.
     fn round_the_end(&self, span: Span) -> Result<Addresses, InputError> {
         if self.load.is_hotband || self.random_percent() < 100.0 {
-            let message = "a range above 100 % wraps around, which requires seekpct=rand without hotband";
+            let message = "a range above 100 % wraps around and requires seekpct=rand without hotband";
             return Err(self.place.error(message));
         }
         let length = span.to - span.from;
@@ -154,27 +156,27 @@ impl Placed<'_> {
             to_percent: to,
             share_percent: (to - from) / length * 100.0,
         };
-        // A range may be completely beyond the end.
+        // A range may be entirely beyond the end.
         Ok(Addresses::HotBands(match span.from >= 100.0 {
             true => vec![band(span.from - 100.0, span.to - 100.0)],
             false => vec![band(span.from, 100.0), band(0.0, span.to - 100.0)],
         }))
     }
 
-    /// Size of each file, if it is the same for all.
+    /// Returns the size of each file if all files have the same size.
     fn file_bytes(&self) -> Option<u64> {
         let size = |storage: &Storage| Some(storage.size_bytes?.saturating_add(storage.offset_bytes));
         let first = size(self.storages[0])?;
         self.storages.iter().all(|storage| size(storage) == Some(first)).then_some(first)
     }
 
-    /// Bytes of all storage together.
+    /// Returns the total size of all storage, in bytes.
     fn size_bytes(&self) -> Option<u64> {
         let size = |storage: &&Storage| storage.size_bytes.map(|size| size.saturating_add(storage.offset_bytes));
         self.storages.iter().map(size).try_fold(0u64, |sum, size| Some(sum.saturating_add(size?)))
     }
 
-    /// Lines of the access specification.
+    /// Returns the lines of the access specification.
     fn lines(&self) -> Vec<AccessLine> {
         let Sizes { shares, align_bytes } = &self.load.sizes;
         let random_percent = self.random_percent();
@@ -187,8 +189,8 @@ impl Placed<'_> {
             trim_percent: 0.0,
             delay_ns: 0,
             burst: 1,
-            // Random requests go to multiples of their size (`WG_entry.blockBoundarySeek`), sequential ones continue
-            // where the last one ended.
+            // Random requests go to multiples of their size (`WG_entry.blockBoundarySeek`); sequential requests
+            // continue where the previous request ended.
             align_bytes: self.storages[0].align_bytes.or(*align_bytes).or(match random_percent {
                 0.0 => None,
                 100.0 => Some(size_bytes),
@@ -202,7 +204,7 @@ impl Placed<'_> {
         let storage_bytes = self.storages.iter().map(|storage| storage.size_bytes).sum::<Option<u64>>();
         let data_bytes = self.run.max_data.and_then(|data| match data < 100.0 {
             true => storage_bytes.map(|bytes| bytes as f64 * data),
-            // Of the whole run.
+            // The limit applies to the whole run.
             false => Some(data * self.share_percent / 100.0),
         });
         let pass_bytes = storage_bytes.map(|bytes| bytes as f64).filter(|_| self.load.seek == Seek::UntilEnd);

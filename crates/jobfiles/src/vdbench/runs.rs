@@ -1,4 +1,4 @@
-//! Converts run definitions to phases: which workloads run on which storage, how often, and at which rate.
+//! Converts run definitions to phases: which workloads run on which storage, how often and at which rate.
 
 use headstack_workload::{Arrivals, InputError, OUTSTANDING_MAX, Think};
 
@@ -8,12 +8,12 @@ use super::values::{Override, Rate, Seek};
 use super::{Definitions, Parameter};
 use crate::{CurvePoint, Job, Phase, Remark};
 
-/// Largest number of phases; more indicate a mistake in a file.
+/// Maximum number of phases; a higher number indicates a mistake in the file.
 pub(super) const PHASES_MAX: usize = 10_000;
 const JOBS_MAX: usize = 50_000;
 const LINES_MAX: usize = 2_000_000;
 
-/// Tolerance of vdbench for sums of skew (`HandleSkew.java`).
+/// Tolerance of vdbench for sums of skew, in percent (`HandleSkew.java`).
 const SKEW_TOLERANCE: f64 = 0.0001;
 
 /// Returns all runs of a file, in order.
@@ -38,14 +38,14 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
                 } else {
                     last_max = Some(phases.len());
                 }
-                // A run's pause comes after it.
+                // A run's pause follows the run.
                 phase.jobs.iter_mut().for_each(|job| job.start_delay_ns = pause_ns);
                 pause_ns = run.pause_ns;
                 jobs += phase.jobs.len();
                 lines += phase.jobs.iter().map(|job| job.workload.specification.lines.len()).sum::<usize>();
                 if phases.len() >= PHASES_MAX || jobs > JOBS_MAX || lines > LINES_MAX {
                     let message =
-                        format!("the file expands to more than {PHASES_MAX} runs or {JOBS_MAX} jobs; split it");
+                        format!("the file expands to more than {PHASES_MAX} runs or {JOBS_MAX} jobs; split the file");
                     return Err(place.error(message));
                 }
                 phases.push(phase);
@@ -57,13 +57,13 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
     Ok(phases)
 }
 
-/// Checks as vdbench does before a run.
+/// Makes the checks that vdbench makes before a run.
 fn check(run: &RunDefinition, place: &Parameter) -> Result<(), InputError> {
     if run.rates.is_empty() {
-        return Err(place.error("it has no iorate; add iorate=max, iorate=curve or a number"));
+        return Err(place.error("has no iorate; add iorate=max, iorate=curve or a number"));
     }
     if run.interval_ns == 0 || run.elapsed_ns / run.interval_ns < 2 {
-        return Err(place.error("elapsed must be at least twice the interval, which is not 0"));
+        return Err(place.error("elapsed must be at least twice the interval, and the interval must not be 0"));
     }
     if !run.elapsed_ns.is_multiple_of(run.interval_ns) || !run.warm_up_ns.is_multiple_of(run.interval_ns) {
         return Err(place.error("elapsed and warmup must be multiples of the interval"));
@@ -85,21 +85,21 @@ fn remarks_on(definitions: &Definitions, run: &RunDefinition, place: &Parameter,
     };
     let unknown = |load: &Load| load.storages.iter().any(sizeless);
     if run.max_data.is_some_and(|data| data < 100.0) && loads.iter().any(unknown) {
-        remark("maxdata", "multiples of the storage's size need its size; the run ends after its time");
+        remark("maxdata", "the storage size is unknown; the run ends after its time");
     }
     if loads.iter().any(|load| load.seek == Seek::UntilEnd && unknown(load)) {
-        remark("seekpct", "the end is unknown without a size; the run ends after its time");
+        remark("seekpct", "the storage size is unknown; the run ends after its time");
     }
     remarks
 }
 
-/// Workloads of a run, with the storage that it assigns to them.
+/// Returns the workloads of a run, with the storage that the run assigns to them.
 fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> Result<Vec<Load>, InputError> {
     let mut loads: Vec<Load> = Vec::new();
     if run.loads.is_empty() && run.storages.is_some() {
         loads.push(definitions.loads.default.clone());
     } else if run.loads.is_empty() {
-        return Err(place.error("it has no workload; add wd=NAME"));
+        return Err(place.error("has no workload; add wd=NAME"));
     }
     for wanted in &run.loads {
         let found = loads.len();
@@ -120,7 +120,7 @@ fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> R
     Ok(loads)
 }
 
-/// Only an asterisk at the end is a wildcard.
+/// Whether a name matches. An asterisk is a wildcard only at the end.
 pub(super) fn matches(wanted: &str, name: &str) -> bool {
     wanted.strip_suffix('*').map_or(wanted == name, |beginning| name.starts_with(beginning))
 }
@@ -129,7 +129,7 @@ pub(super) fn names<T>(known: &[T], name: impl Fn(&T) -> &String) -> String {
     known.iter().map(|one| name(one).as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// All combinations of the lists of a run, the first list outermost.
+/// Returns all combinations of the lists of a run; the first list is the outermost loop.
 pub(super) fn combinations<T: Clone>(
     loops: &[(&'static str, Vec<T>)],
     place: &Parameter,
@@ -137,7 +137,9 @@ pub(super) fn combinations<T: Clone>(
     let mut all: Vec<Vec<T>> = vec![Vec::new()];
     for (keyword, values) in loops {
         if all.len().saturating_mul(values.len()) > PHASES_MAX {
-            return Err(place.error(format!("{keyword} expands the file to more than {PHASES_MAX} runs; split it")));
+            return Err(
+                place.error(format!("{keyword} expands the file to more than {PHASES_MAX} runs; split the file"))
+            );
         }
         let with = |known: Vec<T>| {
             values.iter().map(move |value| known.iter().cloned().chain([value.clone()]).collect()).collect::<Vec<_>>()
@@ -147,7 +149,7 @@ pub(super) fn combinations<T: Clone>(
     Ok(all)
 }
 
-/// A rate, and whether it is a point of a curve.
+/// The rate of a run, which may be a point of a curve.
 #[derive(Clone, Copy)]
 enum Run {
     At(Rate),
@@ -162,7 +164,7 @@ fn rates(run: &RunDefinition) -> impl Iterator<Item = Run> {
     run.rates.iter().flat_map(with_points)
 }
 
-/// Name of a run and its loops, as in vdbench.
+/// Returns the name of a run and its loops, as in vdbench.
 fn name(run: &RunDefinition, overrides: &[Override], rate: Run) -> String {
     let mut name = run.name.clone();
     if let Run::CurvePoint(percent) = rate {
@@ -190,7 +192,7 @@ fn name(run: &RunDefinition, overrides: &[Override], rate: Run) -> String {
     [name].into_iter().chain(texts).collect::<Vec<_>>().join(" ")
 }
 
-/// Converts one run definition to phases.
+/// Converts a run definition to phases.
 struct Runner<'d> {
     definitions: &'d Definitions,
     run: &'d RunDefinition,
@@ -198,15 +200,15 @@ struct Runner<'d> {
     overrides: &'d [Override],
 }
 
-/// A workload on the storage of one generator.
+/// A generator: a workload on some storage.
 struct Generator<'d> {
     load: Load,
-    /// Several if storage is concatenated.
+    /// Storage definitions; several if they are concatenated.
     storages: Vec<&'d Storage>,
-    /// Its share of the requests in percent, excluding workloads with their own rate.
+    /// Percentage of the requests, among the workloads without their own rate.
     share_percent: f64,
     group: u32,
-    /// Threads that it shares with others: those of its storage.
+    /// Number of threads of the storage, shared with other generators.
     threads: u32,
 }
 
@@ -244,7 +246,7 @@ impl Runner<'_> {
         Ok(Phase { name, jobs, pool, curve_point, ..Phase::default() })
     }
 
-    /// A generator for each workload and storage, with the skew distributed over them.
+    /// Returns a generator for each workload and storage, with the skew distributed over the generators.
     fn generators(&self, loads: &[Load]) -> Result<Vec<Generator<'_>>, InputError> {
         let skews = self.skews(loads)?;
         let mut generators: Vec<Generator> = Vec::new();
@@ -262,9 +264,9 @@ impl Runner<'_> {
             }
             let place = load.place.as_ref().unwrap_or(self.place);
             if load.threads.is_some() && !self.definitions.general.is_concatenated {
-                return Err(
-                    place.error("threads in a workload definition need concatenatesds=yes; set threads in the sd")
-                );
+                return Err(place.error(
+                    "threads in a workload definition need concatenatesds=yes; otherwise set threads in the sd",
+                ));
             }
             let parts: Vec<Vec<&Storage>> = match self.definitions.general.is_concatenated {
                 true => vec![storages],
@@ -287,7 +289,8 @@ impl Runner<'_> {
         Ok(generators)
     }
 
-    /// Skew in percent of each workload; the unassigned rest is distributed evenly (`HandleSkew.spreadWdSkew`).
+    /// Returns the skew of each workload, in percent. Workloads without skew divide the rest evenly
+    /// (`HandleSkew.spreadWdSkew`).
     fn skews(&self, loads: &[Load]) -> Result<Vec<f64>, InputError> {
         let mut skews: Vec<f64> = loads.iter().map(|load| load.skew_percent).collect();
         let free = |load: &Load| load.rate_per_s.is_none();
@@ -315,7 +318,7 @@ impl Runner<'_> {
         Ok(skews)
     }
 
-    /// Storage of a workload.
+    /// Returns the storage of a workload.
     fn storages(&self, load: &Load) -> Result<Vec<&Storage>, InputError> {
         let place = load.place.as_ref().unwrap_or(self.place);
         let mut storages: Vec<&Storage> = Vec::new();
@@ -328,7 +331,9 @@ impl Runner<'_> {
             }
             for storage in found {
                 if storages.iter().any(|known| known.name == storage.name) {
-                    return Err(place.error(format!("sd={} is named more than once", storage.name)));
+                    return Err(
+                        place.error(format!("sd={} is named more than once; remove the duplicate", storage.name))
+                    );
                 }
                 storages.push(storage);
             }
@@ -356,7 +361,7 @@ impl Runner<'_> {
 }
 
 impl Generator<'_> {
-    /// Number of generators of its workload.
+    /// Returns the number of generators of this generator's workload.
     fn siblings(&self, generators: &[Generator]) -> f64 {
         generators.iter().filter(|other| other.group == self.group).count() as f64
     }
@@ -366,8 +371,8 @@ impl Generator<'_> {
     }
 }
 
-/// Threads of a storage, divided among its generators by their shares: the largest remainders get the rest, and each
-/// has at least one.
+/// Returns the number of threads of a generator. A storage's threads are divided among its generators by their shares;
+/// the largest remainders get the rest, and each generator has at least one.
 fn threads_of(generators: &[Generator], index: usize) -> u32 {
     let own = &generators[index];
     let sharing: Vec<usize> = (0..generators.len()).filter(|&i| generators[i].shares_threads_with(own)).collect();
@@ -384,7 +389,7 @@ fn threads_of(generators: &[Generator], index: usize) -> u32 {
     (exact(index).floor() as u32 + extra).clamp(1, OUTSTANDING_MAX)
 }
 
-/// Threads of all storage together.
+/// Returns the number of threads of all storage.
 fn pool(generators: &[Generator]) -> u32 {
     let first =
         |index: &usize| generators[..*index].iter().all(|other| !other.shares_threads_with(&generators[*index]));

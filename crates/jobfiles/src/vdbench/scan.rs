@@ -1,27 +1,27 @@
-//! Parses a parameter file as one stream of `keyword=value`, independent of lines.
+//! Parses a parameter file as a single stream of `keyword=value`, independent of lines.
 
 use headstack_workload::document::InputError;
 
 use crate::IN_INCLUDED;
 
-/// Longest list, as in vdbench (`Vdb_scan.numerics`).
+/// Maximum length of a list, as in vdbench (`Vdb_scan.numerics`).
 const VALUES_MAX: usize = 10_240;
 
-/// Reads an included file by its name as written.
+/// Returns the text of an included file, given its name as written.
 pub(super) type Include<'i> = &'i dyn Fn(&str) -> std::io::Result<String>;
 
 /// A keyword and its value.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
-    /// In lower case, at least two characters.
+    /// Keyword in lower case, with at least two characters.
     pub(super) keyword: String,
     /// Text after the equals sign.
     pub(super) raw: String,
-    /// Items of the list; a value without parentheses is a list of one.
+    /// Items of the list. A value without parentheses is a list with one item.
     pub(super) items: Vec<Item>,
     pub(super) file: String,
     pub(super) line: usize,
-    /// Whether it is in an included file.
+    /// Whether the parameter is in an included file.
     pub(super) is_included: bool,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Parameter {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     Text(String),
-    /// The hyphen of a range.
+    /// Hyphen of a range.
     To,
 }
 
-/// Reads a file and everything that it includes; `$name` and `!name` are replaced.
+/// Reads a file and its included files, and replaces `$name` and `!name`.
 pub(super) fn parameters(
     file: &str,
     text: &str,
@@ -45,10 +45,10 @@ pub(super) fn parameters(
     let mut scanner = Scanner { parameters: Vec::new() };
     let mut pending: Option<Line> = None;
     for line in lines {
-        // A line that ends in a comma continues in the next.
+        // A line that ends with a comma continues on the next line.
         let line = match pending.take() {
             Some(begun) if begun.file != line.file => {
-                return Err(begun.error("", "continues in a line of another file"));
+                return Err(begun.error("", "ends with a comma, but its file ends here; end the line without a comma"));
             }
             Some(begun) => Line { text: format!("{}{}", begun.text, line.text), ..begun },
             None => line,
@@ -69,7 +69,7 @@ struct Line {
     file: String,
     number: usize,
     text: String,
-    /// Whether it is in an included file.
+    /// Whether the line is in an included file.
     is_included: bool,
 }
 
@@ -79,14 +79,14 @@ impl Line {
     }
 }
 
-/// An error at a file and line; for an included file, no text of its line is printed.
+/// Returns an error at a file and line. For an included file, the error prints no text of the line.
 fn refused((file, line, is_included): (&str, usize, bool), key: &str, message: String) -> InputError {
     let key = if is_included { "" } else { key };
     let message = if is_included { IN_INCLUDED.to_owned() } else { message };
     InputError { file: file.to_owned(), line: Some(line), key: key.to_owned(), message }
 }
 
-/// Collects lines without comments; those of included files at the place of inclusion.
+/// Collects lines without comments. Lines of an included file replace the line that includes it.
 fn collect(
     file: &str,
     text: &str,
@@ -107,7 +107,7 @@ fn collect(
         substitute(&mut line, substitutes)?;
         if let Some(name) = line.text.strip_prefix("include=") {
             let Some(include) = include else {
-                let message = "includes a file; an included file must not include others".to_owned();
+                let message = "includes a file; included files must not include others".to_owned();
                 return Err(InputError { file: line.file, line: Some(number), key: "include".to_owned(), message });
             };
             let name = name.split_whitespace().next().unwrap_or("");
@@ -124,7 +124,7 @@ fn collect(
     Ok(())
 }
 
-/// Replaces `$name` and `!name`, longest names first, so that `$size2` is not `$size` and a 2.
+/// Replaces `$name` and `!name`, longest names first, so that `$size2` is not read as `$size` followed by 2.
 fn substitute(line: &mut Line, substitutes: &[(String, String)]) -> Result<(), InputError> {
     let mut sorted: Vec<&(String, String)> = substitutes.iter().filter(|(name, _)| !name.is_empty()).collect();
     sorted.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
@@ -147,7 +147,7 @@ fn substitute(line: &mut Line, substitutes: &[(String, String)]) -> Result<(), I
     Ok(())
 }
 
-/// The line up to its first blank outside quotes.
+/// Returns the line up to its first blank outside quotes.
 fn without_comment(text: &str) -> String {
     let mut in_quotes = false;
     let end = text.find(|c: char| {
@@ -169,7 +169,7 @@ impl Scanner {
                 '"' => in_quotes = !in_quotes,
                 _ if in_quotes => {}
                 '(' => depth += 1,
-                ')' if depth == 0 => return Err(line.error("", "a closing parenthesis without an opening one")),
+                ')' if depth == 0 => return Err(line.error("", "a closing parenthesis has no opening one")),
                 ')' => depth -= 1,
                 ',' if depth == 0 => {
                     self.add(line, &line.text[start..at])?;
@@ -180,7 +180,7 @@ impl Scanner {
         }
         if depth > 0 || in_quotes {
             let what = if in_quotes { "quote" } else { "parenthesis" };
-            let message = format!("a {what} is not closed in {:?}; end a line with a comma to continue it", line.text);
+            let message = format!("a {what} is not closed in {:?}; to continue a line, end it with a comma", line.text);
             return Err(line.error("", message));
         }
         self.add(line, &line.text[start..])
@@ -191,14 +191,14 @@ impl Scanner {
             return Ok(());
         }
         let Some((keyword, raw)) = text.split_once('=') else {
-            return Err(line.error("", format!("{text:?} is not a parameter; keyword=value is allowed")));
+            return Err(line.error("", format!("{text:?} is not a parameter; use keyword=value")));
         };
         let keyword = keyword.to_ascii_lowercase();
         if keyword.chars().count() < 2 {
-            return Err(line.error(&keyword, "a keyword has at least two characters"));
+            return Err(line.error(&keyword, "a keyword must have at least two characters"));
         }
         if raw.is_empty() {
-            return Err(line.error(&keyword, "no value follows"));
+            return Err(line.error(&keyword, "the value is missing"));
         }
         let items = items(raw, !matches!(keyword.as_str(), "host" | "hd" | "replay"));
         let (file, is_included, line) = (line.file.clone(), line.is_included, line.number);
@@ -207,7 +207,7 @@ impl Scanner {
     }
 }
 
-/// Items of `(a,b,c-d)`, or the only one without parentheses.
+/// Returns the items of `(a,b,c-d)`, or a single item for a value without parentheses.
 fn items(raw: &str, ranges: bool) -> Vec<Item> {
     if !raw.starts_with('(') {
         return vec![Item::Text(raw.replace('"', ""))];
@@ -237,14 +237,14 @@ fn items(raw: &str, ranges: bool) -> Vec<Item> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Plain(f64),
-    /// Written with a percent sign, which vdbench stores as a negative number.
+    /// A percentage, written with a percent sign; vdbench stores it as a negative number.
     Percent(f64),
 }
 
 /// Meaning of the suffix `m`.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Unit {
-    /// 2^20, as k, g and t are powers of 1024.
+    /// 2^20 bytes; k, g and t are also powers of 1024.
     Size,
     /// 60 seconds.
     Seconds,
@@ -255,7 +255,7 @@ impl Parameter {
         refused((&self.file, self.line, self.is_included), &self.keyword, message.into())
     }
 
-    /// The first item as a word.
+    /// Returns the first item as a word.
     pub(super) fn word(&self) -> Result<&str, InputError> {
         match self.items.first() {
             Some(Item::Text(text)) => Ok(text),
@@ -263,7 +263,7 @@ impl Parameter {
         }
     }
 
-    /// Names; `sd1-sd9` are nine.
+    /// Returns a list of names; `sd1-sd9` stands for nine names.
     pub(super) fn words(&self) -> Result<Vec<String>, InputError> {
         let mut words: Vec<String> = Vec::new();
         let mut is_range = false;
@@ -293,10 +293,10 @@ impl Parameter {
     }
 
     fn bad_range(&self) -> InputError {
-        self.error(format!("{:?} is not a list of names; (sd1,sd3-sd5) or sd* is allowed", self.raw))
+        self.error(format!("{:?} is not a list of names; use for example (sd1,sd3-sd5) or sd*", self.raw))
     }
 
-    /// A single number.
+    /// Returns a single number.
     pub(super) fn number(&self, unit: Unit) -> Result<Number, InputError> {
         match self.items.first() {
             Some(Item::Text(text)) => number(text, unit).ok_or_else(|| self.not_a_number(text)),
@@ -305,10 +305,10 @@ impl Parameter {
     }
 
     fn not_a_number(&self, text: &str) -> InputError {
-        self.error(format!("{text:?} is not a number; a number, or one with k, m, g or t, is allowed"))
+        self.error(format!("{text:?} is not a number; use a number with an optional k, m, g or t"))
     }
 
-    /// Numbers; `1-64,d` doubles from 1 to 64, and `10-50,10` increases by 10.
+    /// Returns numbers; `1-64,d` doubles from 1 to 64, and `10-50,10` increases from 10 to 50 by 10.
     pub(super) fn numbers(&self, unit: Unit) -> Result<Vec<Number>, InputError> {
         let mut numbers: Vec<Number> = Vec::new();
         let mut items = self.items.iter();
@@ -316,7 +316,9 @@ impl Parameter {
             let Item::Text(text) = item else {
                 let range = (numbers.last().copied(), items.next(), items.next());
                 let (Some(Number::Plain(first)), Some(Item::Text(last)), Some(Item::Text(step))) = range else {
-                    return Err(self.error(format!("{:?} is not a range; (1-64,d) or (10-50,10) is allowed", self.raw)));
+                    return Err(
+                        self.error(format!("{:?} is not a range; use for example (1-64,d) or (10-50,10)", self.raw))
+                    );
                 };
                 let Some(Number::Plain(last)) = number(last, unit) else {
                     return Err(self.not_a_number(last));
@@ -327,12 +329,12 @@ impl Parameter {
             numbers.push(number(text, unit).ok_or_else(|| self.not_a_number(text))?);
         }
         match numbers.is_empty() {
-            true => Err(self.error(format!("{:?} holds no number", self.raw))),
+            true => Err(self.error(format!("{:?} contains no number", self.raw))),
             false => Ok(numbers),
         }
     }
 
-    /// Extends a range whose first number exists.
+    /// Adds the numbers of a range after its first number, which is already in the list.
     fn extend(
         &self,
         numbers: &mut Vec<Number>,
@@ -346,8 +348,9 @@ impl Parameter {
             (true, _) if first > 0.0 && last > 0.0 => Box::new(|value| value / 2.0),
             (false, Some(Number::Plain(step))) if step > 0.0 => Box::new(move |value| value + step),
             _ => {
-                return Err(self
-                    .error(format!("{step:?} is not a step of a range; d (doubled) or a number above 0 is allowed")));
+                return Err(
+                    self.error(format!("{step:?} is not a step of a range; use d (doubled) or a number above 0"))
+                );
             }
         };
         let is_down = step.eq_ignore_ascii_case("d") && first >= last;
@@ -355,14 +358,14 @@ impl Parameter {
         while if is_down { value >= last } else { value <= last } {
             numbers.push(Number::Plain(value));
             if numbers.len() > VALUES_MAX {
-                return Err(self.error(format!("{:?} gives more than {VALUES_MAX} numbers", self.raw)));
+                return Err(self.error(format!("{:?} yields more than {VALUES_MAX} numbers; use fewer", self.raw)));
             }
             value = next(value);
         }
         Ok(())
     }
 
-    /// A plain number in a range.
+    /// Returns a number without a percent sign, within a range.
     pub(super) fn plain(&self, unit: Unit, allowed: std::ops::RangeInclusive<f64>) -> Result<f64, InputError> {
         let number = self.number(unit)?;
         self.within(number, allowed)
@@ -373,15 +376,15 @@ impl Parameter {
             Number::Plain(value) if allowed.contains(&value) => Ok(value),
             _ => {
                 let (start, end) = (allowed.start(), allowed.end());
-                Err(self.error(format!("{} is out of range; {start} to {end} is allowed", self.raw)))
+                Err(self.error(format!("{} is out of range; must be {start} to {end}", self.raw)))
             }
         }
     }
 
-    /// Seconds as nanoseconds, at most a year.
+    /// Converts seconds to nanoseconds; the maximum is a year.
     pub(super) fn duration_ns(&self) -> Result<u64, InputError> {
         let seconds = self.plain(Unit::Seconds, 0.0..=31_536_000.0)?;
-        // vdbench keeps whole seconds.
+        // vdbench truncates to whole seconds.
         Ok(seconds.trunc() as u64 * 1_000_000_000)
     }
 
@@ -391,13 +394,13 @@ impl Parameter {
     }
 }
 
-/// Splits `sd12` into `sd` and 12.
+/// Splits a name such as `sd12` into `sd` and 12.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     Some((prefix, name[prefix.len()..].parse().ok()?))
 }
 
-/// Parses a number with its suffix: k, m, g, t (and b after them), h, s, or a percent sign.
+/// Parses a number with an optional suffix: k, m, g or t, each with an optional b; h; s; or a percent sign.
 pub(super) fn number(text: &str, unit: Unit) -> Option<Number> {
     let lower = text.to_ascii_lowercase();
     let finite = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);

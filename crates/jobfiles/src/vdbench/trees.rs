@@ -1,6 +1,6 @@
 //! File system workloads: `fsd`, `fwd` and their runs.
 //!
-//! A file has either these or storage definitions, since each of vdbench's runs is of one sort.
+//! A file has either file system or storage definitions, because vdbench does not mix both in a run.
 
 mod definitions;
 mod runs;
@@ -13,7 +13,7 @@ use super::defined::{Defined, defined_before};
 use super::scan::Parameter;
 use super::{Generals, JobFile, numbered};
 
-/// The current kind of definitions, in the order that vdbench requires.
+/// The kind of definition being read, in the order that vdbench requires.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Section {
     General,
@@ -23,7 +23,7 @@ enum Section {
     Run,
 }
 
-/// Definitions of a file.
+/// The definitions of a file.
 struct Definitions {
     folders: Defined<Folder>,
     loads: Defined<Load>,
@@ -32,7 +32,7 @@ struct Definitions {
     section: Section,
 }
 
-/// Reads the parameters of a file with an `fsd`.
+/// Reads the parameters of a file that has an `fsd`.
 pub(super) fn read(file: &str, parameters: &[Parameter]) -> Result<JobFile, InputError> {
     let mut definitions = Definitions {
         folders: Defined::new(),
@@ -57,7 +57,9 @@ impl Definitions {
     fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let next = match parameter.keyword.as_str() {
             "sd" | "wd" => {
-                return Err(parameter.error("storage (sd, wd) and trees of files (fsd, fwd) need separate job files"));
+                return Err(
+                    parameter.error("storage (sd, wd) and trees of files (fsd, fwd) must be in separate job files")
+                );
             }
             "rd" => Some(Section::Run),
             "fwd" => Some(Section::Load),
@@ -65,7 +67,7 @@ impl Definitions {
             "hd" | "host" => Some(Section::Host),
             _ => None,
         };
-        // In later definitions the same keywords refer to earlier ones.
+        // In later definitions, the same keywords refer to earlier definitions.
         if let Some(next) = next.filter(|next| *next >= self.section) {
             self.section = next;
             return self.begin(parameter);
@@ -93,7 +95,7 @@ impl Definitions {
         }
     }
 
-    /// Expands `count=(start,count)` to that many trees, numbered in name and anchor.
+    /// Expands `count=(start,count)` to that many trees, with numbered names and anchors.
     fn repeat_folders(&mut self) -> Result<(), InputError> {
         let mut folders: Vec<Folder> = Vec::new();
         for folder in std::mem::take(&mut self.folders.all) {

@@ -1,14 +1,14 @@
-//! Parses values of parameters: flags, sizes, ranges, seeks, rates and overrides.
+//! Parses parameter values: flags, sizes, ranges, seeks, rates and overrides.
 
 use headstack_workload::{InputError, OUTSTANDING_MAX};
 
 use super::scan::{Item, Number, Parameter, Unit, number as number_of};
 use crate::Sync;
 
-/// Requests are whole blocks of 512 bytes.
+/// Unit of requests, in bytes.
 pub(super) const BLOCK_BYTES: f64 = 512.0;
 
-/// Largest number of sizes of `xfersize=(min,max,align)`.
+/// Maximum number of sizes in `xfersize=(min,max,align)`.
 const SIZES_MAX: u64 = 4_096;
 
 /// Flags for opening files.
@@ -16,12 +16,12 @@ const SIZES_MAX: u64 = 4_096;
 pub(super) struct OpenFlags {
     pub(super) direct: bool,
     pub(super) sync: Sync,
-    /// Whether written data are flushed on close.
+    /// Whether written data is flushed on close.
     pub(super) fsync: bool,
 }
 
 impl OpenFlags {
-    /// `OpenFlags.java` opens with `O_DSYNC` for each of `o_sync`, `o_dsync` and `o_rsync` on Linux.
+    /// Reads the flags. On Linux, `OpenFlags.java` opens with `O_DSYNC` for `o_sync`, `o_dsync` and `o_rsync`.
     pub(super) fn read(parameter: &Parameter) -> Result<OpenFlags, InputError> {
         let mut flags = OpenFlags::default();
         for word in parameter.words()? {
@@ -30,11 +30,11 @@ impl OpenFlags {
                 "o_dsync" | "o_rsync" | "o_sync" | "0x1000" => flags.sync = Sync::Data,
                 "0x101000" => flags.sync = Sync::File,
                 "fsync" => flags.fsync = true,
-                // These take effect when a file is opened or closed.
+                // These flags take effect only when a file is opened or closed.
                 "clear_cache" | "clearcache" | "directio_off" => {}
                 _ => {
                     let allowed = "o_direct, directio, o_dsync, o_rsync, o_sync, fsync";
-                    return Err(parameter.error(format!("{word:?} is not allowed; {allowed} are")));
+                    return Err(parameter.error(format!("{word:?} is not allowed; allowed: {allowed}")));
                 }
             }
         }
@@ -42,14 +42,14 @@ impl OpenFlags {
     }
 }
 
-/// Sizes of requests with their shares in percent, and the alignment if stated.
+/// Request sizes with their shares in percent, and the alignment if stated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sizes {
     pub(super) shares: Vec<(u32, f64)>,
     pub(super) align_bytes: Option<u32>,
 }
 
-/// A single size in bytes.
+/// Returns a size in bytes.
 pub(super) fn size_bytes(parameter: &Parameter, number: Number) -> Result<u32, InputError> {
     let size = parameter.within(number, BLOCK_BYTES..=f64::from(u32::MAX))?;
     if size % BLOCK_BYTES != 0.0 {
@@ -66,7 +66,8 @@ impl Sizes {
             [one] => Ok(Sizes { shares: vec![(size(one)?, 100.0)], align_bytes: None }),
             [min, max, align] => Sizes::between(parameter, size(min)?, size(max)?, size(align)?),
             _ if numbers.len() % 2 == 1 => {
-                Err(parameter.error("sizes and percentages come in pairs, as in (4k,50,8k,50), or as (min,max,align)"))
+                Err(parameter
+                    .error("use pairs of sizes and percentages, for example (4k,50,8k,50), or (min,max,align)"))
             }
             _ => {
                 let share = |pair: &[Number]| Ok((size(pair[0])?, parameter.within(pair[1], 0.0..=100.0)?));
@@ -75,7 +76,7 @@ impl Sizes {
                 if sum.round() != 100.0 {
                     return Err(parameter.error(format!("the percentages sum to {sum}; they must sum to 100")));
                 }
-                // vdbench rounds the sum, ours is exact.
+                // vdbench rounds the percentages; headstack normalizes them exactly.
                 shares.iter_mut().for_each(|(_, share)| *share *= 100.0 / sum);
                 shares.retain(|(_, share)| *share > 0.0);
                 Ok(Sizes { shares, align_bytes: None })
@@ -83,11 +84,11 @@ impl Sizes {
         }
     }
 
-    /// Any multiple of `align` between two sizes, uniformly distributed.
+    /// Returns the multiples of `align` between two sizes, uniformly distributed.
     fn between(parameter: &Parameter, min: u32, max: u32, align: u32) -> Result<Sizes, InputError> {
         let count = u64::from(max.saturating_sub(min) / align) + 1;
         if min >= max || count > SIZES_MAX {
-            let message = format!("(min,max,align) needs min below max and up to {SIZES_MAX} sizes between them");
+            let message = format!("(min,max,align) needs min below max and at most {SIZES_MAX} sizes between them");
             return Err(parameter.error(message));
         }
         let shares = (0..count as u32).map(|index| (min + index * align, 100.0 / count as f64)).collect();
@@ -95,7 +96,7 @@ impl Sizes {
     }
 }
 
-/// Range of random requests: in percent up to 200, else in bytes.
+/// Range of random requests: in percent up to 200, otherwise in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub(super) from: f64,
@@ -114,19 +115,19 @@ impl Span {
                 Ok(Span { from, to })
             }
             _ => Err(parameter.error(format!(
-                "{} is not a range; (10,20) in percent, (90,110) round the end, or bytes above 200 are allowed",
+                "{} is not a range; use percent such as (10,20), or (90,110) to wrap around, or bytes above 200",
                 parameter.raw
             ))),
         }
     }
 }
 
-/// Randomness of a workload.
+/// Share of random requests in a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seek {
-    /// In percent.
+    /// Percentage of random requests.
     Random(f64),
-    /// Sequential, once to the end.
+    /// Sequential requests; ends at the end of the storage.
     UntilEnd,
 }
 
@@ -143,13 +144,12 @@ pub(super) fn seek(parameter: &Parameter) -> Result<Seek, InputError> {
     } else if text == "eof" {
         Ok(Seek::UntilEnd)
     } else if "poisson".starts_with(&text) {
-        Err(parameter.error(
-            "vdbench's Poisson distribution of addresses is not supported; 0 to 100, seq, rand or eof is allowed",
-        ))
+        Err(parameter
+            .error("vdbench's Poisson distribution of addresses is not supported; use 0 to 100, seq, rand or eof"))
     } else {
         match number_of(&text, Unit::Size) {
             Some(Number::Plain(percent)) if percent <= 100.0 => Ok(Seek::Random(percent)),
-            _ => Err(parameter.error(format!("{text:?} is not allowed; 0 to 100, seq, seqnz, rand or eof is allowed"))),
+            _ => Err(parameter.error(format!("{text:?} is not allowed; use 0 to 100, seq, seqnz, rand or eof"))),
         }
     }
 }
@@ -160,11 +160,11 @@ pub(super) enum Rate {
     Max,
     Curve,
     PerSecond(f64),
-    /// A percentage of the last observed rate.
+    /// Percentage of the last observed rate.
     Percent(f64),
 }
 
-/// Settings that a run overrides in its workloads.
+/// A setting that a run overrides in its workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Override {
     Size(u32),
@@ -179,7 +179,7 @@ pub(super) fn percentages(parameter: &Parameter) -> Result<impl Iterator<Item = 
     Ok(all.into_iter())
 }
 
-/// vdbench's value for a rate without a limit in a list (`RD_entry.MAX_RATE`).
+/// Number that stands for an unlimited rate in vdbench's lists (`RD_entry.MAX_RATE`).
 const MAX_RATE: &str = "9999988";
 
 pub(super) fn rates(parameter: &Parameter) -> Result<Vec<Rate>, InputError> {
@@ -196,11 +196,10 @@ pub(super) fn rates(parameter: &Parameter) -> Result<Vec<Rate>, InputError> {
         Number::Percent(percent) if percent > 0.0 && percent <= 1000.0 => Ok(Rate::Percent(percent)),
         Number::Plain(value) if value.to_string() == MAX_RATE => Ok(Rate::Max),
         Number::Plain(value) if value > 0.0 && value <= 1e9 => Ok(Rate::PerSecond(value)),
-        _ => Err(parameter.error("a rate is max, curve, or a number above 0 and up to 1e9")),
+        _ => Err(parameter.error("must be max, curve, or a number above 0 and up to 1e9")),
     };
     let numbers = numeric.numbers(Unit::Size).map_err(|_| {
-        parameter
-            .error(format!("{:?} is not a rate; max, curve, a number or a list of numbers is allowed", parameter.raw))
+        parameter.error(format!("{:?} is not a rate; use max, curve, a number or a list of numbers", parameter.raw))
     })?;
     numbers.into_iter().map(rate).collect()
 }

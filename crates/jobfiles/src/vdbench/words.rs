@@ -1,13 +1,14 @@
 //! Keywords of storage, workload and run definitions.
 //!
-//! A keyword may be abbreviated: it means the first of its definition's keywords that begins with it, which is why the
-//! tables keep the order of vdbench's sources (`SD_entry.java`, `WD_entry.java`, `RD_entry.java`, `For_loop.java`).
+//! A keyword may be abbreviated: an abbreviation stands for the first keyword of its definition that begins with it.
+//! The tables therefore keep the order of vdbench's source code (`SD_entry.java`, `WD_entry.java`, `RD_entry.java`,
+//! `For_loop.java`).
 
 use headstack_workload::document::InputError;
 
 use super::scan::Parameter;
 
-/// Meaning of a definition's keyword.
+/// Meaning of a keyword in a definition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Word {
     Host,
@@ -37,9 +38,9 @@ pub(super) enum Word {
     Warmup,
     Pause,
     Distribution,
-    /// Does not change the load.
+    /// The keyword does not change the load and is ignored.
     Nothing,
-    /// Not supported, with the remark.
+    /// The keyword is not supported; ignored with this remark.
     NotDone(&'static str),
     Refused(&'static str),
 }
@@ -48,9 +49,9 @@ use Word::{NotDone, Nothing, Refused};
 
 const REPLAY: Word = Refused("job files cannot replay traces; import the trace and replay it");
 const FILE_SYSTEM: Word = Refused("belongs to runs on trees of files; define a tree with fsd=NAME,anchor=...");
-const HITS: Word = NotDone("cache hits are not forced; requests keep the offsets of the rest of the definition");
+const HITS: Word = NotDone("cache hits are not forced; the rest of the definition determines the offsets");
 const CONTENTS: Word = NotDone("the job file does not select the written data");
-const COMMANDS: Word = NotDone("commands are not executed");
+const COMMANDS: Word = NotDone("commands are not run");
 
 pub(super) const SD: &[(&str, Word)] = &[
     ("hd", Word::Host),
@@ -71,7 +72,7 @@ pub(super) const SD: &[(&str, Word)] = &[
     ("openflags", Word::OpenFlags),
     ("range", Word::Range),
     ("dedup", CONTENTS),
-    ("streams", Refused("streams belong to a workload definition (wd)")),
+    ("streams", Refused("streams belong in a workload definition (wd)")),
 ];
 
 pub(super) const WD: &[(&str, Word)] = &[
@@ -87,7 +88,7 @@ pub(super) const WD: &[(&str, Word)] = &[
     ("hotband", Word::Hotband),
     ("seekpct", Word::Seek),
     ("stride", NotDone("sequential requests follow one another without gaps")),
-    ("priority", NotDone("no workload has priority: each has its own rate or share")),
+    ("priority", NotDone("workloads have no priority; each has its own rate or share")),
     ("iorate", Word::Rate),
     ("rhpct", HITS),
     ("whpct", HITS),
@@ -148,7 +149,7 @@ pub(super) const RD: &[(&str, Word)] = &[
 /// Looks up a keyword in a table.
 pub(super) fn meaning(table: &[(&str, Word)], parameter: &Parameter) -> Result<Word, InputError> {
     let keyword = parameter.keyword.as_str();
-    // `dedup...` is any of a family of keywords; the other tables match by prefix.
+    // `dedup...` stands for a family of keywords; all other entries match by prefix.
     let is = |(name, _): &&(&str, Word)| name.starts_with(keyword) || *name == "dedup" && keyword.starts_with(name);
     match table.iter().find(|(name, _)| *name == keyword).or_else(|| table.iter().find(is)) {
         Some((_, Refused(reason))) => Err(parameter.error(*reason)),

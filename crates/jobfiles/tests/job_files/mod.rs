@@ -1,11 +1,11 @@
-//! Job files as the tests read them.
+//! Job files for the tests.
 
 use std::io;
 
 use headstack_jobfiles::{JobFile, fio};
 use headstack_workload::InputError;
 
-/// Variables as the tests set them.
+/// Returns the values of variables for the tests.
 pub fn environment(name: &str) -> Option<String> {
     match name {
         "SIZE" => Some("64m".to_owned()),
@@ -34,7 +34,7 @@ pub fn read(text: &str) -> JobFile {
     try_read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The names of the jobs in each phase.
+/// Returns the names of the jobs in each phase.
 pub fn phases(file: &JobFile) -> Vec<Vec<&str>> {
     file.phases.iter().map(|phase| phase.jobs.iter().map(|job| job.name.as_str()).collect()).collect()
 }

@@ -1,33 +1,32 @@
-//! [`Accelerated`]: the shape of seek curves since 2007: the arm accelerates over half the distance and brakes over the
+//! [`Accelerated`]: the shape of seek curves since 2007. The arm accelerates over half the distance and brakes over the
 //! other half.
 
 use super::sheet::{MS_TO_NS, Sheet};
 
-/// `start + root * (sqrt(x) - sqrt(step)) + linear * (x - step)` over the share x of the stroke.
+/// The curve `start + root * (sqrt(x) - sqrt(step)) + linear * (x - step)`, with x as the fraction of the stroke.
 ///
-/// The seek time of an arm that is driven with a constant force all the way is proportional to the square root of the
-/// distance. Sheets of Hitachi that state all three figures agree closely with the square root only: 11 or 12 ms on
-/// average and 1 ms to the next track yield a full stroke of 19.8 or 21.6 ms, and 20 are stated (Travelstar 5K160,
-/// 5K320 and 7K320). The excess of a stated full stroke belongs to arms that coast at their highest speed in the middle
-/// of a long seek (Seagate's of 2009 and 2010: 2.1 to 2.3 times the average), which adds a part proportional to the
-/// distance itself.
+/// The seek time of an arm that is driven with constant force is proportional to the square root of the distance.
+/// Hitachi sheets that state all three figures agree closely with this: an average of 11 or 12 ms and 1 ms to the next
+/// track yield a full stroke of 19.8 or 21.6 ms, and the sheets state 20 ms (Travelstar 5K160, 5K320 and 7K320). A
+/// longer stated full stroke belongs to an arm that coasts at maximum speed in the middle of a long seek, which adds a
+/// part proportional to the distance (Seagate drives of 2009 and 2010: 2.1 to 2.3 times the average).
 pub struct Accelerated {
-    /// Time to the next cylinder, in ns: settling.
+    /// Time to the next cylinder in ns, which is settling.
     start: f64,
     root: f64,
     linear: f64,
-    /// Share of the stroke that is one cylinder.
+    /// Fraction of the stroke that is one cylinder.
     step: f64,
 }
 
-/// Points per decade of distances: lines between them are within 0.2 % of a square root.
+/// Number of points per decade of distances; linear interpolation between them is within 0.2 % of a square root.
 const POINTS_PER_DECADE: i32 = 8;
 
 impl Accelerated {
-    /// Creates the curve that fits the sheet; `mean` returns the mean over random pairs of blocks of a function of the
-    /// share of the stroke, `step` is that of a cylinder.
+    /// Creates the curve that matches the sheet. `mean` returns the mean of a function of the fraction of the stroke
+    /// over random pairs of blocks; `step` is the fraction of one cylinder.
     pub fn new(sheet: &Sheet, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Accelerated {
-        // No seek at all if both blocks are on one cylinder.
+        // There is no seek if both blocks are on the same cylinder.
         let moves = mean(&|share| f64::from(u8::from(share > 0.0)));
         let mean_root = mean(&|share| (share.sqrt() - step.sqrt()).max(0.0));
         let mean_linear = mean(&|share| (share - step).max(0.0));
@@ -47,24 +46,24 @@ impl Accelerated {
         Accelerated { start: sheet.single_cylinder, root, linear, step }
     }
 
-    /// Returns the time at a share of the stroke, in ns.
+    /// Returns the seek time at a fraction of the stroke, in ns.
     pub fn at(&self, share: f64) -> f64 {
         self.start + self.root * (share.sqrt() - self.step.sqrt()) + self.linear * (share - self.step)
     }
 
-    /// Returns shares of the stroke from one cylinder to all.
+    /// Returns the points of the curve as fractions of the stroke, from one cylinder to the full stroke.
     pub fn corners(step: f64) -> Vec<f64> {
         let decades = -libm::log10(step);
         let count = (decades * f64::from(POINTS_PER_DECADE)).ceil() as i32;
         (0..=count).map(|at| libm::pow(10.0, -f64::from(at) / f64::from(POINTS_PER_DECADE))).collect()
     }
 
-    /// Whether the time never falls with the distance.
+    /// Whether the seek time never decreases with the distance.
     pub fn is_possible(&self) -> bool {
         self.root > 0.0 && self.root / 2.0 + self.linear >= 0.0
     }
 
-    /// Returns its size and its rule.
+    /// Returns the curve's parameters and its rule.
     pub fn describe(&self) -> (String, String) {
         let size = format!(
             "{:.3} ms + {:.3} ms sqrt(x) + {:.3} ms x",
@@ -72,7 +71,11 @@ impl Accelerated {
             self.root / MS_TO_NS,
             self.linear / MS_TO_NS
         );
-        (size, "constant acceleration since 2007, with the sheet's average, single-cylinder and full stroke".to_owned())
+        (
+            size,
+            "constant acceleration since 2007, with the sheet's average, single-cylinder and full-stroke times"
+                .to_owned(),
+        )
     }
 }
 
@@ -80,7 +83,7 @@ impl Accelerated {
 mod tests {
     use super::*;
 
-    /// Returns the mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
+    /// Returns the mean over pairs on a stroke without zones, where the density of the distance is 2 (1 - x).
     fn mean(f: &dyn Fn(f64) -> f64) -> f64 {
         let n = 20_000;
         (0..n).map(|i| (f64::from(i) + 0.5) / f64::from(n)).map(|x| f(x) * 2.0 * (1.0 - x) / f64::from(n)).sum()
@@ -98,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Mean of the square root over random pairs: 8 / 15.
+    /// The mean of the square root over random pairs is 8 / 15.
     #[test]
     fn without_a_full_stroke_the_arm_accelerates_all_the_way() {
         let sheet = Sheet { average: 8.2e6, single_cylinder: 0.8e6, full_stroke: None };

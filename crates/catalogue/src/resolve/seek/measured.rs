@@ -3,14 +3,14 @@
 use super::sheet::{MS_TO_NS, Sheet};
 use crate::constants::interpolate;
 
-/// Share of the stroke over which a curve departs from the sheet's single-cylinder time.
+/// Fraction of the stroke up to which a curve is adjusted to the sheet's single-cylinder time.
 const SINGLE_CYLINDER_END: f64 = 0.01;
 
-/// Share of the stroke from which a curve bends towards the sheet's full stroke.
+/// Fraction of the stroke from which a curve is adjusted to the sheet's full stroke.
 const BEND_START: f64 = 2.0 / 3.0;
 
-/// Measured seek times in ms over cylinders, with the drive's last cylinder (DiskSim 4.0 validation parameters of
-/// Carnegie Mellon University, read off at these distances).
+/// Measured seek times in ms by distance in cylinders, and the drive's last cylinder (sampled from the DiskSim 4.0
+/// validation parameters of Carnegie Mellon University).
 struct Measured {
     last_cylinder: f64,
     points_ms: &'static [(f64, f64)],
@@ -96,20 +96,20 @@ const RZ26: Measured = Measured {
     ],
 };
 
-/// Seek time in ms over the share of the stroke: the mean of measured curves.
+/// Seek time in ms by fraction of the stroke: the mean of measured curves.
 pub struct Shape {
     name: &'static str,
     measured: &'static [Measured],
 }
 
-/// Class of arms that scale alike: settle, then acceleration (the square root of the distance), then coasting.
+/// Class of arms with the same curve shape: settling, then acceleration (square root of the distance), then coasting.
 #[derive(Clone, Copy, Debug)]
 pub enum Class {
     /// 9,000 rpm and more.
     Fast,
-    /// 6,500 rpm and more.
+    /// 6,500 to 9,000 rpm.
     Usual,
-    /// Slower.
+    /// Less than 6,500 rpm.
     Slow,
 }
 
@@ -117,7 +117,7 @@ pub enum Class {
 pub const CLASSES: usize = 3;
 
 impl Class {
-    /// Returns the class of a drive by its speed.
+    /// Returns the class of a drive by its spindle speed.
     pub fn of(rpm: f64) -> Class {
         match rpm {
             9000.0.. => Class::Fast,
@@ -126,7 +126,7 @@ impl Class {
         }
     }
 
-    /// Returns the shape of its curves.
+    /// Returns the curve shape of the class.
     pub fn shape(self) -> Shape {
         match self {
             Class::Fast => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
@@ -143,39 +143,39 @@ impl Shape {
         sum / self.measured.len() as f64
     }
 
-    /// Returns the corners of the curve.
+    /// Returns the corners of the curve as fractions of the stroke.
     fn corners(&self) -> impl Iterator<Item = f64> {
         self.measured.iter().flat_map(|curve| curve.points_ms.iter().map(|&(at, _)| at / curve.last_cylinder))
     }
 }
 
-/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, adjusted to the single-cylinder
-/// time near 0.
+/// The curve `factor * shape(x) + stretch * far(x)`, with x as the fraction of the stroke, adjusted near 0 to the
+/// single-cylinder time.
 ///
-/// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. Stretching the
-/// whole curve would make short strokes much too short (mean over half the capacity 0.60 to 0.65 of the full mean, as
-/// with Lee and Katz 1993, where measured curves show 0.72 to 0.77), so only the part above [`BEND_START`] is bent: those
-/// seeks are rare, and a drive that uses half its capacity makes none of them.
+/// A sheet's full stroke is often 2.2 to 2.5 times its average, whereas measured curves have 1.85 to 2.0. Stretching
+/// the whole curve would make short seeks much too short: the mean over half the capacity would be 0.60 to 0.65 of the
+/// full mean (as with Lee and Katz 1993), whereas measured curves have 0.72 to 0.77. Therefore only the part above
+/// [`BEND_START`] is adjusted. Such seeks are rare, and a drive that uses half its capacity makes none.
 pub struct Fit {
     shape: Shape,
     factor: f64,
     stretch: f64,
     single_cylinder: f64,
-    /// Share of the stroke that is one cylinder.
+    /// Fraction of the stroke that is one cylinder.
     step: f64,
 }
 
-/// Returns 0 up to [`BEND_START`], then linearly rising values to 1 at the full stroke.
+/// Returns 0 up to [`BEND_START`], then rises linearly to 1 at the full stroke.
 fn far(share: f64) -> f64 {
     ((share - BEND_START) / (1.0 - BEND_START)).max(0.0)
 }
 
-/// Returns 1 at one cylinder, then linearly falling values to 0 at [`SINGLE_CYLINDER_END`] and above.
+/// Returns 1 at one cylinder, then falls linearly to 0 at [`SINGLE_CYLINDER_END`].
 fn near(share: f64, step: f64) -> f64 {
     ((SINGLE_CYLINDER_END - share) / (SINGLE_CYLINDER_END - step).max(step)).clamp(0.0, 1.0)
 }
 
-/// Means over random pairs of blocks of the parts of a curve.
+/// Means of the parts of a curve over random pairs of blocks.
 #[derive(Debug)]
 pub struct Means {
     near: f64,
@@ -184,16 +184,16 @@ pub struct Means {
 }
 
 impl Means {
-    /// Returns the means of a shape; `mean` returns the mean of a function of the share of the stroke, `step` is that
-    /// of a cylinder.
+    /// Computes the means of a shape. `mean` returns the mean of a function of the fraction of the stroke; `step` is
+    /// the fraction of one cylinder.
     pub fn new(shape: &Shape, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Means {
         Means { near: mean(&|share| near(share, step)), shape: mean(&|share| shape.at(share)), far: mean(&far) }
     }
 }
 
 impl Fit {
-    /// Solves the two equations "mean over random pairs of blocks = average" and "time at 1 = full stroke" for factor
-    /// and stretch.
+    /// Creates the curve. Factor and stretch solve the equations "mean over random pairs of blocks = average" and "time
+    /// at 1 = full stroke".
     pub fn new(class: Class, sheet: &Sheet, step: f64, means: &Means) -> Fit {
         let shape = class.shape();
         let mean_shape = means.shape - shape.at(step) * means.near;
@@ -208,26 +208,28 @@ impl Fit {
         Fit { shape, factor, stretch, single_cylinder: sheet.single_cylinder, step }
     }
 
-    /// Returns the time at a share of the stroke, in ns.
+    /// Returns the seek time at a fraction of the stroke, in ns.
     pub fn at(&self, share: f64) -> f64 {
         let pull = near(share, self.step) * (self.single_cylinder - self.factor * self.shape.at(self.step));
         self.factor * self.shape.at(share) + self.stretch * far(share) + pull
     }
 
-    /// Returns its corners.
+    /// Returns the corners of the curve as fractions of the stroke.
     pub fn corners(&self) -> Vec<f64> {
         self.shape.corners().chain([SINGLE_CYLINDER_END, BEND_START]).collect()
     }
 
-    /// Whether the shape rises with the distance.
+    /// Whether the curve rises with the distance.
     pub fn is_possible(&self) -> bool {
         self.factor > 0.0
     }
 
-    /// Returns its size and its rule.
+    /// Returns the curve's size and its rule.
     pub fn describe(&self) -> (String, String) {
-        let rule =
-            format!("shape of the {} scaled to the sheet's average, single-cylinder and full stroke", self.shape.name);
+        let rule = format!(
+            "shape of the {} scaled to the sheet's average, single-cylinder and full-stroke times",
+            self.shape.name
+        );
         (format!("{:.3} times the shape", self.factor / MS_TO_NS), rule)
     }
 }
@@ -236,7 +238,7 @@ impl Fit {
 mod tests {
     use super::*;
 
-    /// Returns the mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
+    /// Returns the mean over pairs on a stroke without zones, where the density of the distance is 2 (1 - x).
     fn mean(f: &dyn Fn(f64) -> f64) -> f64 {
         let n = 20_000;
         (0..n).map(|i| (f64::from(i) + 0.5) / f64::from(n)).map(|x| f(x) * 2.0 * (1.0 - x) / f64::from(n)).sum()
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn measured_shapes_have_the_published_means() {
-        // Mean over uniform pairs of cylinders, as computed from the full curves: 5.47, 5.60, 9.32, 10.5 ms.
+        // Means over uniform pairs of cylinders computed from the full curves: 5.47, 5.60, 9.32 and 10.5 ms.
         for (measured, expected) in [(CHEETAH_9LP, 5.47), (ATLAS_10K, 5.60), (BARRACUDA_4LP, 9.32), (RZ26, 10.5)] {
             let mean_ms = mean(&|share| interpolate(measured.points_ms, share * measured.last_cylinder));
             assert!((mean_ms / expected - 1.0).abs() < 0.02, "{mean_ms} against {expected}");
@@ -262,7 +264,7 @@ mod tests {
                 assert!((mean(&|share| fit.at(share)) / 4.5e6 - 1.0).abs() < 1e-9);
                 assert!((fit.at(1e-4) / 0.4e6 - 1.0).abs() < 1e-9);
                 assert!(full_stroke.is_none_or(|full| (fit.at(1.0) / full - 1.0).abs() < 1e-9));
-                // Between the two ends the measured shape is kept.
+                // Between the two ends, the curve has the measured shape.
                 let (a, b) = (0.1, 0.4);
                 assert!((fit.at(a) / fit.at(b) / (shape.at(a) / shape.at(b)) - 1.0).abs() < 1e-9);
             }

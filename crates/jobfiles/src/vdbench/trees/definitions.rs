@@ -1,4 +1,4 @@
-//! Trees, loads and runs: their defaults, and the effect of each parameter.
+//! Trees, loads and runs: their defaults and the effect of each parameter.
 
 use headstack_workload::{ArrivalProcess, InputError};
 
@@ -8,18 +8,18 @@ use crate::vdbench::defined::Definition;
 use crate::vdbench::scan::{Number, Parameter, Unit};
 use crate::vdbench::values::{OpenFlags, Sizes};
 
-/// Largest number of folders and files of a tree; more indicate a mistake in a file.
+/// Maximum number of folders and files in a tree; a higher number indicates a mistake in the file.
 const MEMBERS_MAX: u64 = 1_000_000_000;
 const THREADS_MAX: f64 = 1_024.0;
 const BYTES_MAX: f64 = 1e15;
 
-/// A tree.
+/// A tree definition (`fsd`).
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     pub(super) place: Option<Parameter>,
     pub(super) tree: Tree,
     pub(super) open: OpenFlags,
-    /// First number, and count.
+    /// Start number and count of `count=(start,count)`.
     pub(super) count: Option<(u32, u32)>,
 }
 
@@ -31,14 +31,14 @@ fn bytes(parameter: &Parameter, number: Number) -> Result<u64, InputError> {
     Ok(parameter.within(number, 1.0..=BYTES_MAX)?.trunc() as u64)
 }
 
-/// Sizes of files with their shares in percent: one size, or pairs.
+/// Returns file sizes with their shares in percent, from one size or from pairs.
 fn file_sizes(parameter: &Parameter) -> Result<Vec<(u64, f64)>, InputError> {
     let numbers = parameter.numbers(Unit::Size)?;
     if let [one] = *numbers {
         return Ok(vec![(bytes(parameter, one)?, 100.0)]);
     }
     if numbers.len() % 2 == 1 {
-        return Err(parameter.error("sizes and percentages come in pairs, as in (4k,50,1m,50)"));
+        return Err(parameter.error("use pairs of sizes and percentages, for example (4k,50,1m,50)"));
     }
     let share = |pair: &[Number]| Ok((bytes(parameter, pair[0])?, parameter.within(pair[1], 0.0..=100.0)?));
     let mut sizes = numbers.chunks_exact(2).map(share).collect::<Result<Vec<_>, InputError>>()?;
@@ -89,7 +89,7 @@ impl Definition for Folder {
                 self.tree.has_files_everywhere = match parameter.word()?.to_ascii_lowercase() {
                     word if "all".starts_with(&word) => true,
                     word if "bottom".starts_with(&word) => false,
-                    _ => return Err(parameter.error("all or bottom is allowed")),
+                    _ => return Err(parameter.error("use all or bottom")),
                 };
             }
             Word::OpenFlags => self.open = OpenFlags::read(parameter)?,
@@ -98,7 +98,7 @@ impl Definition for Folder {
                     let start = whole(parameter, start, 1e6)?;
                     self.count = Some((start, parameter.within(count, 1.0..=10_000.0)? as u32));
                 }
-                _ => return Err(parameter.error("count=(start,count) has two numbers")),
+                _ => return Err(parameter.error("must be count=(start,count)")),
             },
             Word::NotDone(message) => return Ok(Some(message)),
             _ => {}
@@ -112,19 +112,19 @@ impl Folder {
     pub(super) fn check(&self, place: &Parameter) -> Result<(), InputError> {
         let tree = &self.tree;
         if tree.anchor.is_empty() {
-            return Err(place.error("it has no anchor; add the directory of the tree"));
+            return Err(place.error("has no anchor; add anchor=DIRECTORY"));
         }
         if tree.depth > 0 && tree.width == 0 {
-            return Err(place.error("it has a depth and no width; add the number of directories in each directory"));
+            return Err(place.error("has a depth but no width; add width=DIRECTORIES"));
         }
         if tree.members().is_none_or(|members| members > MEMBERS_MAX) {
-            return Err(place.error(format!("its depth, width and files yield more than {MEMBERS_MAX} files")));
+            return Err(place.error(format!("depth, width and files yield more than {MEMBERS_MAX} files; reduce them")));
         }
         Ok(())
     }
 }
 
-/// A load on trees.
+/// A load definition (`fwd`).
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) name: String,
@@ -190,7 +190,7 @@ impl Definition for Load {
                     word if "random".starts_with(&word) => Order::Random,
                     word if "sequential".starts_with(&word) => Order::Sequential,
                     word if "once".starts_with(&word) => Order::Once,
-                    _ => return Err(parameter.error("random, sequential or once is allowed")),
+                    _ => return Err(parameter.error("use random, sequential or once")),
                 };
             }
             Word::XferSizes => self.sizes = Sizes::read(parameter)?.shares,
@@ -212,13 +212,13 @@ impl Load {
         self.requests = match words.next().unwrap_or_default() {
             word if "random".starts_with(&word) => Order::Random,
             word if "sequential".starts_with(&word) => Order::Sequential,
-            _ => return Err(parameter.error("random or sequential is allowed")),
+            _ => return Err(parameter.error("use random or sequential")),
         };
         match words.next().as_deref() {
             None => Ok(None),
             Some("shared") => Ok(Some("only one thread at a time uses a file")),
             Some("delete") => Ok(Some("files are not removed before they are written")),
-            Some(_) => Err(parameter.error("random, sequential, (random,shared) or (seq,delete) is allowed")),
+            Some(_) => Err(parameter.error("use random, sequential, (random,shared) or (seq,delete)")),
         }
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn threads(parameter: &Parameter, number: Number) -> Result<u32, Inpu
     Ok(parameter.within(number, 1.0..=THREADS_MAX)?.trunc() as u32)
 }
 
-/// Settings that a run overrides in its trees and loads.
+/// A setting that a run overrides in its trees and loads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Override {
     Operation(Operation),
@@ -242,23 +242,23 @@ pub(super) enum Override {
     ReadPercent(f64),
 }
 
-/// A run.
+/// A run definition (`rd`).
 #[derive(Clone, Debug)]
 pub(super) struct FolderRun {
     pub(super) name: String,
     pub(super) place: Option<Parameter>,
     pub(super) loads: Vec<String>,
-    /// Operations per second; `None` for as many as possible.
+    /// Rates in operations per second; `None` for an unlimited rate.
     pub(super) rates: Vec<Option<f64>>,
     pub(super) format: Format,
-    /// Whether it only formats.
+    /// Whether the run only formats.
     pub(super) formats_alone: bool,
     pub(super) process: ArrivalProcess,
     pub(super) elapsed_ns: u64,
     pub(super) interval_ns: u64,
     pub(super) warm_up_ns: u64,
     pub(super) open: Option<OpenFlags>,
-    /// Keyword and values of each loop, the outermost first.
+    /// Keyword and values of each loop, outermost first.
     pub(super) loops: Vec<(&'static str, Vec<Override>)>,
 }
 
@@ -318,7 +318,7 @@ impl Definition for FolderRun {
                 self.process = match parameter.word()?.to_ascii_lowercase() {
                     word if "deterministic".starts_with(&word) => ArrivalProcess::Fixed,
                     word if "exponential".starts_with(&word) => ArrivalProcess::Poisson,
-                    _ => return Err(parameter.error("exponential or deterministic is allowed")),
+                    _ => return Err(parameter.error("use exponential or deterministic")),
                 };
             }
             Word::Pause => return Ok(Some("runs follow each other without a pause")),
@@ -341,7 +341,7 @@ impl FolderRun {
         Ok(())
     }
 
-    /// Adds a loop inside all others, replacing one with the same keyword.
+    /// Adds a loop inside all others. Replaces a loop with the same keyword.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
         self.loops.retain(|(operation_named, _)| *operation_named != keyword);
         self.loops.push((keyword, values));
@@ -369,8 +369,8 @@ impl FolderRun {
                 "clean" => self.format = Format::Clean,
                 "complete" | "limited" => not_done = Some("formatting has no time limit"),
                 _ => {
-                    let allowed = "yes, no, only, restart, clean, once or directories is";
-                    return Err(parameter.error(format!("{word:?} is not allowed; {allowed}")));
+                    let allowed = "yes, no, only, restart, clean, once, directories";
+                    return Err(parameter.error(format!("{word:?} is not allowed; allowed: {allowed}")));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Converts runs on trees to phases: which loads run on which trees, how often, and at which rate.
+//! Converts runs on trees to phases: which loads run on which trees, how often and at which rate.
 
 use headstack_workload::InputError;
 use headstack_workload::quantity::format_bytes;
@@ -16,15 +16,15 @@ pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputE
     for run in &definitions.runs.all {
         let Some(place) = &run.place else { continue };
         if run.rates.is_empty() && !run.formats_alone {
-            return Err(place.error("it has no fwdrate; add fwdrate=max or a number"));
+            return Err(place.error("has no fwdrate; add fwdrate=max or a number"));
         }
         if run.interval_ns == 0 || run.elapsed_ns < run.interval_ns {
-            return Err(place.error("elapsed must be at least the interval, which is not 0"));
+            return Err(place.error("elapsed must be at least the interval, and the interval must not be 0"));
         }
         for overrides in combinations(&run.loops, place)? {
             for rate in if run.rates.is_empty() { &[None][..] } else { &run.rates } {
                 if phases.len() >= PHASES_MAX {
-                    return Err(place.error(format!("the file expands to more than {PHASES_MAX} runs; split it")));
+                    return Err(place.error(format!("the file expands to more than {PHASES_MAX} runs; split the file")));
                 }
                 phases.push(phase(definitions, run, place, &overrides, *rate)?);
             }
@@ -54,7 +54,7 @@ fn phase(
         }
     }
     if loads.is_empty() {
-        return Err(place.error("it has no load; add fwd=NAME"));
+        return Err(place.error("has no load; add fwd=NAME"));
     }
     for tree in &trees {
         if tree.members().is_none() {
@@ -79,7 +79,7 @@ fn phase(
     })
 }
 
-/// Adds a load for each of its trees.
+/// Adds the loads of a definition, one for each of its trees.
 fn add(
     definitions: &Definitions,
     run: &FolderRun,
@@ -113,7 +113,7 @@ fn add(
         None => None,
     };
     if load.folders.is_empty() {
-        return Err(error("it has no tree; add fsd=NAME".to_owned()));
+        return Err(error("has no tree; add fsd=NAME".to_owned()));
     }
     for wanted in &load.folders {
         let folders = find(wanted);
@@ -182,7 +182,7 @@ fn change(load: &mut TreeLoad, value: &Override) {
     }
 }
 
-/// Distributes the rest evenly among loads without a share.
+/// Distributes the remaining share evenly among loads without a share.
 fn share(loads: &mut [TreeLoad], place: &Parameter) -> Result<(), InputError> {
     let sum: f64 = loads.iter().filter_map(|load| load.share_percent).sum();
     let without = loads.iter().filter(|load| load.share_percent.is_none()).count();
@@ -191,9 +191,9 @@ fn share(loads: &mut [TreeLoad], place: &Parameter) -> Result<(), InputError> {
         return Ok(());
     }
     if sum > 100.0 || without == 0 || is_whole {
-        return Err(
-            place.error(format!("the skew of its loads sums to {sum}; 100 is allowed, or less where some have none"))
-        );
+        return Err(place.error(format!(
+            "the skew of the loads sums to {sum}; it must sum to 100, or less if some loads have no skew"
+        )));
     }
     for load in loads.iter_mut().filter(|load| load.share_percent.is_none()) {
         load.share_percent = Some((100.0 - sum) / without as f64);
@@ -201,7 +201,7 @@ fn share(loads: &mut [TreeLoad], place: &Parameter) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Name of a run and its loops, as in vdbench.
+/// Returns the name of a run and its loops, as in vdbench.
 fn name(run: &FolderRun, overrides: &[Override], rate_per_s: Option<f64>) -> String {
     let text = |value: &Override| match value {
         Override::Operation(operation) => format!("operation={}", operation.name()),

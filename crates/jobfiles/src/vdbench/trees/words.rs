@@ -1,11 +1,11 @@
-//! Keywords of trees, their loads and their runs, in the order of vdbench's sources (`FsdEntry.java`, `FwdEntry.java`,
-//! `RD_entry.java`): an abbreviation means the first that begins with it.
+//! Keywords of trees, loads and runs, in the order of vdbench's source code (`FsdEntry.java`, `FwdEntry.java`,
+//! `RD_entry.java`). An abbreviation stands for the first keyword that begins with it.
 
 use headstack_workload::document::InputError;
 
 use crate::vdbench::scan::Parameter;
 
-/// Meaning of a definition's keyword.
+/// Meaning of a keyword in a definition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Word {
     Anchor,
@@ -36,9 +36,9 @@ pub(super) enum Word {
     Interval,
     Warmup,
     Pause,
-    /// Does not change the load.
+    /// The keyword does not change the load and is ignored.
     Nothing,
-    /// Not supported, with the remark.
+    /// The keyword is not supported; ignored with this remark.
     NotDone(&'static str),
     Refused(&'static str),
 }
@@ -46,7 +46,7 @@ pub(super) enum Word {
 use Word::{NotDone, Nothing, Refused};
 
 const CONTENTS: Word = NotDone("the job file does not select the written data");
-const COMMANDS: Word = NotDone("commands are not executed");
+const COMMANDS: Word = NotDone("commands are not run");
 
 pub(super) const FSD: &[(&str, Word)] = &[
     ("anchor", Word::Anchor),
@@ -90,7 +90,7 @@ pub(super) const FWD: &[(&str, Word)] = &[
 pub(super) const RD: &[(&str, Word)] = &[
     ("fwd", Word::Fwd),
     ("fwdrate", Word::Rate),
-    ("fsd", Refused("trees belong to loads (fwd); name the loads with fwd=")),
+    ("fsd", Refused("trees belong to loads (fwd); name the loads with fwd=NAME")),
     ("format", Word::Format),
     ("operations", Word::Operation),
     ("operation", Word::Operation),
@@ -116,7 +116,7 @@ pub(super) const RD: &[(&str, Word)] = &[
     ("distribution", Word::Distribution),
     ("openflags", Word::OpenFlags),
     ("maxdata", NotDone("the run ends after its time")),
-    ("iorate", Refused("is a rate of requests to storage; use fwdrate= for operations on files")),
+    ("iorate", Refused("is a rate of requests to storage; for operations on files, use fwdrate=")),
     ("startcmd", COMMANDS),
     ("start_cmd", COMMANDS),
     ("endcmd", COMMANDS),
