@@ -173,7 +173,7 @@ mod tests {
         });
         let energy = refused(|result| result.energy = Some(Energy { joules: f64::INFINITY, ..Energy::default() }));
         let percentile = refused(|result| {
-            let value = Known::Between { low_ns: f64::NAN, high_ns: 1.0 };
+            let value = Estimate::Between { low_ns: f64::NAN, high_ns: 1.0 };
             result.sampling.percentiles.push(Percentile { percent: 50.0, value });
         });
         let model = refused(|result| {

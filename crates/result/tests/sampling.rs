@@ -235,13 +235,13 @@ fn batches_double_in_length_and_lose_nothing() {
 /// Expects the bounds of the mean and of percentiles 50, 90, 95 and 99 in ns, and none of the 99.9th.
 fn assert_intervals(sampling: &Sampling, expected: [(f64, f64); 5]) {
     let percentiles = sampling.percentiles.iter().map(|percentile| percentile.value);
-    let found: Vec<Known> = std::iter::once(sampling.mean).chain(percentiles).collect();
+    let found: Vec<Estimate> = std::iter::once(sampling.mean).chain(percentiles).collect();
     for (found, (low_ns, high_ns)) in found.iter().zip(expected) {
         let (low, high) = found.between_ns().expect("an interval");
         assert!((low / low_ns - 1.0).abs() < 1e-9 && (high / high_ns - 1.0).abs() < 1e-9, "{found:?}");
         assert_eq!(found.half_width_ns(), Some((high - low) / 2.0));
     }
-    assert_eq!(found[5], Known::TooShort(TooShort::FewBeyond));
+    assert_eq!(found[5], Estimate::TooShort(TooShort::FewBeyond));
 }
 
 /// The figures are those of an independent calculation in Python, from the formulas that docs/sampling.md lists.
