@@ -273,7 +273,12 @@ def test_a_kernel_draws_as_densely_as_it_says(edge: float) -> None:
         ('["atlas ms"]', '["atlas s"]', "held_out[0]", "no figure has the name 'atlas s'"),
         ('["atlas ms"]', '["atlas ms", "atlas ms"]', "held_out[1]", "'atlas ms' is named twice"),
         ('["atlas ms"]', f"{[*NAMES]}", "held_out", "all figures are held out"),
-        ("select figure, found, published", "select figure, found", "sql", "returns figure, found; must return figure, found, and"),
+        (
+            "select figure, found, published",
+            "select figure, found",
+            "sql",
+            "returns figure, found; must return figure, found, and",
+        ),
         ("select figure, found", "select 'one' as figure, found", "sql", "4 rows have the figure 'one'"),
         ("using (figure)", "using (figure) where false", "sql", "the query returns no rows"),
         ("from found join", "from fond join", "sql", "fond"),
