@@ -537,7 +537,7 @@ def test_an_undecided_verdict_states_the_detectable_difference() -> None:
     # At a second from run to run.
     [effort] = [line for line in found.remarks if "minutes" in line]
     minutes = f"{2 * cell.more_runs / 60:,.0f} minutes"
-    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} minutes at the current rate"
+    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} at the current rate"
 
 
 def test_thousands_of_pairs_are_rearranged() -> None:
