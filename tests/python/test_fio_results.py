@@ -183,11 +183,11 @@ def test_a_steady_state_and_unknown_fields_do_no_harm() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no JSON of fio"),
-        ("fio: job failed {\n", "no JSON of fio"),
+        ("", "no fio JSON"),
+        ("fio: job failed {\n", "no fio JSON"),
         ('{"jobs": [', "cut off"),
         ('note\n{\n  "fio version" : "fio-3.33",\n  "jobs" : [\n', "line 5"),
-        ('{"a": 1}', "no JSON of fio"),
+        ('{"a": 1}', "no fio JSON"),
         ('{"jobs": [{"read": {"total_ios": 3, "iops": "many"}}]}', "differs from fio's format"),
         ('{"jobs": [3]}', "differs from fio's format"),
     ],
