@@ -101,7 +101,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--no-arrays"], "hosts: no candidates: name hosts or cloud volumes"),
         (["--rate", "7"], "rate: 2 for 1 workloads"),
         (["--depth", "7"], "rate, depth: give only one of them"),
-        (["-w", "oltp-8k"], "concurrent workloads need a rate each"),
+        (["-w", "oltp-8k"], "concurrent workloads need one rate each"),
         (["--shard", "1/2"], "--shard: needs --store DIR for its finished runs"),
         (["--shard", "3/2", "--store", "here"], "shard: '3/2': write NUMBER/COUNT"),
     ],
@@ -132,7 +132,7 @@ def test_what_cannot_be_asked(
 def test_the_exit_codes(headstack: Headstack, tmp_path: Path) -> None:
     for arguments, said in (
         (["--limit", "p99=20ms"], "no load: name a workload, a scenario or a trace"),
-        (["-w", "file-server", "--rate", "5"], "no limit: without one, the smallest system is the answer"),
+        (["-w", "file-server", "--rate", "5"], "no limit; without a limit the smallest system always wins"),
     ):
         refused = headstack("choose", *arguments)
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -217,7 +217,7 @@ def test_a_trace_a_scenario_and_two_workloads(tmp_path: Path) -> None:
     assert (verdict.low, verdict.high) == (verdict.value, verdict.value)
     faster = parse_question([trace], **(job | {"rates": []}), scale=2.0).job.demand.rate_per_s
     assert faster == pytest.approx(2 * (parse_question([trace], **(job | {"rates": []})).job.demand.rate_per_s or 0))
-    with pytest.raises(hs.InputError, match="a trace is replayed in normal service only"):
+    with pytest.raises(hs.InputError, match="traces are replayed only in normal service"):
         hs.choose(trace, **(job | {"rates": []}), rebuilding=True)
     both = parse_question(["file-server", "oltp-8k"], **(job | {"rates": [40, 30]}))
     found, _ = both.search(both.job, both.book)

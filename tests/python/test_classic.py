@@ -155,7 +155,7 @@ def test_no_steps_are_found_where_there_are_none() -> None:
 
 
 def test_small_systems_and_profiles_without_points_are_no_crash() -> None:
-    with pytest.raises(hs.InputError, match="are too small"):
+    with pytest.raises(hs.InputError, match="is too small"):
         hs.zones(NULL, range="1MiB")
     empty = Profile("x", "measured", "read", 0, 1, [], [])
     assert empty.figures()["mb_per_s"]["outer"] is None

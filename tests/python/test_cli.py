@@ -83,7 +83,7 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["catalog", "drives", "import", "nosuch.parv"], "nosuch.parv"),
         (["catalog", "workloads", "show", "nosuch"], "no workload"),
         (["lab", "validate", "nosuch"], "no such folder"),
-        (["lab", "validate", "."], "no files NAME.trace"),
+        (["lab", "validate", "."], "no file NAME.trace"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

@@ -388,15 +388,15 @@ def test_a_baseline_is_stored_and_compared(folders: Path, headstack: Headstack, 
     [
         (("--quiet",), "nothing to compare"),
         (("x.json",), "x.json: no such file or folder"),
-        (("a/1.json", CHEETAH, "--fail-if", "slower=3%"), "--fail-if: is for sets of runs"),
-        (("a", "--against", "b", "--tolerance", "5%"), "--tolerance: is for points"),
+        (("a/1.json", CHEETAH, "--fail-if", "slower=3%"), "--fail-if: applies only to sets of runs"),
+        (("a", "--against", "b", "--tolerance", "5%"), "--tolerance: applies only to points"),
         (("a", "--against", "b", "--pairs", "3"), "--pairs: needs --run"),
         (("a", "--against", "b", "--baseline", "a/1.json"), "--baseline, --against: give only one"),
         (("--against", "b"), "FILES are missing"),
         (("--run", "true"), "--run: given 1 times"),
         (("--run", "true", "--run", "true", "--pairs", "2"), "--pairs: 2"),
         (("--run", "x {}", "--run", "true"), "{} stands for"),
-        (("a", "--save-baseline", "new.json", "--fail-if", "slower=3%"), "--fail-if: is for two sets"),
+        (("a", "--save-baseline", "new.json", "--fail-if", "slower=3%"), "--fail-if: needs two sets"),
         (("a", "--against", "nowhere"), "nowhere: no such file"),
         (("a", "--against", "b", "--figures", "p98"), "'p98' is unknown"),
     ],
@@ -537,7 +537,7 @@ def test_an_undecided_verdict_states_the_detectable_difference() -> None:
     # At a second from run to run.
     [effort] = [line for line in found.remarks if "minutes" in line]
     minutes = f"{2 * cell.more_runs / 60:,.0f} minutes"
-    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} at the rate of these"
+    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} at the current rate"
 
 
 def test_thousands_of_pairs_are_rearranged() -> None:

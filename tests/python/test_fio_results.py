@@ -183,13 +183,13 @@ def test_a_steady_state_and_unknown_fields_do_no_harm() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no JSON of fio"),
-        ("fio: job failed {\n", "no JSON of fio"),
+        ("", "no fio JSON"),
+        ("fio: job failed {\n", "no fio JSON"),
         ('{"jobs": [', "cut off"),
         ('note\n{\n  "fio version" : "fio-3.33",\n  "jobs" : [\n', "line 5"),
-        ('{"a": 1}', "no JSON of fio"),
-        ('{"jobs": [{"read": {"total_ios": 3, "iops": "many"}}]}', "not as fio writes it"),
-        ('{"jobs": [3]}', "not as fio writes it"),
+        ('{"a": 1}', "no fio JSON"),
+        ('{"jobs": [{"read": {"total_ios": 3, "iops": "many"}}]}', "differs from fio's format"),
+        ('{"jobs": [3]}', "differs from fio's format"),
     ],
 )
 def test_a_file_without_results_is_refused_by_name(text: str, why: str, tmp_path: Path) -> None:

@@ -477,7 +477,7 @@ def test_a_loop_device(large_device: str, tmp_path: Path, headstack: Headstack) 
     assert "max_sectors_kb" in said.stdout
     refused = headstack("inspect", large_device, "--record", "db.sqlite")
     assert refused.returncode == 2
-    assert "no serial number; snapshots need one" in refused.stderr
+    assert "no serial number, which snapshots require" in refused.stderr
 
 
 def test_a_data_file_stands_for_its_device(tmp_path: Path) -> None:

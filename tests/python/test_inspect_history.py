@@ -197,5 +197,5 @@ def test_without_a_serial_number_nothing_is_recorded(headstack: Headstack, tmp_p
     bare.write_text(Path(samples[1]).read_text())
     refused = headstack("inspect", str(bare), "--record", "db.sqlite")
     assert refused.returncode == 2
-    assert "no serial number; snapshots need one" in refused.stderr
+    assert "no serial number, which snapshots require" in refused.stderr
     assert not (tmp_path / "db.sqlite").exists()

@@ -290,7 +290,7 @@ def test_a_twin_says_what_healthy_disks_take() -> None:
     assert twin.latency_s("write", 1, 4096, 1.0) is None
     assert twin.latency_s("read", 1, None, 1.0) is None
     assert list(twins_of(["M=wd1200bb", "wd1200bb"])) == ["M", ""]
-    with pytest.raises(InputError, match="one for each model"):
+    with pytest.raises(InputError, match="give one for each"):
         twins_of(["M=wd1200bb", "M=wd1200bb"])
 
 

@@ -542,7 +542,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         (("constant:1ms", "--nbd", "unix:s", "--memory", "1MiB"), "memory: 1MiB is too little"),
         ((CHEETAH, "--nbd", "systemd"), "LISTEN_FDS: no sockets were passed"),
         (("constant:1ms", "--nbd", "unix:s", "--record", "t.parquet"), "record: a device of constant latency"),
-        (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is not a mode; write 600"),
+        (("constant:1ms", "--nbd", "unix:s", "--socket-mode", "rw"), "socket-mode: 'rw' is not a file mode; use 600"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, headstack: Headstack, arguments: tuple[str, ...], line: str) -> None:

@@ -589,7 +589,7 @@ def full(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_said_to_be_full_and_where(option: str, full: Path, headstack: Headstack) -> None:
     path = f"full/r.{'png' if option == 'plot' else option}"
     done = headstack("run", CHEETAH, "-w", "file-server", *SHORT, "-q", f"--{option}", path)
-    if option == "html" and "need the page built" in done.stderr:
+    if option == "html" and "need the page, which is not built" in done.stderr:
         lacks("programs", "the page of reports is not built")
     assert (done.returncode, done.stderr) == (3, f"headstack: {path}: cannot be written: No space left on device\n")
     assert os.listdir(full) == ["ballast"]

@@ -368,7 +368,7 @@ def test_prices_are_changed_by_item_kind_and_group(folder: Path) -> None:
     with pytest.raises(hs.InputError, match="no price matches 'tape'; allowed: an item, a kind, drives, fla"):
         book.changed("tape", 2)
     for factor in (0, -1, float("nan")):
-        with pytest.raises(hs.InputError, match="a factor above 0"):
+        with pytest.raises(hs.InputError, match="must be above 0"):
             book.changed("drives", factor)
 
 

@@ -419,7 +419,7 @@ def test_what_cannot_be_shown_is_refused() -> None:
 
 def test_without_the_page_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstack.report.pages.FOLDER", tmp_path)
-    with pytest.raises(hs.InputError, match=r"^HTML reports need the page built once: .*npm run build"):
+    with pytest.raises(hs.InputError, match=r"^HTML reports need the page, which is not built; run make web"):
         write_html(REPORT, tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []
 

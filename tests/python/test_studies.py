@@ -231,13 +231,13 @@ def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstac
         ('sql = "select 1 as published, 1 as found"', "says", "tolerance: this key is missing"),
         ("", "says", "sql: this key is missing"),
         ('sql = "select 1 as published, 1 as found"\ntolerance = "wide"', "wide", "'wide' is not a tolerance"),
-        ('sql = "select 1 as found"\ntolerance = "5%"', "1 as found", "found has nothing beside it"),
+        ('sql = "select 1 as found"\ntolerance = "5%"', "1 as found", "found has nothing to compare with"),
         ('sql = "select depth from runs"', "select depth from runs", "must return found and published, or holds"),
         ('sql = "select 1 as holds where false"', "where false", "no rows"),
         ('sql = "select null as found, 1 as published"\ntolerance = "5%"', "select null", "row 1 () has no found"),
         ('sql = "select iopss from runs"', "iopss", "iopss"),
-        ('sql = "select true as holds"\nmissing = "much"', "much", "c agrees with what was published"),
-        ('sql = "select true as holds"\ncontradicted = "no"', '"no"', "c agrees with what was published"),
+        ('sql = "select true as holds"\nmissing = "much"', "much", "c agrees with the published figures"),
+        ('sql = "select true as holds"\ncontradicted = "no"', '"no"', "c agrees with the published figures"),
         ('missing = "a"\ncontradicted = "no"', '"a"', "not both"),
         (
             'sql = "select true as holds"\nconfigured = "us"',
@@ -249,7 +249,7 @@ def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstac
         (
             'sql = "select iops as published, iops as found from runs"\ntolerance = "5%"',
             "select iops",
-            "published holds results of our own runs",
+            "published contains results of headstack's runs",
         ),
     ],
 )

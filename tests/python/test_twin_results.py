@@ -135,7 +135,7 @@ def test_a_real_drive_is_near_between_its_depths(headstack: Headstack, tmp_path:
     ("command", "words"),
     [
         (("measure", "twin", "/no/such/disk", "-o", "t.toml"), "/no/such/disk: no such file or device"),
-        (("measure", "twin", "validate", "--devices", "0"), "--devices: 0 devices prove nothing"),
+        (("measure", "twin", "validate", "--devices", "0"), "--devices: 0 is out of range"),
     ],
 )
 def test_what_cannot_be_calibrated_is_refused_in_a_line(

@@ -72,7 +72,7 @@ LITTLE = "sql = 'select depth as published, iops * mean_ms / 1000 as found from 
             "sql = 'select rpm = 15000 as holds from drives limit 1'",
             Verdict.MISSED,
             Rests.INPUTS,
-            "no reason is stated",
+            "missed, without a stated reason",
         ),
         ("sql = 'select iops > 100 as holds from theirs'", Verdict.ARITHMETIC, Rests.PUBLISHED, "2 of 2 hold"),
         (

@@ -24,15 +24,15 @@ class Array:
     stated: list[dict[str, Any]] = field(default_factory=list)
     """Values stated in the file: ``key``, ``value`` (as text) and ``source`` (confidence and origin)."""
     span: tuple[int, int] | None = None
-    """The part that is used: first byte and length in bytes; ``None`` for all LUNs, which are concatenated."""
+    """First byte and length in bytes of the used part; ``None`` for all LUNs, which are concatenated."""
     path: str = ""
-    """The file it was read from, or its id in the catalogue."""
+    """Source of the description: a file, or an id in the catalogue."""
 
     @classmethod
     def load(cls, name: str | os.PathLike[str], **changes: str | int) -> Array:
         """Loads the array ``ID`` or ``FILE.toml``. ``drive`` and ``drives`` replace the model and the number of the
         drives in its first table of drives, ``level`` the level of its RAID groups (``"raid6"``); ``usable``
-        (``"8TB"``) in place of ``drives`` uses the fewest drives that export that capacity.
+        (``"8TB"``) in place of ``drives`` uses the fewest drives that export this capacity.
 
         Raises ``InputError`` if there is no such name, it is not an array, or the changes are impossible.
 
@@ -116,7 +116,7 @@ def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def shortened(names: list[str]) -> str:
-    """Abbreviates names for people: ``d0, d1`` or ``d0..d23``."""
+    """Abbreviates a list of names: ``d0, d1`` or ``d0..d23``."""
     return ", ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]}"
 
 

@@ -11,5 +11,5 @@ def list() -> tuple[str, ...]:
 
 
 def show(name: str) -> Array:
-    """Loads the array of that id or file, with the sources of its values."""
+    """Loads the array with this id or from this file, with the sources of its values."""
     return Array.load(name)

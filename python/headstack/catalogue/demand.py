@@ -12,7 +12,7 @@ from headstack.catalogue.workload import Workload
 
 
 def load_demand(name: str | os.PathLike[str]) -> Workload | Scenario:
-    """Loads the workload or scenario of that id or name in the catalogue, or of that TOML file.
+    """Loads a workload or scenario by its id or name in the catalogue, or from a TOML file.
 
     Raises ``InputError`` with file, line and key if there is none, or it is neither.
     """

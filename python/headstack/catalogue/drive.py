@@ -31,11 +31,11 @@ class Drive:
     stated: list[dict[str, Any]] = field(default_factory=list)
     """Values stated in the file: ``key``, ``value`` (as text) and ``source`` (confidence and origin)."""
     span: tuple[int, int] | None = None
-    """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
+    """First byte and length in bytes of the used part; ``None`` for the whole drive."""
     kind: str = "disk"
     """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for a cloud volume."""
     path: str = ""
-    """The file it was read from, or its id in the catalogue."""
+    """Source of the description: a file, or an id in the catalogue."""
 
     @classmethod
     def load(cls, system: str | os.PathLike[str]) -> Drive:

@@ -147,5 +147,5 @@ def _rpm(name: str, text: str) -> float:
 
 
 def show(name: str) -> Drive:
-    """Loads the drive of that id or file, with the sources of its values."""
+    """Loads the drive with this id or from this file, with the sources of its values."""
     return Drive.load(name)

@@ -57,7 +57,7 @@ ACCESS = ("size", "read", "random")
 STATED = (*ACCESS, "streams", "rate", "arrivals", "think", "confidence")
 
 
-# These define the system, likewise.
+# These options define the system before anything is applied to it.
 CHANGES = ("drives", "drive", "level", "usable")
 
 

@@ -32,7 +32,7 @@ CLASSES = {"under-100": 100.0, "100-to-300": 300.0, "300-to-1000": 1000.0, "over
 """Price classes with their upper bounds, in dollars of the day."""
 
 RATE_DAYS = 366
-"""Exchange rates farther than this from a price's day are not used for it."""
+"""Maximum time between the dates of a price and an exchange rate that converts it."""
 
 
 def price_class(usd: float) -> str:
@@ -56,7 +56,7 @@ class Price:
     confidence: str
     source: str
     stated: float | None = None
-    """The amount in ``currency`` as its source has it; ``None`` if that is in dollars."""
+    """Amount in ``currency`` as stated by the source; ``None`` if the source states dollars."""
     currency: str = "USD"
     notes: str = ""
     kind: str = ""
@@ -65,22 +65,22 @@ class Price:
 
     @property
     def until(self) -> str:
-        """The last day that the date may mean, by which the price was valid."""
+        """Last day that the date can stand for; the price was valid by this day."""
         return last_day(self.date)
 
     @property
     def since(self) -> str:
-        """The first day that the date may mean."""
+        """First day that the date can stand for."""
         return self.date + "-01-01"[3 * self.date.count("-") :]
 
     @property
     def is_sample(self) -> bool:
-        """Whether it is a sample from which others of its kind may be estimated."""
+        """Whether the price is a sample from which prices of its kind may be estimated."""
         return bool(self.kind) and self.capacity_bytes is not None
 
     @property
     def is_estimate(self) -> bool:
-        """Whether it was estimated or inferred, not read as a price."""
+        """Whether the price was estimated or inferred, not read."""
         return self.confidence in ESTIMATED
 
     def usd_per_gb(self, capacity_bytes: int) -> float:

@@ -56,20 +56,19 @@ SAMPLES = Path(__file__).with_name("prices-by-class.csv")
 """Prices of similar drives by year, from which estimates are computed."""
 
 OLD_DAYS, OLD_FLASH_DAYS = 365, 180
-"""Age in days from which a price is old. For example, a 30 TB SSD rose from $3,062 to $10,950 in the nine months to
+"""Minimum age in days of an old price. For example, a 30 TB SSD rose from $3,062 to $10,950 in the nine months to
 2026-Q1 (vdura.com).
 """
 
 NEAR_DAYS = 548
-"""Samples farther than this from a day (a year and a half) are not used for estimates: disks lose 33 % of their price
-in that time.
+"""Maximum time between a day and a sample for an estimate: a year and a half, in which disks lose 33 % of their price.
 """
 
 ALIKE_DAYS = 183
-"""Samples that are this much farther from the day than the nearest one are left out."""
+"""Maximum additional distance in time of a sample compared with the nearest sample; farther samples are left out."""
 
 EXTRAPOLATION_MAX = 8.0
-"""No estimate is made for capacities this many times smaller than the smallest sample, or larger than the largest."""
+"""Maximum ratio of a capacity to the largest sample, or of the smallest sample to the capacity, for an estimate."""
 
 RELATED = {
     "ssd-sata-tlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-tlc"),

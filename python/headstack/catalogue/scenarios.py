@@ -11,5 +11,5 @@ def list() -> tuple[str, ...]:
 
 
 def show(name: str) -> Scenario:
-    """Loads the scenario of that id or file."""
+    """Loads the scenario with this id or from this file."""
     return Scenario.load(name)

@@ -17,7 +17,7 @@ SSD_STATE = "SSDs start with erased flash"
 
 
 def is_decided(decision: Decision) -> bool:
-    """Whether a limit is met or missed, not undecided."""
+    """Whether a verdict is decided, which means met or missed."""
     match decision:
         case "meets" | "does not":
             return True
@@ -38,7 +38,7 @@ class Verdict:
     """The unit of the following figures: ``ms``, ``1/s`` or ``MB/s``."""
     limit_value: float
     value: float | None
-    """The simulated figure; ``None`` if the queue grows without bound."""
+    """Simulated figure; ``None`` if the queue grows without bound."""
     low: float | None
     """Lower end of the 95 % confidence interval of the simulation, up to ``high``; ``None`` if unknown."""
     high: float | None
@@ -50,7 +50,7 @@ class Verdict:
     why: str = ""
     """The reason for an undecided verdict; otherwise empty."""
     requests: int = 0
-    """Number of requests simulated for it."""
+    """Number of requests simulated for the verdict."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Part:
     """Date of the price; empty for an assumption."""
     source: str
     unit: str = ""
-    """The priced unit: ``month`` for a volume, ``kWh``; empty for a piece."""
+    """Unit of the quantity: ``month`` for a volume, ``kWh`` for power; empty for pieces."""
 
 
 @dataclass(frozen=True)
 class Durability:
-    """Expected losses at the stated failure rates, which determine their accuracy."""
+    """Expected losses at the stated failure rates; their accuracy is that of the rates."""
 
     afr_percent: float
     """Annualized failure rate of the drives in percent, as stated."""
@@ -102,48 +102,48 @@ class Choice:
     settings: tuple[tuple[str, str], ...]
     """Other varied values: ``("cache", "8GiB")``."""
     cost: float
-    """Value of the objective: dollars, watts, bays or milliseconds."""
+    """Value of the objective, in dollars, watts, bays or ms."""
     usd: float
-    """Dollars to buy it, and to run it for the requested years."""
+    """Dollars to buy the system and to run it for the requested years."""
     parts: tuple[Part, ...]
     usable_bytes: int
     bays: int
     watts: float
-    """Power of its active drives, from their data sheets."""
+    """Power of the active drives in W, from their data sheets."""
     survives: int
     """Number of arbitrary drives that may fail."""
     verdicts: tuple[Verdict, ...]
     says: Decision
     """The verdict on all limits together."""
     bottleneck: str = ""
-    """The part whose speedup shortens the response time most; if parts were not tried, the busiest."""
+    """The part whose speedup reduces the latency most, or the busiest part if speedups were not simulated."""
     busy_percent: float | None = None
     relief_percent: float | None = None
-    """Reduction of the response time if this part takes 10 % less time; ``None`` if parts were not tried."""
+    """Reduction of the latency if this part takes 10 % less time; ``None`` if speedups were not simulated."""
     rate_per_s: float | None = None
-    """Offered requests per second, or completed ones in a closed loop."""
+    """Offered requests per second (open loop), or completed requests per second (closed loop)."""
     rate_at_limit: float | None = None
     """Maximum rate at which all limits are met; ``None`` if not requested, or if the load has no rate."""
     breaks_first: str = ""
-    """The limit that is exceeded first as the load grows, and the component that causes it."""
+    """The limit that is exceeded first as the load grows, and the component that causes this."""
     durability: Durability | None = None
     model_error: str = ""
-    """The error of the model, in words."""
+    """Description of the model error."""
     toml: str = field(default="", repr=False)
-    """The array's file, for ``run``, ``serve`` and ``sweep``."""
+    """Array file of the system, for ``run``, ``serve`` and ``sweep``."""
     costs: tuple[float, ...] = ()
     """Values of all objectives, in their order; empty for a single objective."""
     inputs: RunInputs | None = field(default=None, compare=False, repr=False)
-    """Inputs of its long run, from which a page can recompute it; ``None`` if it had none."""
+    """Inputs of the system's long run, from which a page can recompute it; ``None`` without a long run."""
 
     @property
     def name_without_host(self) -> str:
-        """Its name without the host."""
+        """Name of the system without its host."""
         return self.name.replace(f", {self.host}", "", 1) if self.host else self.name
 
     @property
     def headroom(self) -> float | None:
-        """The relative increase of the load that it can take: 0.25 is 25 % more."""
+        """Relative increase of the load that the system can take; 0.25 is 25 % more."""
         if self.rate_at_limit is None or not self.rate_per_s:
             return None
         return self.rate_at_limit / self.rate_per_s - 1
@@ -151,14 +151,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """The cost of a constraint: the choice if it is 10 % looser."""
+    """The cost of a constraint: the choice if the constraint is 10 % looser."""
 
     constraint: str
     """``p99=20ms``, ``capacity=40TB``, ``survive=2``."""
     to: str
     """``22 ms``, ``36 TB``, ``1``."""
     best: str | None
-    """The system that wins then; ``None`` if none does."""
+    """The system that wins with the relaxed constraint; ``None`` if no system does."""
     saves: float
     """Savings in the unit of the objective; 0 if nothing changes."""
     is_binding: bool
@@ -184,10 +184,10 @@ class Reason:
     """``too small``, ``survives too few failures``, ``no price``, ``cannot carry the rate``, ``slower at p99=20ms``."""
     candidates: int
     how: Literal["stated", "bound", "monotone", "simulated", "dearer"]
-    """How they were excluded: by their stated properties, by a bound on their drives' performance, because more of the
-    same drives failed, by their own simulation, or without evaluation because they cost more than the answer."""
+    """Method of exclusion: by stated properties, by a bound on the performance of the drives, because more of the same
+    drives failed, by a simulation, or without evaluation because the candidates cost more than the answer."""
     names: tuple[str, ...] = ()
-    """Names of the candidates, if kept: ``--explain`` finds them."""
+    """Names of the candidates, if kept for ``--explain``."""
 
 
 @dataclass(frozen=True)
@@ -201,17 +201,17 @@ class Answer:
     unit: str
     """The unit of the objective: ``$``, ``W``, ``bays``, ``ms``."""
     best: Choice | None
-    """The best system that meets every limit; ``None`` if none does."""
+    """The best system that meets every limit; ``None`` if no system does."""
     runners_up: tuple[Choice, ...]
-    """The next best systems, each of another kind (drive, level or host) than those before it."""
+    """The next best systems, each of a new kind (drive, level or host)."""
     undecided: tuple[Choice, ...]
-    """Undecided systems that cost less than the best: the best may miss the optimum by their difference."""
+    """Undecided systems that cost less than the best; if one meets the limits, it is better than the best."""
     upgrade: Choice | None
     """The cheapest evaluated system that carries at least 10 % more load than the best."""
     frontier: tuple[Choice, ...]
-    """For several objectives: the systems that no other beats in all of them."""
+    """With several objectives, the Pareto front: systems that no other system beats in all objectives."""
     looked_at: tuple[Choice, ...]
-    """All simulated systems, by cost: the points of the picture."""
+    """All simulated systems by cost, which are the points of the picture."""
     nearest: Choice | None
     """The system nearest to the limits, if none meets all."""
     relaxed: tuple[Relaxed, ...]
@@ -219,7 +219,7 @@ class Answer:
     alike: tuple[str, ...]
     """Names of systems that cannot be distinguished from the best, by cost and interval."""
     tell_apart: str
-    """The measurement that would distinguish them; empty if none is needed."""
+    """The measurement that would distinguish these systems from the best; empty if none is needed."""
     candidates: int
     """Number of candidates in the space."""
     left_out: tuple[Reason, ...]

@@ -1,4 +1,4 @@
-"""``Blueprint``: the files, as text, from which the description of a system or of a load is completed."""
+"""``Blueprint``: the text of the files that define a system or a load."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from headstack import _native
 
 
 class Blueprint(TypedDict):
-    """The complete input of a description: the file, and those that it names."""
+    """The complete input of a description: the file, and the files that it names."""
 
     kind: Literal["drive", "array", "workload", "scenario"]
     text: str
-    """TOML; for an array merged with the files that it is based on."""
+    """TOML text; for an array, merged with the files that it is based on."""
     drives: dict[str, str]
-    """TOML of the drives that an array names by path, by that path."""
+    """TOML text of the drives that an array names by path, by this path."""
 
 
 def system_blueprint(name: str, drives: Sequence[str] = ()) -> Blueprint:
     """Returns the blueprint of a drive or an array; ``drives`` are files that may be put into the array. Raises
-    ``InputError`` if there is no such name, or a file cannot be read."""
+    ``InputError`` if the name is unknown or a file cannot be read."""
     return _checked_blueprint(_native.system_blueprint(name, list(drives)))
 
 
 def demand_blueprint(name: str) -> Blueprint:
-    """Returns the blueprint of a workload or a scenario. Raises ``InputError`` if there is no such name."""
+    """Returns the blueprint of a workload or a scenario. Raises ``InputError`` if the name is unknown."""
     return _checked_blueprint(_native.demand_blueprint(name))
 
 

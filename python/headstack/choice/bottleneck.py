@@ -17,7 +17,8 @@ from headstack.io.values import rate_bytes_per_s
 RELIEF = 0.9
 """Factor on the times of a part that is made faster."""
 RELIEF_REQUESTS = 16_000
-"""Requests of each run; all runs have the same ones, so that their differences are more precise than their figures."""
+"""Number of requests of each run. All runs have equal requests, so differences between runs are more precise than
+figures."""
 CONTROLLER = "array processors"
 DRIVES = "drives"
 """Name of an array's drives among the components of results."""
@@ -25,15 +26,15 @@ DRIVES = "drives"
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The part whose speedup shortens the response time most."""
+    """The part whose speedup reduces the latency most."""
 
     name: str
     busy_percent: float | None
-    """Its utilization; ``None`` if another part is the busiest."""
+    """Utilization of the part; ``None`` if another part is the busiest."""
     iops: float | None = None
     """Requests per second of the unchanged system."""
     saves_percent: float | None = None
-    """Reduction of the response time if this part takes 10 % less time; ``None`` if parts were not tried."""
+    """Reduction of the latency if this part takes 10 % less time; ``None`` if speedups were not simulated."""
 
 
 def bottlenecks(runs: Simulations, job: Job, systems: Sequence[Candidate]) -> list[Bottleneck]:
@@ -61,9 +62,9 @@ def bottlenecks(runs: Simulations, job: Job, systems: Sequence[Candidate]) -> li
 
 
 def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bottleneck:
-    """Returns the slower one of the controller and the drives with their links. Making everything 10 % faster is
-    equivalent to 10 % less load on a time scale 10 % slower, so the drives' share is the rest after the controller's.
-    """
+    """Returns the slower part: the controller, or the drives with their links. Making everything 10 % faster is
+    equivalent to 10 % less load on a 10 % slower time scale, so the share of the drives is the rest after the
+    controller's share."""
     of_rest = of_all - of_controller
     busiest, busy_percent = row.bottleneck, row.figures["utilisation_percent"]
     of_drives = DRIVES if busiest in ("", CONTROLLER) else busiest

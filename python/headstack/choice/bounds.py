@@ -20,7 +20,7 @@ from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows
 
 SHARES = (1 / 16, 1 / 4, 1.0)
-"""Tested shares of a drive; the next smaller one than the used share, on which the drive is faster, gives the bound."""
+"""Tested shares of a drive. The bound is from the next share below the used share, where the drive is faster."""
 DEPTH = 64
 REQUESTS = 2000
 OPTIONS = ("range", "depth", "requests", "warm_up", "seed")
@@ -42,19 +42,19 @@ class Bounds:
     executor: str = "local"
     overload_rates: OverloadRates = field(default_factory=OverloadRates)
     progress: Callable[[float], object] | None = None
-    """Called with the share of the tests that is done."""
+    """Callback for the completed share of the tests."""
     _iops_by_test: dict[tuple[str, float, bool], float] = field(default_factory=dict)
 
     @property
     def rate_per_s(self) -> float | None:
-        """The required requests per second; ``None`` if the job does not state them."""
+        """Required requests per second; ``None`` if the job has no rate."""
         if self.job.demand.rate_per_s is not None:
             return self.job.demand.rate_per_s
         return max((limit.value for limit in self.job.limits if limit.figure == "iops"), default=None)
 
     @property
     def classes(self) -> tuple[RequestClass, ...]:
-        """The requests that cannot be merged: the random ones."""
+        """Classes of random requests, which cannot be merged."""
         return tuple(request_class for request_class in self.job.demand.classes if request_class.is_random)
 
     def test(self, models: Sequence[Model]) -> None:
@@ -89,7 +89,7 @@ class Bounds:
         return {"kind": "workload", "text": f'name = "low-level test"\n{lines}\n', "drives": {}}
 
     def busy(self, candidate: Candidate) -> float | None:
-        """Returns a lower bound on the utilization of its drives, 1 being full; ``None`` if there is no bound."""
+        """Returns a lower bound on the utilization of the candidate's drives, from 0 to 1; ``None`` without a bound."""
         model, rate = candidate.family.model, self.rate_per_s
         if model is None or rate is None or not self.classes:
             return None
@@ -126,7 +126,7 @@ class Bounds:
         return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, Controller(0.0, 0.0, 1))
 
     def first(self, members: Sequence[Candidate]) -> int:
-        """Returns the first of a family, by number of drives, that the bounds do not exclude."""
+        """Returns the smallest number of drives of a family that the bounds do not exclude."""
         for place, candidate in enumerate(members):
             busy = self.busy(candidate)
             if (busy is None or busy <= SLACK) and (self.rate_per_s or 0) <= CARRIES * self.overload_rates.max_rate(

@@ -51,7 +51,8 @@ class Candidates:
 
 
 def cost_of(candidate: Candidate, job: Job) -> float:
-    """Returns the objective's value; for the latency, which is simulated, the price."""
+    """Returns the value of the objective; if the objective is the latency, which needs a simulation, returns the
+    price."""
     match job.objectives[0]:
         case "watts":
             return candidate.watts
@@ -86,12 +87,12 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
 
 @cache
 def loaded(name: str) -> Drive:
-    """Returns a drive, completed only once: the space is evaluated again for each secondary question."""
+    """Returns a drive from a cache, because the space is evaluated again for each secondary question."""
     return Drive.load(name)
 
 
 def _check(space: Space, hosts: Sequence[Host]) -> None:
-    """Raises ``InputError`` if the space has unknown names, or values that none of its hosts supports."""
+    """Raises ``InputError`` if the space has unknown names, or values that no host supports."""
     names = ", ".join(host.name for host in hosts)
     if not hosts and not space.volumes:
         raise InputError("no candidates: name hosts or cloud volumes", key="hosts")
@@ -252,7 +253,7 @@ def _families(space: Space, job: Job, models: list[Model], hosts: list[Host]) ->
 
 
 def _settings(space: Space, host: Host) -> Iterator[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]]:
-    """Yields further varied values of a host, for people and as keys of its file."""
+    """Yields further varied values of a host, in words and as keys of its file."""
     units: Sequence[str] = ("",) if host.has_records or not space.stripe_units else space.stripe_units
     caches: Sequence[str] = ("",) if not host.cache_bytes or not space.caches else space.caches
     for unit in units:

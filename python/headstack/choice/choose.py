@@ -92,7 +92,7 @@ class Chooser(Question):
         )
 
     def _looked_at(self, tested: Tested, space_candidates: Candidates, answer: Key) -> Choice:
-        """Returns an evaluated system. If it is undecided because it costs more than the answer, that is its reason."""
+        """Returns an evaluated system. If its cost above the answer is why it is undecided, the verdict says so."""
         choice = self.to_choice(tested, space_candidates)
         if choice.says != "undecided" or self.key(tested) < answer or tested.requests >= self.job.requests_max:
             return choice
@@ -101,8 +101,8 @@ class Chooser(Question):
         return replace(choice, verdicts=tuple(open_))
 
     def _alike(self, first: Tested, result: SearchResult) -> list[Tested]:
-        """Returns the systems that cannot be distinguished from the best: cheaper ones that are undecided, or if the
-        objective is the response time, those with overlapping intervals."""
+        """Returns the systems that cannot be distinguished from the best: cheaper undecided systems, or if the
+        objective is the latency, systems with overlapping intervals."""
         if self.job.objectives[0] != "latency":
             key = self.key(first)
             return [tested for tested in result.undecided if self.key(tested) < key]
@@ -115,7 +115,7 @@ class Chooser(Question):
         ]
 
     def _without(self, result: SearchResult, space_candidates: Candidates) -> Answer:
-        """Returns the answer if no system meets every limit: the nearest one, and the binding constraint."""
+        """Returns the answer if no system meets every limit, with the nearest system and the binding constraint."""
         evaluated = sorted((*result.undecided, *result.fails), key=self.key)
         nearest = min(evaluated, key=lambda tested: (self._misses(tested), self.key(tested)), default=None)
         dropped: list[Relaxed] = []
@@ -162,7 +162,7 @@ class Chooser(Question):
 
 
 def _tell_apart(alike: Sequence[Tested]) -> str:
-    """Returns the measurement that would distinguish them."""
+    """Returns the measurement that would distinguish the best from indistinguishable systems."""
     if not alike:
         return ""
     tested = alike[0]

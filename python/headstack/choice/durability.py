@@ -14,10 +14,10 @@ from headstack.catalogue.drive import Drive
 from headstack.choice.answer import Durability
 
 YEAR_H = 8766.0
-"""Hours of 365.25 days."""
+"""Hours per year of 365.25 days."""
 
 CLASSES = ("disk", "flash", "volume")
-"""Classes of drives for which rates can be given, as for names of drives."""
+"""Classes of drives for which failure rates can be given."""
 
 DISK_AFR_PERCENT = 1.57
 """Measured: 4,372 failures of 298,054 HDDs of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
@@ -27,7 +27,8 @@ OTHER_VOLUME_AFR_PERCENT = 0.2
 """Assumed for volumes without a known figure of their provider: the upper end of Amazon's range."""
 
 DISK_BITS_PER_ERROR = 1e15
-"""Assumed for disks whose file states none: nearline and SAS disks, by their data sheets; desktop disks 1e14."""
+"""Assumed bits per unreadable sector of disks whose file states none: typical of data sheets of nearline and SAS disks;
+desktop disks have 1e14."""
 FLASH_BITS_PER_ERROR = 1e17
 """Assumed for SSDs: data-centre drives, by their data sheets; consumer drives 1e15 to 1e16."""
 
@@ -238,7 +239,7 @@ def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
 
 
 def _sheet_rate(drive: Drive) -> str:
-    """Describes the data sheet's rate; empty if the drive's file has none."""
+    """Describes the failure rate of the data sheet; empty if the drive's file has none."""
     stated = {value["key"]: value for value in drive.stated}
     for key in ("reliability.afr_percent", "reliability.mtbf_h"):
         if key not in stated:

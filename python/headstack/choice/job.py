@@ -32,17 +32,17 @@ class Demand:
     """The file of a workload or scenario; ``None`` for a trace."""
     trace: Trace | None
     rate_per_s: float | None
-    """Arrival rate of an open loop per second; ``None`` if the workload or scenario states its own load."""
+    """Arrivals per second of an open loop; ``None`` if the workload or scenario has its own load."""
     depth: int | None
-    """Queue depth, or number of clients, in place of the stated one."""
+    """Queue depth or number of clients, which replaces the value in the file."""
     source: str
-    """Its id or file; empty for a combination of several."""
+    """Id or file of the load; empty for a combination of several loads."""
     classes: tuple[RequestClass, ...]
-    """The mix of its requests; empty for a scenario or a trace, for which no bound is computed."""
+    """Mix of requests; empty for a scenario or a trace, for which no bound is computed."""
 
     @property
     def is_scenario(self) -> bool:
-        """Whether it has streams of its own."""
+        """Whether the load is a scenario with its own streams."""
         return self.blueprint is not None and self.blueprint["kind"] == "scenario"
 
     def scaled(self, factor: float) -> Demand:

@@ -35,11 +35,11 @@ class Limit:
     kind: str = ""
     """``read`` or ``write``; empty for all requests together."""
     rebuilding: bool = False
-    """Whether it applies while a drive is rebuilt, not in normal service."""
+    """Whether the limit applies during a rebuild instead of normal service."""
 
     @property
     def is_most(self) -> bool:
-        """Whether it is a maximum, not a minimum."""
+        """Whether the limit is a maximum; otherwise it is a minimum."""
         return self.figure not in ("iops", "mb_per_s")
 
     @property
@@ -49,7 +49,7 @@ class Limit:
 
     @property
     def name(self) -> str:
-        """The name of its figure for people: ``p99``, ``mean of reads``, ``p99 while rebuilding``."""
+        """Display name of the figure: ``p99``, ``mean of reads``, ``p99 while rebuilding``."""
         shown = {"p999": "p99.9", "iops": "IOPS", "mb_per_s": "MB/s"}.get(self.figure, self.figure)
         return shown + (f" of {self.kind}s" if self.kind else "") + (" while rebuilding" if self.rebuilding else "")
 
@@ -65,7 +65,7 @@ class Limit:
 
     @property
     def requests_min(self) -> int:
-        """The minimum number of requests: with twenty above a percentile its error is about 25 %."""
+        """Minimum number of requests; a percentile with twenty requests above it has an error of about 25 %."""
         return 1000 if self.quantile is None else math.ceil(20 / (1 - self.quantile))
 
     def relaxed(self, share: float) -> Limit:
@@ -220,7 +220,7 @@ def verdict(limit: Limit, estimate: Estimate, model: tuple[float, float] | None 
 
 
 def combine_decisions(decisions: list[Decision]) -> Decision:
-    """Returns the verdict on several limits: the worst of theirs."""
+    """Returns the verdict on several limits, which is the worst single verdict."""
     return max(decisions, key=_badness, default="meets")
 
 

@@ -38,7 +38,7 @@ class Question:
     store: str | os.PathLike[str] | None = None
     executor: str = "local"
     on_progress: Callable[[str, float], object] | None = None
-    """Called with the current step, and the number of finished runs, including the share of a current one."""
+    """Callback for the current step and the number of finished runs, including the completed share of current runs."""
     _simulated: dict[tuple[float | None, int | None], Simulations] = field(default_factory=dict)
     _overload_rates: OverloadRates = field(default_factory=OverloadRates)
     _durabilities: dict[str, Durability] = field(default_factory=dict)
@@ -181,8 +181,8 @@ class Question:
                 return tested.candidate.usd
 
     def durability(self, candidate: Candidate) -> Durability | None:
-        """Returns the expected losses at the given failure rates; ``None`` if it is no array, or if the first failure
-        loses data."""
+        """Returns the expected losses at the given failure rates; ``None`` if the system is not an array, or if the
+        first failure loses data."""
         family = candidate.family
         if family.model is None or candidate.survives == 0:
             return None

@@ -121,7 +121,8 @@ def parse_question(
 
 def choose(names: Named | Sequence[Named], **options: Any) -> Answer:
     """Finds the cheapest system for a job, with the evidence and the sensitivity, like ``headstack choose``. Options
-    are those of ``parse_question``: ``rates``, ``limits``, ``capacity``, ``survive``, ``prices`` and ``on``, their day.
+    are those of ``parse_question``: ``rates``, ``limits``, ``capacity``, ``survive``, ``prices`` and ``on``, the date
+    of the prices.
 
     Raises ``InputError`` with the name of an invalid value.
 

@@ -155,8 +155,8 @@ def answer_table(answer: Answer, least: int = NAME) -> tuple[list[Column], list[
 def summary_table(
     answer: Answer, rows: Sequence[tuple[str, Choice]], least: int = NAME
 ) -> tuple[list[Column], list[list[str]]]:
-    """Returns a table of these systems with one line each: without the host if all have the same, which the answer
-    names, and without verdicts if they meet every limit."""
+    """Returns a table of these systems with one line each. Leaves out the host if all systems have the host that the
+    answer names, and leaves out verdicts if all systems meet every limit."""
     has_one_host = len({choice.host for _, choice in rows}) == 1
     columns = [Names(""), Prose("system", 0, least=least), *_columns(answer, rows)]
     cells = []
@@ -225,7 +225,7 @@ def _any_rate(rows: Sequence[tuple[str, Choice]]) -> bool:
 
 
 def _is_built(rows: Sequence[tuple[str, Choice]]) -> bool:
-    """Whether any of them has bays and power: cloud volumes do not."""
+    """Whether any system has bays and power, which cloud volumes do not have."""
     return any(choice.bays or choice.watts for _, choice in rows)
 
 

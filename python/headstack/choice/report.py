@@ -136,8 +136,8 @@ def _text(answer: Answer) -> str:
 
 
 def deciding(answer: Answer) -> Verdict | None:
-    """Returns the deciding limit: one whose relaxation changes the answer, else the one that most cheaper systems miss,
-    else the one that the best system meets most narrowly."""
+    """Returns the deciding limit: a limit whose relaxation changes the answer, otherwise the limit that most cheaper
+    systems miss, otherwise the limit that the best system meets most narrowly."""
     shown = answer.best or answer.nearest
     limits = [verdict for verdict in (shown.verdicts if shown else ()) if verdict.value is not None]
     if not limits:
@@ -203,7 +203,7 @@ def cost_figure(answer: Answer) -> Lines | None:
 
 
 def _count_marks(series: Sequence[Series]) -> str:
-    """States how many of the points meet every limit."""
+    """Returns a sentence with the number of points that meet every limit."""
     counts = Counter(mark for line in series for mark in line.marks)
     parts = [f"{counts[mark]:,} {words}" for mark, words in WORDS.items() if counts[mark]]
     return f"{sum(counts.values()):,} systems: {', '.join(parts)}."
@@ -229,7 +229,7 @@ def _label(objective: str, unit: str) -> str:
 
 
 def _dates(answer: Answer) -> str:
-    """States the range of dates of the drawn systems' prices."""
+    """Returns a sentence with the range of dates of the prices of the drawn systems."""
     dates = sorted({part.date for choice in all_choices(answer) for part in choice.parts if part.date})
     return f"Prices of {dates[0]}{f' to {dates[-1]}' if len(dates) > 1 else ''}." if dates else ""
 

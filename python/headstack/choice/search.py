@@ -66,17 +66,17 @@ class Tested:
 
     candidate: Candidate
     estimates: tuple[Estimate, ...]
-    """Estimates by limit, in the job's order."""
+    """Estimates by limit, in the order of the job's limits."""
     decision: Decision
     requests: int
     is_race: bool = False
-    """Whether the first short run excluded it."""
+    """Whether the first short run excluded the candidate."""
     models: tuple[tuple[float, float] | None, ...] = ()
     """90 % prediction intervals for devices by limit; empty if not requested."""
     model_error: str = ""
-    """The error of the model, in words."""
+    """Description of the model error."""
     is_lost: bool = False
-    """Whether it misses no limit but loses data more often than permitted."""
+    """Whether the candidate misses no limit but loses data more often than permitted."""
 
 
 @dataclass
@@ -248,7 +248,7 @@ class Search:
             self._find_boundaries(range(first, min(first + BLOCK, len(self._families))), SearchResult())
 
     def _stop(self, result: SearchResult, kinds: int, below: Key | None) -> Key:
-        """Returns the cost from which on no candidate is evaluated any more."""
+        """Returns the cost above which no candidate is evaluated."""
         firsts: dict[tuple[str, str, str], Key] = {}
         for tested in result.meets:
             kind, key = tested.candidate.family.kind, self.key(tested.candidate)
@@ -330,8 +330,8 @@ class Search:
         return results
 
     def _decide(self, candidates: Sequence[Candidate], requests_max: int | None = None, after: int = 0) -> list[Tested]:
-        """Returns verdicts of runs that grow, from above ``after`` to the maximum length, until every limit is met or
-        one is missed."""
+        """Returns verdicts of growing runs, from above ``after`` to the maximum length, until every limit is met or a
+        limit is missed."""
         if self._by_value:
             return self._decide_by_value(candidates)
         most = min(requests_max or self.job.requests_max, self.job.requests_max)
@@ -368,7 +368,7 @@ class Search:
         return replace(longest, decision=decision)
 
     def _decide_by_value(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """Returns verdicts by the figures of single runs; by longer runs if these are near a limit."""
+        """Returns verdicts by the figures of single runs, or of longer runs if the figures are near a limit."""
         results = []
         for tested in self._estimate_all(candidates, self._plain):
             figures = tested
@@ -385,13 +385,13 @@ class Search:
         return max(miss_factor(limit, estimate) for limit, estimate in zip(self._limits, tested.estimates, strict=True))
 
     def _check_durability(self, tested: Tested) -> Tested:
-        """Returns the candidate, failed if it meets all limits but loses data too often."""
+        """Returns the candidate, marked as failed if it meets all limits but loses data too often."""
         if tested.decision == "does not" or self._is_durable is None or self._is_durable(tested.candidate):
             return tested
         return replace(tested, decision="does not", is_lost=True)
 
     def _apply_model_error(self, tested: Tested) -> Tested:
-        """Returns the candidate with the model's error, if known: a limit is met only if devices meet it, too."""
+        """Returns the candidate with the model error, if known. A limit is then met only if devices also meet it."""
         error = self._simulated.model_error(Trial(tested.candidate, tested.requests))
         if error is None:
             return tested

@@ -51,7 +51,7 @@ REBUILDING = "a member is rebuilt"
 """Name of the fault schedule in runs whose limits must be met while degraded."""
 
 Key: TypeAlias = tuple[object, ...]
-"""Everything that distinguishes runs."""
+"""Key of a run: everything that distinguishes it from other runs."""
 Progress = Callable[[int], object]
 
 
@@ -62,7 +62,7 @@ class Trial:
     candidate: Candidate
     requests: int
     factor: float = 1.0
-    """Factor on the load."""
+    """Factor that multiplies the load."""
     rebuilding: bool = False
     seed: int = 1
 
@@ -92,7 +92,7 @@ class Simulations:
     store: str | os.PathLike[str] | None = None
     executor: str = "local"
     on_progress: Progress | None = None
-    """Called with the number of finished runs."""
+    """Callback for the number of finished runs."""
     overload_rates: OverloadRates = field(default_factory=OverloadRates)
     _rows: dict[Key, RunRow] = field(default_factory=dict)
     _of_kind: dict[Key, tuple[float | None, bool]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Simulations:
     runs: int = 0
     requests: int = 0
     under_way: float = 0.0
-    """The completed share of current runs, in runs: one that preconditions an SSD takes minutes."""
+    """Completed share of current runs, in runs; a run that preconditions an SSD takes minutes."""
 
     def rows(self, trials: Sequence[Trial], demand: Demand | None = None) -> list[RunRow]:
         """Returns the row of each run, in order; earlier runs are not repeated."""
@@ -128,7 +128,7 @@ class Simulations:
         return [self._rows[key] for key in keys]
 
     def _check(self, trials: dict[Key, Trial], results: dict[Key, RunRow]) -> None:
-        """Raises ``InputError`` if every run so far was impossible: then the job is invalid, not the systems."""
+        """Raises ``InputError`` if every run so far was impossible, because then the job is invalid."""
         if not self._of_kind and all(row.impossible is not None for row in self._rows.values()):
             key, row = next(iter(results.items()))
             raise InputError(f"{trials[key].candidate.name}: cannot run the job: {row.impossible}")
@@ -166,13 +166,13 @@ class Simulations:
         )
 
     def footprint_bytes(self, candidate: Candidate) -> int:
-        """Returns the bytes of a system that the requests address: the size of the data, from its beginning on."""
+        """Returns the number of bytes of a system that the requests address, which is the size of the data."""
         whole, stored = candidate.usable_bytes, self.job.stored_bytes
         is_whole = self.job.spread or not stored or stored > FULL_CAPACITY_SHARE * whole
         return whole if is_whole else stored // 4096 * 4096
 
     def _options(self, trial: Trial, demand: Demand) -> list[tuple[str, str]]:
-        """Returns the options of a run, in an order that is the same for all."""
+        """Returns the options of a run, in a fixed order."""
         scaled = demand.scaled(trial.factor)
         options = []
         footprint_bytes = self.footprint_bytes(trial.candidate)
@@ -423,7 +423,7 @@ def rebuilding_schedule(candidate: Candidate) -> str:
 
 @cache
 def faults_of(schedule: str) -> Mapping[str, Any]:
-    """Returns the faults of a schedule, as the compiled part takes them."""
+    """Returns the faults of a schedule, in the form of the compiled module."""
     with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
         path = os.path.join(folder, "rebuilding.toml")
         write_text(path, schedule)

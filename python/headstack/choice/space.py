@@ -1,4 +1,4 @@
-"""``Space``: the systems to choose among, and their properties that need no run."""
+"""``Space``: the systems to choose from, and their properties that need no run."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Model:
     """``disk``, ``nearline``, ``15k``, ``ssd``, ``nvme`` …: its class names."""
     active_w: float
     is_power_assumed: bool
-    """Whether its data sheet states no power."""
+    """Whether the power is assumed, because the data sheet states none."""
     price: Price
     afr_percent: float
     afr_source: str
 
     @property
     def is_disk(self) -> bool:
-        """Whether it is an HDD."""
+        """Whether the drive is an HDD."""
         return self.drive.kind == "disk"
 
 
@@ -64,7 +64,7 @@ class Host:
     blueprint: Blueprint = field(repr=False, compare=False)
     takes: tuple[str, ...]
     has_records: bool
-    """Whether it stores records, like OpenZFS."""
+    """Whether the array stores records, like OpenZFS."""
     stripe_unit: str
     cache_bytes: int
     others: tuple[tuple[str, int], ...]
@@ -133,7 +133,7 @@ class Family:
 
     @cached_property
     def name(self) -> str:
-        """Its name without the number of drives."""
+        """Name of the family, without the number of drives."""
         if self.offer is not None:
             values = self.offer.values.items()
             settings = (
@@ -180,7 +180,7 @@ class Candidate:
         return self.family.name if self.family.offer is not None else f"{self.drives} x {self.family.name}"
 
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """The values of its file that differ from its host's."""
+        """Values of the candidate's file that differ from the host's file."""
         family = self.family
         if family.offer is not None:
             return tuple(family.offer.values.items())
@@ -207,7 +207,7 @@ class Space:
     levels: tuple[str, ...] = ()
     """RAID levels; empty for all with sufficient redundancy."""
     drives: tuple[int, int] = (1, 4096)
-    """The minimum and the maximum number."""
+    """Minimum and maximum number of drives."""
     stripe_units: tuple[str, ...] = ()
     caches: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
@@ -238,7 +238,7 @@ def toml_of(candidate: Candidate) -> str:
 
 
 def blueprint_of(family: Family) -> Blueprint:
-    """Returns the blueprint of its file."""
+    """Returns the blueprint of the candidate's file."""
     if family.host is not None:
         return family.host.blueprint
     return _of_volume(family.base)

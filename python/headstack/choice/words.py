@@ -25,7 +25,7 @@ LISTED = 6
 """Maximum number of items listed in a sentence; the others are counted."""
 
 WITHOUT = "without"
-"""The value of a constraint that is dropped."""
+"""Value that means that a constraint is dropped."""
 
 NOTE_PRIORITY = (
     *("undecided", SSD_STATE, "breaks first", "carries", "binding", "not enough"),
@@ -34,7 +34,7 @@ NOTE_PRIORITY = (
 """Subjects of the remarks that a summary takes, the most important first."""
 
 Remark = tuple[str, str]
-"""A subject, and a sentence about it."""
+"""A remark: a subject, and a sentence about it."""
 
 
 # Figures.
@@ -364,7 +364,8 @@ def _upgrade(answer: Answer) -> Iterator[Remark]:
 
 
 def _more_load(upgrade: Choice, best: Choice) -> str:
-    """States the load that an upgrade carries above the best: at its limits, or at least the simulated one."""
+    """Describes the load that an upgrade carries above the best: the load at its limits, or at least the simulated
+    load."""
     carries = upgrade.rate_at_limit or upgrade.rate_per_s
     base = best.rate_at_limit or best.rate_per_s
     if not carries or not base or carries <= base:

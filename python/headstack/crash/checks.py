@@ -33,9 +33,9 @@ class Check:
     run: Callable[[str, list[str], Path], object]
     """A ``Function`` with an additional argument: a folder of its own."""
     is_named: bool = True
-    """Whether its name identifies it: a function has none that a command would find."""
+    """Whether the check can be found by its name; a function cannot."""
     takes_address: bool = False
-    """Whether it accepts the address of an NBD server instead of a file."""
+    """Whether the check accepts the address of an NBD server instead of a file."""
 
     def find_fault(self, image: str, marks: list[str], folder: Path) -> str | None:
         """Returns the fault of an image. Raises ``RunError`` if the check cannot be run."""
@@ -100,8 +100,8 @@ def parse_location(check: str, kind: str, example: str) -> tuple[str, str]:
 def acknowledged(
     marks: Iterable[str], there: Iterable[object], word: str = "", among: Iterable[object] | None = None
 ) -> None:
-    """Raises if something acknowledged is missing: a mark that begins with ``word``, without that word. If everything
-    ever written is given as ``among``, it also raises for anything else.
+    """Raises if something acknowledged is missing. Acknowledged names are the marks that begin with ``word``, without
+    this word. If ``among`` has all names ever written, the function also raises for any other name.
 
     >>> hs.crash.acknowledged(["begin", "commit 1", "commit 2"], [1, 2, 3], "commit ")
     >>> hs.crash.acknowledged(["commit 1", "commit 2"], [1], "commit ")

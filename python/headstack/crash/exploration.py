@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
 
 NEEDED_MAX = 64
-"""Maximum number of surviving writes of a finding for which the needed ones are determined."""
+"""Maximum number of surviving writes of a finding for which the function determines which are needed."""
 
 
 def explore(
@@ -124,10 +124,10 @@ class Explorer:
         self._reproducers = reproducers
         self._search = _native.CrashSearch(recording.native, recording.base, request)
         self._done = 0
-        """Number of states that were checked, in order."""
+        """Number of states checked so far, in search order."""
         self._began_s = time.monotonic()
         self._cut_after: int | None = None
-        """Number of states checked by reductions before the one that the budget ended."""
+        """Number of states checked by completed reductions."""
         self._covered: CoverageCounts = self._search.coverage()
         self._before_s = 0.0
         self._result = Exploration([], Coverage(**self._covered), 0, seed=request["seed"])
@@ -190,7 +190,7 @@ class Explorer:
                     # No new states are assigned meanwhile, but running ones complete.
                     self._settle(workers, answers)
                     self._handle_failure(workers, state, message)
-                # An earlier interruption leaves it undone.
+                # An earlier interruption left the reduction unfinished.
                 del waiting[self._done]
                 self._covered = covered
                 self._done += 1

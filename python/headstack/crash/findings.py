@@ -21,7 +21,7 @@ class Write:
     """A write, or a trim, that a crash has lost."""
 
     number: int
-    """Its number among the changes of the recording."""
+    """Number of the change in the recording."""
     what: str
     """``write``, ``zeros`` or ``trim``."""
     offset_bytes: int
@@ -31,7 +31,7 @@ class Write:
     files: tuple[str, ...] = ()
     """The files of an ext4 file system at this position, if debugfs finds them."""
     kept: tuple[tuple[int, int], ...] | None = None
-    """The stored atoms, if it is torn."""
+    """Stored atoms, if the write is torn."""
 
     @classmethod
     def from_kept(cls, kept: KeptWrite) -> Self:
@@ -78,7 +78,7 @@ class Finding:
     is_replayable: bool = False
     """Whether ``headstack crash replay`` finds the check by its name; a function has none."""
     is_least: bool = True
-    """Whether it was reduced completely before the budget was spent."""
+    """Whether the finding was reduced completely before the budget was spent."""
 
     @classmethod
     def from_kept(cls, kept: KeptFinding) -> Self:
@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def is_of_no_write(self) -> bool:
-        """Whether it fails with nothing missing: at that moment, regardless of what a crash loses."""
+        """Whether the check fails even with no write missing, regardless of what a crash loses."""
         return not self.missing and not self.torn
 
     def describe(self) -> str:
@@ -139,7 +139,7 @@ class Coverage:
     subsets: int
     """Number of tried subsets of open writes, including duplicates."""
     possible: float
-    """Number of existing subsets."""
+    """Total number of subsets of open writes."""
     windows: int
     """Number of moments at which crashes were tried."""
     whole_windows: int

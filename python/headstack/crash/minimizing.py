@@ -82,7 +82,7 @@ def least_torn(state: CrashState, torn: TornWrite, fails: Fails) -> TornWrite:
 
 
 def merge_runs(runs: list[list[int]]) -> list[list[int]]:
-    """Merges sorted runs that touch."""
+    """Merges adjacent sorted runs."""
     whole: list[list[int]] = []
     for begin, end in sorted(runs):
         if whole and begin <= whole[-1][1]:
@@ -93,7 +93,8 @@ def merge_runs(runs: list[list[int]]) -> list[list[int]]:
 
 
 def earliest(state: CrashState, event_of: Callable[[int], int], fails: Fails) -> CrashState:
-    """Returns the state at the first crash at which it fails, assuming that it fails from then on, by bisection."""
+    """Returns the state at the earliest crash at which the check fails, by bisection; assumes that all later crashes
+    fail."""
     changes = [*state["missing"], *(torn["change"] for torn in state["torn"])]
     if not changes:
         return state

@@ -138,7 +138,7 @@ class Device:
 
     @property
     def uri(self) -> str:
-        """Its address for NBD clients, such as fio, qemu and nbdcopy."""
+        """Address of the disk for NBD clients, such as fio, qemu and nbdcopy."""
         return f"nbd+unix:///{self._live.exports[0][0]}?socket={self._folder / 'nbd'}"
 
     @contextmanager
@@ -170,7 +170,8 @@ class Device:
                     self._writeback = None
 
     def mark(self, text: object) -> None:
-        """Records that something was acknowledged: returns when the journal has it, in the order of the writes."""
+        """Records a mark in the journal, in the order of the writes, and returns when the mark is recorded. Use a mark
+        to record that something was acknowledged."""
         with Control(self._folder / CONTROL) as control:
             control.order({"do": "mark", "text": str(text)})
         if self._writeback is not None:

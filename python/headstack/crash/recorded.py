@@ -31,12 +31,12 @@ class Recorded:
         self.base = base
         """The image of the device at the start of the recording; ``None`` for zeros."""
         self.native = _native.CrashRecording(path, base)
-        """The compiled part's recording."""
+        """Recording of the compiled module."""
         self.described: RecordingSummary = self.native.described()
-        """Its device, its counts, and its end."""
+        """Device, counts and end of the recording."""
 
     def over(self, base: str | os.PathLike[str] | None) -> Self:
-        """Returns the recording with another initial image: the one that the recording names by default."""
+        """Returns the recording with another initial image, by default the image that the recording names."""
         image = self.described["image"]
         if base is not None:
             return type(self)(self.path, os.fspath(base))

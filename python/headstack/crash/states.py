@@ -1,4 +1,4 @@
-"""Types of crash states, recordings and searches, as the compiled part takes and returns them."""
+"""Types of crash states, recordings and searches, in the form of the compiled module."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ class TornWrite(TypedDict):
     """A write of which only some atoms are stored."""
 
     change: int
-    """Its number among the changes of the recording."""
+    """Number of the change in the recording."""
     kept: list[list[int]]
-    """The stored atoms, counted from its first: pairs of a first atom and the one after the last."""
+    """Stored atoms, counted from the first atom of the write, as ranges: first atom, and the atom after the last."""
 
 
 class CrashState(TypedDict):
@@ -93,7 +93,7 @@ class Moment(TypedDict):
     open: int
     """Number of open changes."""
     possible: float
-    """Number of their subsets, including torn ones."""
+    """Number of subsets of the open changes, including torn changes."""
 
 
 class SentChange(TypedDict):

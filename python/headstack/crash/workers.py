@@ -64,7 +64,7 @@ class Worker:
     since_s: float = 0.0
     """Start of the current check."""
     received: bytes = b""
-    """The begin of an incomplete answer."""
+    """Start of an incomplete answer."""
 
 
 class Workers:
@@ -215,7 +215,7 @@ def _serve(bench: Bench, number: int, requests: int, answers: int) -> None:
                 device.restore()
                 _send(answers, {"number": state_number, "message": message})
     except Exception as error:
-        # An exception of the check is its answer; this one is ours.
+        # An exception of the check is an answer, but this exception is an error of headstack.
         with suppress(BrokenPipeError):
             _send(answers, {"failed": str(error) or repr(error)})
 

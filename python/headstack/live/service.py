@@ -1,4 +1,4 @@
-"""The description of an export, as the compiled part takes it."""
+"""Types that describe an export, in the form of the compiled module."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Client(TypedDict):
 
     name: str | None
     pid: int | None
-    """Its process; ``None`` for a client of another machine."""
+    """Process of the client; ``None`` for a client of another machine."""
     turns: Turns
     waits: Waits | None
 
@@ -60,7 +60,7 @@ class Fidelity(TypedDict):
 
     requests: int
     floor_ns: int
-    """The cost of the path in and out, which is subtracted from the time that a request is delayed."""
+    """Latency of the path in and out, which is subtracted from the delay of each request."""
     lateness_p50_ns: int
     lateness_p99_ns: int
     lateness_p999_ns: int
@@ -70,7 +70,7 @@ class Fidelity(TypedDict):
     memory_waits: int
     memory_wait_mean_ns: int
     below_floor: int
-    """Requests that the model would have answered faster than the path can."""
+    """Number of requests that the model would have answered faster than the path can."""
     deepest_queue: int
     scheduling: Literal["realtime", "shared"]
     speed: float
@@ -119,10 +119,10 @@ class Device(TypedDict):
     """A device: a standalone drive, or a member of an array."""
 
     name: str
-    """Its name; empty for a standalone drive."""
+    """Name of the device; empty for a standalone drive."""
     state: Literal["idle", "reading", "writing", "internal", "standby", "missing", "rebuilding"]
     queue: int
-    """Number of its commands, including those that wait for a tag."""
+    """Number of commands at the device, including commands that wait for a tag."""
     cylinder: int | None
     cylinders: int
     """Number of cylinders; 0 without an arm."""
@@ -154,7 +154,7 @@ class KindCount(TypedDict):
     requests: int
     bytes: int
     response_ns: int
-    """Sum of all response times."""
+    """Sum of all latencies."""
     failed: int
     buckets: list[int]
     """Requests by response time, up to the last non-empty bucket; ``bounds_ns`` are their upper bounds."""
@@ -166,9 +166,9 @@ class ActiveFault(TypedDict):
     number: int
     at_ns: int
     fault: Mapping[str, Any]
-    """Its kind under ``what``, with its settings: see the page "Faults"."""
+    """The fault: its kind under ``what``, and its settings; see the page "Faults"."""
     met: int
-    """Number of requests that it affected."""
+    """Number of requests that the fault affected."""
     failed: int
 
 
@@ -211,7 +211,7 @@ class Status(TypedDict):
 
 
 class LostExtent(TypedDict):
-    """Sectors that hold other data than those acknowledged last."""
+    """Sectors whose data are not the last acknowledged data."""
 
     at_bytes: int
     length_bytes: int
@@ -245,6 +245,6 @@ class Injected(TypedDict):
     """The answer to ``inject``."""
 
     number: int
-    """Its number in the log of injections."""
+    """Number of the fault in the log of injections."""
     at_ns: int
     loss: NotRequired[PowerLoss]

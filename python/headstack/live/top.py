@@ -98,7 +98,7 @@ def format_screen(before: Status, now: Status, columns: int, rows: int | None) -
 
 
 def format_verdict(fidelity: Fidelity, columns: int) -> Line:
-    """States the latencies for which the session is valid so far."""
+    """Returns a line with the latencies for which the session is valid so far."""
     words = str(fidelity["verdict"])
     short = words.partition(" (")[0] if fidelity["valid_above_ns"] is not None else words
     return (
@@ -129,7 +129,8 @@ def subtract_counts(before: list[int], now: list[int]) -> list[int]:
 
 
 def quantile_ns(counts: list[int], bounds_ns: list[int], share: float) -> float | None:
-    """Returns the time that this share did not exceed, within a bucket of 12 %; ``None`` if it is above all buckets."""
+    """Returns the quantile of latency for this share, with a resolution of 12 %; ``None`` if it is above all
+    buckets."""
     below = list(accumulate(counts))
     rank = share * below[-1]
     bucket = bisect_left(below, rank)
@@ -186,7 +187,7 @@ def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> lis
 
 
 def format_duration(seconds: float) -> str:
-    """Formats a duration for people."""
+    """Formats a duration with its unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -17,13 +17,13 @@ from headstack.traces.trace_types import Meta
 
 
 def _add_time_axis(fields: Fields) -> Fields:
-    """Version 1 had no timeline, and no response times by device and process."""
+    """Format of stored analyses; version 1 had no timeline and no latencies by device and process."""
     timeline: Fields = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
     return fields | {"report": fields["report"] | {"timeline": timeline, "latency": None, "phases": None}}
 
 
 def cache_size(point: CurvePoint) -> int:
-    """Returns the size of a cache in bytes, or in requests if those are counted."""
+    """Returns the size of a cache in bytes, or in requests if requests are counted."""
     return point["cache"] if point["cache_bytes"] is None else point["cache_bytes"]
 
 
@@ -32,19 +32,19 @@ STORED = Stored("analysis", steps=(_add_time_axis,))
 
 @dataclass(frozen=True)
 class Analysed:
-    """The result of one pass over a trace. ``Analysis`` draws and writes it."""
+    """The result of one pass over a trace. ``Analysis`` adds pictures and reports."""
 
     name: str
     """The trace's name."""
     meta: Meta
-    """The metadata of the trace, as ``Trace.info`` has it."""
+    """Metadata of the trace, as in ``Trace.info``."""
     report: TraceReport
     """All figures: times in ns, addresses and lengths in bytes, shares from 0 to 1."""
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns all data as JSON text and, if ``path`` is given, writes it there."""
+        """Returns all data as JSON text, and writes the text if ``path`` is given."""
         fields = STORED.head | {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
-        # On one line: the address map can have up to 131,072 figures.
+        # Written on one line, because the address map can have up to 131,072 figures.
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
         if path is not None:
             write_text(path, text)
@@ -79,7 +79,7 @@ class Analysed:
         write_text(path, self.workload_toml)
 
     def miss_ratio(self, cache: int) -> float:
-        """Returns the miss ratio of an LRU cache of that size, in bytes, or in requests if those were counted.
+        """Returns the miss ratio of an LRU cache of this size, in bytes, or in requests if requests were counted.
 
         Between the points of the curve, eight per octave, the next smaller point is used. Raises ``InputError`` if
         re-use was not counted.

@@ -17,7 +17,7 @@ class Analysis(Analysed):
     """
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws addresses, rates, sizes, gaps, re-use and times, and their development; the suffix is png, svg or
+        """Draws addresses, rates, sizes, gaps, re-use and latency, and figures over time. The suffix is png, svg or
         pdf."""
         from headstack.report.plots import save  # start-up time
         from headstack.traces.plots import overview  # start-up time
@@ -31,7 +31,7 @@ class Analysis(Analysed):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package contains."""
+        """Writes ``to_report`` as one HTML file. Needs the page, which every built package contains."""
         from headstack.report.html import write_html  # start-up time
 
         write_html(self.to_report(), path)

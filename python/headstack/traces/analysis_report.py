@@ -24,14 +24,14 @@ PERCENTS: dict[Literal["p50", "p90", "p95", "p99", "p999", "max"], float] = {
     "p999": 99.9,
     "max": 100,
 }
-"""Percentiles of response times that are drawn."""
+"""Percentiles of latency to draw."""
 
 RATES_MAX = 300
 """Maximum number of points of a rate over time; more would be illegible."""
 SIZES_MAX = 14
-"""If there are more sizes than this, they are drawn by powers of two."""
+"""Maximum number of sizes to draw individually; more sizes are grouped by powers of two."""
 DEPTH_MAX = 1_024
-"""Greater depths are counted as this one."""
+"""Maximum queue depth counted separately; it includes all greater depths."""
 DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 SPANS = ((86_400e9, "days"), (3_600e9, "h"), (60e9, "min"), *DURATIONS)
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
@@ -83,7 +83,7 @@ def _maps(report: TraceReport) -> Iterable[Figure]:
 
 
 def _describe_map(cells: Sequence[Sequence[int]], requests: str) -> str:
-    """States the share of the requests that goes to the busiest 10 % of the addresses."""
+    """Returns a sentence with the share of the requests to the busiest 10 % of the addresses."""
     counts = sorted(map(sum, cells), reverse=True)
     busiest = sum(counts[: max(1, round(len(counts) / 10))])
     never = sum(count == 0 for count in counts)
@@ -196,7 +196,8 @@ def _reuse(report: TraceReport) -> Iterable[Figure]:
 
 
 def _describe_misses(misses: Series, unit_of_caches: str) -> str:
-    """States the hit ratio of the largest cache, with its interval, and the size with half of it."""
+    """Returns a sentence with the hit ratio of the largest cache, its interval, and the size with half of this hit
+    ratio."""
 
     def hits(n: int) -> float:
         return 100 - (misses.y[n] or 0.0)
@@ -273,7 +274,7 @@ def map_title(report: TraceReport, kind: Kind) -> str:
 
 
 def map_of(heat: HeatReport, kind: Kind) -> tuple[list[list[int]], int, int]:
-    """Returns requests by address, the lowest first, and by time, with the extent of a cell in ns and in bytes."""
+    """Returns requests by address (lowest first) and by time, with the size of a cell in ns and in bytes."""
     columns = max(len(heat["reads"]), len(heat["writes"]))
     rows = max(len(column) for column in (*heat["reads"], *heat["writes"]))
     fold = coarseness(heat, columns * rows)
@@ -303,7 +304,7 @@ def is_exact(report: TraceReport) -> bool:
 
 
 def size_classes(report: TraceReport) -> dict[int, list[SizeCount]]:
-    """Returns entries by size in bytes: exact if there are few, else by powers of two."""
+    """Returns entries by size in bytes, individually if there are few sizes, otherwise by powers of two."""
     classes: dict[int, list[SizeCount]] = {}
     for entry in report["sizes"]["sizes"]:
         length = entry["length_bytes"]
@@ -328,7 +329,7 @@ def depths(low: int, most: int) -> str:
 
 
 def kinds(report: TraceReport) -> list[tuple[str, Callable[[SizeCount | RateBin], int]]]:
-    """Returns the kinds of requests: the name, and a function that counts them in an entry."""
+    """Returns the kinds of requests, each with a function that counts the requests of this kind in an entry."""
     return [
         ("reads", lambda entry: entry["reads"]),
         ("writes", lambda entry: entry["writes"]),

@@ -25,9 +25,8 @@ PHASES = (
     ("d2c", "issued to done"),
     ("q2c", "queued to done"),
 )
-"""Phases by btt's names: got is the kernel's request (G), inserted is the scheduler's queue (I), issued is the driver
-(D).
-"""
+"""Phases with the names of btt: a request is got when the kernel allocates it (G), inserted when it enters the
+scheduler's queue (I), and issued when the driver gets it (D). """
 QUANTILES: tuple[tuple[str, TimesKey], ...] = (("median", "p50_ns"), ("p99", "p99_ns"))
 REUSED: tuple[tuple[str, FigureKey], ...] = (("in the bin", "reused_in_bin"), ("at any time", "reused"))
 SLICES_MAX = 12
@@ -104,7 +103,7 @@ def _set_over_time(
 
 
 def _response(sort: Sort, key: TimesKey) -> Pick:
-    """Returns a function for the response time of a bin in ms; a bin without requests is a gap in the line."""
+    """Returns a function that returns the latency of a bin in ms; a bin without requests is a gap in the line."""
 
     def pick(time_bin: TimelineBin) -> float | None:
         times = time_bin[sort]["response"]
@@ -114,7 +113,7 @@ def _response(sort: Sort, key: TimesKey) -> Pick:
 
 
 def _figure(sort: Sort, figure: FigureKey, factor: float) -> Pick:
-    """Returns a function for a figure of a bin; a bin without one is a gap in the line."""
+    """Returns a function that returns a figure of a bin; a bin without the figure is a gap in the line."""
 
     def pick(time_bin: TimelineBin) -> float | None:
         value = time_bin[sort][figure]
@@ -129,7 +128,7 @@ def _phase_mean(name: str) -> Pick:
 
 
 def _is_shown(report: TraceReport, phase: str) -> bool:
-    """Whether a phase is shown; if its parts are recorded, they are shown instead."""
+    """Whether a phase is shown. A phase whose parts are recorded is not shown, but its parts are."""
     recorded = report["phases"]
     return recorded is not None and phase in recorded["all"] and not (phase == "q2d" and "i2d" in recorded["all"])
 
@@ -161,7 +160,7 @@ def _ms(times: Times | None, key: TimesKey) -> float | None:
 
 
 def _describe_phases(report: TraceReport) -> str:
-    """States the device's share of the response time."""
+    """Returns a sentence with the device's share of the latency."""
     phases = report["phases"]
     if phases is None or "d2c" not in phases["all"] or "q2c" not in phases["all"]:
         return ""

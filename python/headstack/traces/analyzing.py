@@ -1,4 +1,4 @@
-"""Analysis of a stored trace in parts, here or on a cluster, with the same report as one pass."""
+"""Analysis of a stored trace in parts, locally or on a cluster, with the report of a single pass."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from headstack.simulation.chunks.parts import identity
 from headstack.traces.trace_types import Analyzed, Source
 
 PART_REQUESTS = 1 << 21
-"""Minimum number of requests per part, which ends with a row group. Its analysis takes a second or two, and its result
-some megabytes.
-"""
+"""Minimum number of requests per part, which ends with a row group. The analysis of a part takes a second or two, and
+its result some megabytes. """
 
 
 def analyze_in_parts(
@@ -30,10 +29,10 @@ def analyze_in_parts(
 ) -> Analyzed:
     """Computes the parts of ``source`` that are not stored yet, and merges all parts into metadata and report.
 
-    ``progress`` is called with the number of requests. The parts depend only on the files, so that neither executor nor
-    number of workers changes a byte.
+    ``progress`` is called with the number of requests. The parts depend only on the files, so the result does
+    not depend on the executor or the number of workers.
     """
-    # Workers may have another working directory, so they get absolute paths.
+    # Workers get absolute paths, because they may have another working directory.
     located: Source = {**source, "paths": [os.path.abspath(path) for path in source["paths"]]}
     planned = _native.trace_parts(located, PART_REQUESTS)
     request = {"name": name, "trace": located, "files": identity(located["paths"]), "options": options}

@@ -34,7 +34,7 @@ POINTS = 8
 """Default number of sizes in a range."""
 
 SMALLEST = 0.01
-"""Default smallest cache, as a share of the trace's working set."""
+"""Size of the smallest cache by default, as a share of the trace's working set."""
 
 
 def caches(
@@ -63,14 +63,14 @@ def caches(
     A size is in bytes (``"1GiB"``), a number of blocks or objects, or a range with ``points`` sizes in geometric steps
     (``"1GiB..1TiB"``); by default sizes range from 1 % of the trace's working set to all of it. A cache ``holds``
     ``"blocks"`` of ``block`` bytes, ``"objects"``, which are whole requests identified by their first byte, or
-    ``"bytes"`` of such. ``writes`` are cached and written ``"through"`` at once or ``"back"`` when they are evicted or
-    more than ``dirty`` of the cache is dirty, in runs of up to ``destage``; ``"around"`` writes bypass the cache and
+    ``"bytes"`` of objects. ``writes`` are cached and written ``"through"`` at once or ``"back"`` when they are evicted
+    or more than ``dirty`` of the cache is dirty, in runs of up to ``destage``; ``"around"`` writes bypass the cache and
     update cached data, and a ``"read-only"`` cache invalidates them. ``admit`` caches ``"all"`` misses, the
     ``"second"`` miss, requests up to a size (``"64KiB"``), or a random share (``"50%"``).
 
-    With ``sample``, such as 0.01, ``samples`` independent samples of that share of the blocks are simulated, and
-    figures have a band. If a system is given as ``behind``, misses are replayed on it in virtual time; a hit takes
-    ``hit_time``.
+    With ``sample``, such as 0.01, ``samples`` independent samples of this share of the blocks are simulated, and
+    figures have a confidence band. If a system is given as ``behind``, misses are replayed on it in virtual time; a hit
+    takes ``hit_time``.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
     >>> lab = hs.caches("t.parquet", "lru,belady", "1MiB")
@@ -117,7 +117,7 @@ def caches(
 
 
 def whole_system(named: System) -> Drive | Array:
-    """Returns the system behind a cache. Raises ``InputError`` for a range of one."""
+    """Returns the system behind a cache. Raises ``InputError`` for a range of a system."""
     (system,) = loaded(named, {})
     if isinstance(system, str | os.PathLike) or system.span is not None:
         raise InputError(f"needs a whole system; remove the range from {named}", key="behind")
@@ -125,7 +125,7 @@ def whole_system(named: System) -> Drive | Array:
 
 
 def unit_of(holds: str, block: str) -> Unit:
-    """Returns the contents of a cache, as the compiled module takes them."""
+    """Returns the contents of a cache in the form of the compiled module."""
     match choice("holds", holds, UNITS):
         case "blocks":
             return {"blocks": {"bytes": size_bytes("block", block)}}
@@ -136,7 +136,7 @@ def unit_of(holds: str, block: str) -> Unit:
 
 
 def admission_of(text: str) -> Admission:
-    """Returns the admission policy, as the compiled module takes it."""
+    """Returns the admission policy in the form of the compiled module."""
     if text == "all":
         return "all"
     if text == "second":
@@ -171,7 +171,7 @@ def sizes_of(stated: str | int | Iterable[str | int] | None, points: int, unit: 
 
 
 def size_of(text: str, unit: Unit) -> int:
-    """Parses a size in the cache's unit: a bare number counts blocks, objects or bytes."""
+    """Parses a size in the cache's unit; a number without a unit counts blocks, objects or bytes."""
     if text.isdigit():
         size = whole("size", text)
     elif unit == "objects":
@@ -191,7 +191,7 @@ def between(low: int, high: int, points: int, text: str) -> list[int]:
 
 
 def usual_sizes(trace: Trace, points: int, options: LabOptions, progress: Progress | None) -> list[int]:
-    """Returns sizes up to the trace's working set, which takes one more pass to determine."""
+    """Returns sizes up to the trace's working set, which another pass determines."""
     if options["unit"] == "object_bytes":
         raise InputError("required for --holds bytes; give the cache sizes", key="size")
     report = _native.trace_cache(trace.source, {**options, "policies": ["fifo"], "sizes": [1]}, progress)
@@ -227,7 +227,7 @@ class CacheLab(CacheRuns):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package contains.
+        """Writes ``to_report`` as one HTML file. Needs the page, which every built package contains.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")

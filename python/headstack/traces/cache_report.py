@@ -92,7 +92,7 @@ def table_of(lab: CacheRuns) -> Table:
 
 
 def answer(lab: CacheRuns) -> str:
-    """States which policy has the fewest misses at the middle size."""
+    """Returns a sentence that names the policy with the fewest misses at the middle size."""
     policies = [(policy, rows) for policy, rows in by_policy(lab) if policy != "belady"]
     if not policies:
         row = lab.rows[-1]
@@ -126,7 +126,7 @@ def size_of(row: CacheRow) -> float:
 
 
 def format_size(row: CacheRow) -> str:
-    """Formats a size for people."""
+    """Formats a size with its unit."""
     return f"{row['cache']:,} requests" if row["cache_bytes"] is None else format_bytes(row["cache_bytes"])
 
 

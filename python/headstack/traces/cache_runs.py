@@ -36,7 +36,7 @@ POLICIES = (
 )
 
 SPELLINGS = {"s3fifo": "s3-fifo", "2q": "twoq", "w-tinylfu": "wtinylfu", "opt": "belady"}
-"""Other names of policies."""
+"""Alternative names of policies."""
 
 FIELDS = (
     Field("policy", "text", "", "eviction policy"),
@@ -62,14 +62,14 @@ FIELDS = (
 
 
 def policies_of(policies: str | Iterable[str]) -> list[str]:
-    """Returns the distinct names of policies, as the compiled part takes them."""
+    """Returns the distinct names of policies, in the form of the compiled module."""
     names = policies.split(",") if isinstance(policies, str) else list(policies)
     spelt = [SPELLINGS.get(name.strip().lower(), name.strip().lower()) for name in names]
     return list(dict.fromkeys(choice("policy", name, POLICIES) for name in spelt))
 
 
 def _row(entry: CacheReport, times: Responses | None) -> CacheRow:
-    """Returns the row of a cache, with its response times if there is a system behind it."""
+    """Returns the row of a cache, with latencies if there is a system behind the cache."""
     return {
         "policy": entry["policy"],
         "cache": entry["cache"],
@@ -103,20 +103,20 @@ def _ms(ns: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class CacheRuns(Tabular):
-    """Miss ratios of cache policies at sizes, and response times with a system behind them. ``CacheLab`` draws and
-    writes them.
-    """
+    """Miss ratios of cache policies by size, and latencies with a system behind the caches. ``CacheLab`` adds pictures
+    and reports."""
 
     name: str
     """The trace's name."""
     options: LabOptions
     """The options of the lab."""
     report: LabReport
-    """The counts: shares from 0 to 1, sizes in bytes."""
+    """Counts of the simulation: shares from 0 to 1, sizes in bytes."""
     behind: Behind | None
-    """The ``system`` behind, ``hit_ns``, and ``notes`` on the trace's clock and addresses; ``None`` without one."""
+    """``system`` behind the caches, ``hit_ns``, and ``notes`` on the trace's clock and addresses; ``None`` without a
+    system."""
     times: list[Responses] | None
-    """Response times with each cache, in ns; policies that know the future have none."""
+    """Latencies with each cache, in ns; policies that know the future have none."""
 
     fields = FIELDS
 
@@ -145,7 +145,7 @@ class CacheRuns(Tabular):
         raise InputError(f"{self.name}: no {name} cache of {cache} was simulated")
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns all data as JSON text and, if ``path`` is given, writes it there.
+        """Returns all data as JSON text, and writes the text if ``path`` is given.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")

@@ -1,4 +1,4 @@
-"""Types of the cache lab: its options and its report, as the compiled module takes and returns them."""
+"""Types of the cache lab: options and report in the form of the compiled module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Unit = BlockUnit | Literal["objects", "object_bytes"]
 
 
 class UpTo(TypedDict):
-    """The longest request that is cached."""
+    """Maximum length of a cached request."""
 
     length_bytes: int
 
@@ -34,7 +34,7 @@ class UpToAdmission(TypedDict):
 
 
 class AdmittedShare(TypedDict):
-    """The share that is cached, from 0 to 1."""
+    """Share of the misses that is cached, from 0 to 1."""
 
     share: float
 
@@ -60,7 +60,7 @@ class LabOptions(TypedDict):
     dirty_share: float
     """Maximum dirty share, from 0 to 1, with ``back``."""
     destage_bytes: int
-    """Maximum bytes that are destaged at once."""
+    """Maximum number of bytes to destage at once."""
     admission: Admission
     rate: float
     """Minimum share of the blocks or objects in a sample, from 0 to 1."""
@@ -78,13 +78,13 @@ class Behind(TypedDict):
     system: str
     """Its name."""
     hit_ns: int
-    """Response time of a hit."""
+    """Latency of a hit."""
     notes: list[str]
     """Notes on the clock and addresses of the trace."""
 
 
 class Share(TypedDict):
-    """A share, with its band where it is estimated."""
+    """A share, with a confidence band if it is estimated."""
 
     value: float
     """From 0 to 1."""
@@ -110,28 +110,29 @@ class CacheReport(TypedDict):
     write_miss_ratio: Share | None
     """Miss ratio of writes; ``None`` without writes."""
     back_reads: int | None
-    """Reads from the system behind; adjacent misses are merged. ``None`` for samples, which break them up."""
+    """Number of reads from the system behind the cache, with adjacent misses merged; ``None`` for samples, which split
+    them."""
     back_read_bytes: float
-    """Bytes read from it."""
+    """Bytes read from the system behind the cache."""
     back_writes: int | None
-    """Writes to it, passed through or destaged; ``None`` for samples."""
+    """Number of writes to the system behind the cache, passed through or destaged; ``None`` for samples."""
     back_write_bytes: float
-    """Bytes written to it."""
+    """Bytes written to the system behind the cache."""
     dirty_bytes: float
-    """Dirty bytes at the end, which are not written to it."""
+    """Dirty bytes in the cache at the end, which are not written."""
 
 
 class LabReport(TypedDict):
     """Misses of all policies at all sizes."""
 
     unit: str
-    """The thing that is counted: ``blocks``, ``objects`` or ``bytes`` of objects."""
+    """Counted unit: ``blocks``, ``objects`` or ``bytes`` of objects."""
     block_bytes: int | None
     """Bytes of a block; ``None`` where requests are objects."""
     references: list[int]
-    """References of reads, and of writes."""
+    """Number of references by reads and by writes."""
     requests: int
-    """Requests that transfer data and are counted."""
+    """Number of counted requests, which transfer data."""
     distinct: float
     """Number of distinct blocks or objects; an estimate if ``sampled_rate`` is below 1."""
     sampled_rate: float
@@ -139,17 +140,17 @@ class LabReport(TypedDict):
     samples: int
     """Independent samples; 1 where the count is exact."""
     caches: list[CacheReport]
-    """Policies in the order in which they were requested, each at sizes in that order."""
+    """Results by policy and size, in the requested order."""
 
 
 class Responses(TypedDict):
-    """Response times with one cache; ``None`` if there were none."""
+    """Latencies with one cache; ``None`` without requests of a kind."""
 
     policy: str
     cache: int
     """The size in blocks, objects or bytes of objects, as requested."""
     responses: int
-    """Requests that were answered."""
+    """Number of completed requests."""
     mean_ns: float | None
     p99_ns: int | None
     read_mean_ns: float | None
@@ -162,9 +163,9 @@ class BehindReport(TypedDict):
     """Results of the replays behind caches."""
 
     times: list[Responses]
-    """Response times of each cache; caches that know the future have none."""
+    """Latencies with each cache; caches that know the future have none."""
     notes: list[str]
-    """Notes on limits of the trace, the same for every cache."""
+    """Notes on limits of the trace, which apply to every cache."""
 
 
 class CacheRow(TypedDict):

@@ -59,7 +59,7 @@ def overview(analysis: Analysed) -> Figure:
     """Draws addresses over time, rate, sizes, gaps, miss ratios and mix; queue depth and response times if recorded."""
     report = analysis.report
     maps = [kind for kind in MAPPED if report["heat"] is not None and report["heat"][kind]]
-    # Reads have the same colour in all of them.
+    # Reads have the same colour in all panels.
     looked = with_looks(list(over_time(report, unit(report["duration_ns"], SPANS))))
     times = {lines.name: lines for lines in looked if isinstance(lines, Lines)}
     rows: list[Any] = [
@@ -72,7 +72,7 @@ def overview(analysis: Analysed) -> Figure:
     if report["depth"] is not None:
         rows.append(["depth", "response"])
         heights.append(2.4)
-    # As many as fit, each as in the page.
+    # Draws as many as fit, in the style of the page.
     named = list(times)
     for pair in (named[at : at + 2] for at in range(0, len(named), 2)):
         rows.append(pair if len(pair) == 2 else 2 * pair)
@@ -104,7 +104,7 @@ def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
     span_ns, (time_ns, time_unit) = columns * cell_ns, unit(report["duration_ns"], SPANS)
     bytes_end, (place_bytes, place_unit) = rows * cell_bytes, unit(end_bytes, BYTES)
     most = max(map(max, cells))
-    # Starts from a tint, so that a single request is visible.
+    # The colour map starts from a tint, so that a single request is visible.
     shades = LinearSegmentedColormap.from_list(kind, [tinted(colour, 0.45), colour, tinted(colour, 0.55, "#000000")])
     image = axes.imshow(
         [[count or math.nan for count in row] for row in cells],
@@ -129,7 +129,7 @@ def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
 
 
 def _draw_rate(axes: Axes, report: TraceReport) -> None:
-    """Draws requests per second, writes stacked on reads."""
+    """Draws requests per second, with writes stacked on reads."""
     rate = report["rate"]
     bins, width_ns = rate["bins"], rate["bin_ns"]
     # The last bin is shorter, so it is left out unless it is the only one.
@@ -158,7 +158,7 @@ def _draw_rate(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_sizes(axes: Axes, report: TraceReport) -> None:
-    """Draws shares of sizes, exact if there are few."""
+    """Draws the share of each size, or of ranges if there are many sizes."""
     sizes = report["sizes"]["sizes"]
     if not sizes:
         _draw_message(axes, "Sizes", "no requests with a size")

@@ -6,13 +6,13 @@ from typing import Literal, TypedDict
 
 
 class TimeScale(TypedDict):
-    """The factor of all times."""
+    """Factor that multiplies all times."""
 
     time_scale: float
 
 
 class Timed(TypedDict):
-    """At recorded times."""
+    """Replay at the recorded times."""
 
     timed: TimeScale
 
@@ -24,41 +24,41 @@ class Depth(TypedDict):
 
 
 class Asap(TypedDict):
-    """As fast as possible at a queue depth."""
+    """Replay as fast as possible at a queue depth."""
 
     asap: Depth
 
 
 class Lookback(TypedDict):
-    """The time in which completions may have caused a request."""
+    """Maximum time from a completion to a request that it may have caused."""
 
     min_ns: int
     max_ns: int | None
-    """``None`` takes the completions since the request before."""
+    """Time limit of dependencies; ``None`` for the completions since the previous request."""
 
 
 class Dependent(TypedDict):
-    """Each request starts after those that it waited for when it was recorded."""
+    """Replay in which each request waits for the requests that it waited for when recorded."""
 
     dependent: Lookback
 
 
 Mode = Timed | Asap | Dependent | Literal["closed"]
-"""A mode of replay as the compiled module takes it."""
+"""A mode of replay in the form of the compiled module."""
 
 
 class Replay(TypedDict):
     """A replay of a trace."""
 
     name: str
-    """The name of the trace, for people."""
+    """Display name of the trace."""
     mode: Mode
     outside: str
-    """Treatment of requests beyond the system: ``refuse``, ``fold`` or ``drop``."""
+    """Treatment of requests above the capacity of the system: ``refuse``, ``fold`` or ``drop``."""
     requests_max: int | None
-    """Maximum number of requests, from the first on."""
+    """Maximum number of requests to replay, from the first."""
     time_max_ns: int | None
-    """Only the requests that arrived no later than this after the first."""
+    """Length of the part of the trace to replay, from the first arrival."""
 
 
 class Extent(TypedDict):
@@ -67,16 +67,16 @@ class Extent(TypedDict):
     volume: str
     """Its name in the trace."""
     start_bytes: int
-    """Its first byte on the system."""
+    """First byte of the volume on the system."""
     length_bytes: int
-    """Its bytes there."""
+    """Length of the volume on the system, in bytes."""
 
 
 class VolumeResult(Extent):
     """The result of one volume."""
 
     requests: int
-    """Requests replayed, without flushes, which apply to the whole system."""
+    """Number of replayed requests, without flushes, which apply to the whole system."""
     bytes: int
     iops: float | None
     """Requests per second from the first request of the replay to the last completion."""
@@ -85,9 +85,9 @@ class VolumeResult(Extent):
     p99_ns: int | None
     """99th percentile of response times."""
     folded: int
-    """Requests after the volume's end on the system that were moved into it."""
+    """Number of requests above the end of the volume on the system that were wrapped into it."""
     dropped: int
-    """Requests after it that were left out."""
+    """Number of requests above the end of the volume on the system that were left out."""
 
 
 class VolumeRow(Extent):

@@ -61,10 +61,10 @@ NOTHING_SET: Mapping[str, Any] = {
 def replay_simulated(
     specs: Sequence[Spec], options: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
 ) -> tuple[Results, list[list[VolumeResult]]]:
-    """Replays on simulated systems as ``specify`` defines them; returns the results, and those of the volumes of each
-    replay.
+    """Runs the replays that ``specify`` defines on simulated systems. Returns the results, and the results of the
+    volumes of each replay.
 
-    ``progress`` is called with the number of requests read. Raises ``RunError`` if a replay fails its own check.
+    ``progress`` is called with the number of requests read. Raises ``RunError`` if a replay fails an internal check.
     """
     native, results_of_volumes = _native.replay([bare(spec) for spec in specs], progress)
     volumes = cast(list[list[VolumeResult]], results_of_volumes)
@@ -75,16 +75,14 @@ def replay_simulated(
 
 
 def check_replays(results: Results) -> None:
-    """Raises ``RunError`` if a replay fails its own check."""
+    """Raises ``RunError`` if a replay fails an internal check."""
     failed = results.failed_checks()
     if failed:
         raise RunError(f"a replay failed an internal check, so its figures are not reliable: {failed[0]}")
 
 
 def volumes_of(results: Results, volumes: list[list[VolumeResult]]) -> list[VolumeRow]:
-    """Returns a row for each replay and volume, in the order of their addresses; times are in ms as in the table of
-    results.
-    """
+    """Returns a row for each replay and volume, in order of address. Times are in ms as in the table of results."""
     return [
         {
             "run": number,
@@ -113,7 +111,7 @@ def specify(
     options: Mapping[str, list[str]],
     volume_map: str | None = None,
 ) -> list[Spec]:
-    """Returns the simulated replays: systems, then ``replays``, then the options of the system in their order."""
+    """Returns the simulated replays, ordered by system, then by ``replays``, then by the options of the system."""
     ends = None if volume_map is None else ends_of(trace)
     supported = {option.name for option in SYSTEM_OPTIONS}
     for name in options:
@@ -155,7 +153,7 @@ def ends_of(trace: Trace) -> dict[str, int]:
 
 
 def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[Replay]:
-    """Returns the replays, by each mode and depth, as the compiled part takes them."""
+    """Returns the replays for each mode and depth, in the form of the compiled module."""
     return [
         {
             "name": trace.name,

@@ -1,4 +1,4 @@
-"""Types of the times in an analysis report: percentiles, latency, phases, queue depth and their course."""
+"""Types of the times in an analysis report: percentiles, latency, phases, queue depth, and figures over time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ class Percentiles(TypedDict):
     """Percentiles of times in ns, or of other quantities in their own unit."""
 
     count: int
-    """How many there are."""
+    """Number of values."""
     mean: float
-    """Their mean."""
+    """Mean of the values."""
     min: int
-    """Least."""
+    """Minimum."""
     p50: int
-    """Median; this and the other percentiles to 0.1 %, rounded up."""
+    """Median; all percentiles have a resolution of 0.1 % and are rounded up."""
     p90: int
     """90th percentile."""
     p95: int
@@ -25,18 +25,18 @@ class Percentiles(TypedDict):
     p999: int
     """99.9th percentile."""
     max: int
-    """Greatest."""
+    """Maximum."""
 
 
 class Times(TypedDict):
     """Percentiles of the times of a bin, a process or a phase."""
 
     count: int
-    """How many there are."""
+    """Number of values."""
     mean_ns: float
-    """Their mean."""
+    """Mean of the values."""
     p50_ns: int
-    """Median; this and the other percentiles to 0.8 %."""
+    """Median; all percentiles have a resolution of 0.8 %."""
     p95_ns: int
     """95th percentile."""
     p99_ns: int
@@ -44,57 +44,57 @@ class Times(TypedDict):
     p999_ns: int
     """99.9th percentile."""
     max_ns: int
-    """Greatest."""
+    """Maximum."""
 
 
 class TimeClass(TypedDict):
-    """Times of one class of a distribution."""
+    """A class of a distribution of times."""
 
     below_ns: int
     """Exclusive upper end of the class, in ns."""
     count: int
-    """Times in the class."""
+    """Number of times in the class."""
 
 
 ClassReport = TypedDict("ClassReport", {"from": int, "requests": int, "mean_ns": float})
-"""Response times of a class of requests: its least value (the next class begins at twice that), its number of requests
-and their mean response time."""
+"""Latency of a class of requests: minimum value of the class (the next class begins at twice this value), number of
+requests, and their mean latency."""
 
 
 class ResponseReport(TypedDict):
-    """How long requests take."""
+    """Latencies of requests."""
 
     recorded: int
-    """Requests whose response time is recorded."""
+    """Number of requests with a recorded latency."""
     all_ns: Percentiles | None
-    """From arrival to completion, all operations; ``None`` where none is recorded."""
+    """Time from arrival to completion, for all operations; ``None`` if not recorded."""
     by_operation_ns: dict[str, Percentiles]
     """Response times by operation."""
     by_size_bytes: list[ClassReport]
-    """By length in bytes."""
+    """Latencies by request length in bytes."""
     by_depth: list[ClassReport]
-    """By the number of other requests in flight on arrival."""
+    """Latencies by the number of other requests in flight at arrival."""
     wait_ns: Percentiles | None
-    """Time from arrival to issue to the device; ``None`` if none is recorded."""
+    """Time from arrival to issue to the device; ``None`` if not recorded."""
 
 
 class DepthReport(TypedDict):
-    """How many requests are in flight."""
+    """Queue depth: number of requests in flight."""
 
     mean: float
-    """Mean over time, from the first arrival to the last completion."""
+    """Mean queue depth over time, from the first arrival to the last completion."""
     mean_at_arrival: float
-    """Mean depth that an arriving request sees."""
+    """Mean queue depth at arrivals."""
     max: int
-    """Most at a time."""
+    """Maximum queue depth."""
     time_shares: list[float]
-    """Share of the time at each depth from 0 on; the last of 1,025 is that depth and more."""
+    """Share of the time at each depth from 0; the last of 1,025 entries includes all greater depths."""
     overlap_share: float | None
-    """Share of requests that, on arrival, overlap the range of another request of the same device in flight."""
+    """Share of requests that at arrival overlap the range of another request in flight on the same device."""
     overlap_not_checked: int
-    """Requests not checked for overlaps, since more than 1,024 were in flight."""
+    """Number of requests not checked for overlaps, because more than 1,024 were in flight."""
     not_followed: int
-    """Requests that were not tracked, since 2^20 others were in flight."""
+    """Number of requests not tracked, because 2^20 others were in flight."""
 
 
 class ProcessName(TypedDict):
@@ -103,45 +103,45 @@ class ProcessName(TypedDict):
     pid: int
     """Its number."""
     name: str
-    """Its name; empty where the trace does not say."""
+    """Name; empty if the trace does not contain it."""
 
 
 class Slice(TypedDict):
-    """Response times of the requests that have one size, device or process in common."""
+    """Latencies of the requests of one size, device or process."""
 
     read: Times | None
     """Latency of reads; ``None`` without any."""
     write: Times | None
     """Latency of writes; ``None`` without any."""
     all: Times
-    """Latency of all requests, other operations included."""
+    """Latency of all requests, including other operations."""
 
 
 class SizeSlice(Slice):
-    """Response times of sizes from ``of`` bytes up to twice as much."""
+    """Latencies of requests of at least ``of`` and less than twice ``of`` bytes."""
 
     of: int
 
 
 class DeviceSlice(Slice):
-    """Response times of the device that is named ``of``."""
+    """Latencies of the device ``of``."""
 
     of: str
 
 
 class ProcessSlice(Slice):
-    """Response times of one process."""
+    """Latencies of the requests of one process."""
 
     of: ProcessName
 
 
 class LatencyReport(TypedDict):
-    """Response times: the whole distribution, and by size, device and process."""
+    """Distribution of latency, and latency by size, device and process."""
 
     distribution: dict[str, list[TimeClass]]
-    """Counts by class, of reads, writes and others that occur; a class is 1.6 % wide."""
+    """Counts by class of latency, for reads, writes and other operations that occur; a class is 1.6 % wide."""
     by_size: list[SizeSlice]
-    """By length in bytes, in ranges from a value up to twice as much."""
+    """Latency by length, in ranges from a number of bytes to twice this number."""
     by_device: list[DeviceSlice]
     """Latency by device, for the first 256 devices."""
     by_process: list[ProcessSlice]
@@ -149,40 +149,40 @@ class LatencyReport(TypedDict):
 
 
 class PhasesReport(TypedDict):
-    """Times of requests in each phase. Phases that are not recorded are missing."""
+    """Times of requests in each recorded phase."""
 
     all: dict[str, Times]
     """Phases of all requests."""
     by_operation: dict[str, dict[str, Times]]
-    """By operation."""
+    """Times in the phases, by operation."""
 
 
 class BinTimes(TypedDict):
-    """Requests of one sort in a bin."""
+    """Requests of one kind in a bin."""
 
     requests: int
-    """Requests that arrived."""
+    """Number of requests that arrived in the bin."""
     bytes: int
-    """The sum of their lengths."""
+    """Sum of the request lengths, in bytes."""
     response: Times | None
-    """Response times of those that arrived; ``None`` where none is recorded."""
+    """Latencies of the requests that arrived in the bin; ``None`` if not recorded."""
     touched_bytes: float | None
-    """Blocks that they touched, in bytes; this and the rest are ``None`` if blocks were not requested."""
+    """Blocks touched in the bin, in bytes. This and the following fields are ``None`` if blocks were not requested."""
     touched_so_far_bytes: float | None
-    """Blocks that this sort touched until the end of the bin, in bytes."""
+    """Blocks that requests of this kind touched up to the end of the bin, in bytes."""
     reused_in_bin: float | None
-    """Share of the references to blocks that this sort touched before in the same bin."""
+    """Share of the references to blocks that this kind touched earlier in this bin."""
     reused: float | None
-    """Share of the references to blocks that this sort touched before at any time."""
+    """Share of the references to blocks that this kind touched at any earlier time."""
 
 
 class TimelineBin(TypedDict):
     """A bin of time."""
 
     from_ns: int
-    """Start, since the first arrival."""
+    """Start of the bin, relative to the first arrival."""
     to_ns: int
-    """End; the last bin ends with the last arrival."""
+    """End of the bin; the last bin ends with the last arrival."""
     all: BinTimes
     """All requests."""
     read: BinTimes
@@ -190,21 +190,21 @@ class TimelineBin(TypedDict):
     write: BinTimes
     """Writes."""
     mean_depth: float | None
-    """Mean queue depth; ``None`` without responses, and for a bin that the trace's end cuts."""
+    """Mean queue depth; ``None`` without completions, and for a bin cut by the end of the trace."""
     phases: dict[str, Times]
-    """Times in each recorded phase, by btt's names, of requests that arrived."""
+    """Times in each recorded phase of the requests that arrived in the bin, by btt's names."""
 
 
 class TimelineReport(TypedDict):
     """The time axis."""
 
     bin_ns: int
-    """Length of a bin: one, two or five times a power of ten. Bins begin at multiples of it on the trace's clock."""
+    """Length of a bin: 1, 2 or 5 times a power of ten. Bins begin at multiples of this length on the trace's clock."""
     block_bytes: int | None
     """Bytes of a block; ``None`` if blocks were not requested."""
     sampled_rate: float | None
     """Share of the blocks that was sampled; 1 if working set and re-use are exact."""
     not_followed: int
-    """Requests whose end was not tracked for the depth, since 2^20 others end after the last arrival."""
+    """Number of requests not counted in the queue depth, because 2^20 others end after the last arrival."""
     bins: list[TimelineBin]
-    """The bins, without a gap."""
+    """Bins in order of time, without gaps."""

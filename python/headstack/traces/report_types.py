@@ -1,6 +1,6 @@
 """Types of an analysis report, as ``trace_analyze`` returns it.
 
-Times are in ns, addresses and lengths in bytes, shares from 0 to 1; ``None`` is a figure that a trace does not support.
+Times are in ns, addresses and lengths in bytes, shares from 0 to 1; figures that a trace does not support are ``None``.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ from headstack.traces.report_times import (
 )
 
 PowerBin = TypedDict("PowerBin", {"from": int, "count": float})
-"""A bin of a histogram by powers of two: its least value (the next bin begins at twice that) and its count, an estimate
-where blocks were sampled."""
+"""A bin of a histogram by powers of two: minimum value (the next bin begins at twice this value) and count, which is an
+estimate if blocks were sampled."""
 
 
 class Amount(TypedDict):
     """A number of requests and their bytes."""
 
     requests: int
-    """How many."""
+    """Number of requests."""
     bytes: int
-    """The sum of their lengths."""
+    """Sum of the request lengths, in bytes."""
 
 
 class SizeCount(TypedDict):
     """Requests of one size."""
 
     length_bytes: int
-    """Their length."""
+    """Length of the requests."""
     requests: int
-    """How many."""
+    """Number of requests."""
     reads: int
-    """Reads among them."""
+    """Number of reads."""
     writes: int
-    """Writes among them."""
+    """Number of writes."""
     trims: int
-    """Trims among them."""
+    """Number of trims."""
 
 
 class SizesReport(TypedDict):
-    """How long requests are, without those that have no range."""
+    """Lengths of the requests that have a range."""
 
     mean_bytes: float | None
-    """Mean of the requests that transfer data."""
+    """Mean length of the requests that transfer data."""
     min_bytes: int | None
-    """Least of them."""
+    """Minimum length of the requests that transfer data."""
     p50_bytes: int | None
-    """Their median."""
+    """Median length of the requests that transfer data."""
     p90_bytes: int | None
-    """Their 90th percentile."""
+    """90th percentile of their length."""
     p99_bytes: int | None
-    """Their 99th percentile."""
+    """99th percentile of their length."""
     max_bytes: int | None
-    """Greatest of them."""
+    """Maximum length of the requests that transfer data."""
     rounded: int
-    """Requests whose size is rounded up by at most 0.4 %, since more than 4,096 sizes occur."""
+    """Number of requests whose size is rounded up by at most 0.4 %, because more than 4,096 sizes occur."""
     sizes: list[SizeCount]
-    """Every size."""
+    """Requests of each size."""
 
 
 class AlignmentShare(TypedDict):
@@ -72,20 +72,20 @@ class AlignmentShare(TypedDict):
     align_bytes: int
     """The power of two."""
     offset: float
-    """Requests whose offset is a multiple of it, over all that transfer data."""
+    """Share of the transfers whose offset is a multiple."""
     length: float
-    """Requests whose length is a multiple of it, over all that transfer data."""
+    """Share of the transfers whose length is a multiple."""
     both: float
-    """Requests whose offset and length are multiples of it, over all that transfer data."""
+    """Share of the transfers whose offset and length are multiples."""
 
 
 class AlignmentReport(TypedDict):
     """Alignment of requests that transfer data."""
 
     common_bytes: int | None
-    """The greatest power of two that all offsets and lengths are multiples of; ``None`` without requests."""
+    """Largest power of two that divides all offsets and lengths; ``None`` without requests."""
     shares: list[AlignmentShare]
-    """From 512 bytes to 1 MiB."""
+    """Shares of aligned requests for each power of two from 512 bytes to 1 MiB."""
 
 
 class ScaleReport(TypedDict):
@@ -94,38 +94,38 @@ class ScaleReport(TypedDict):
     bin_ns: int
     """Length of a bin."""
     bins: int
-    """Bins, empty ones included; the end of the trace cuts the last one short."""
+    """Number of bins, including empty bins; the end of the trace cuts the last bin short."""
     mean: float
-    """Mean requests in a bin's time, over the whole trace."""
+    """Mean number of requests per bin, over the whole trace."""
     peak_over_mean: float
-    """Most requests in a bin over the mean."""
+    """Maximum number of requests in a bin, divided by the mean."""
     index_of_dispersion: float
-    """Variance of the requests in a bin over their mean: 1 for Poisson arrivals at every length. The last bin counts
-    with its share of a bin's time."""
+    """Variance of the number of requests in a bin over the mean, which is 1 for Poisson arrivals. The last bin is
+    weighted by its length."""
 
 
 class HurstReport(TypedDict):
-    """The exponent of self-similarity, by the variance of mean rates over bins of growing length."""
+    """Hurst exponent (self-similarity), estimated from the variance of mean rates over bins of growing length."""
 
     exponent: float
-    """0.5 if counts of distant bins are independent; closer to 1 the longer bursts last."""
+    """Exponent: 0.5 if counts of distant bins are independent, and closer to 1 for longer bursts."""
     from_ns: int
     """Shortest bin of the fit."""
     to_ns: int
     """Longest bin of the fit."""
     points: int
-    """Lengths that were fitted."""
+    """Number of bin lengths in the fit."""
     r_squared: float
     """Share of the variance that the straight line explains (R squared)."""
 
 
 class ArrivalReport(TypedDict):
-    """How requests arrive. Figures below the clock's step are ``None``."""
+    """Arrival process. Figures below the resolution of the clock are ``None``."""
 
     mean_gap_ns: float | None
-    """Mean time from a request to the next, in ns; ``None`` for a single one."""
+    """Mean time from a request to the next, in ns; ``None`` for a single request."""
     gap_variation: float | None
-    """Standard deviation of these times over their mean: 1 for Poisson arrivals, 0 for constant intervals."""
+    """Coefficient of variation of these times: 1 for Poisson arrivals, 0 for constant intervals."""
     gaps_ns: Percentiles | None
     """Percentiles of these times, in ns."""
     gap_histogram_ns: list[PowerBin] | None
@@ -133,73 +133,73 @@ class ArrivalReport(TypedDict):
     scales: list[ScaleReport]
     """Counts in bins, by growing length."""
     hurst: HurstReport | None
-    """Self-similarity; ``None`` where there are too few bins to fit."""
+    """Self-similarity; ``None`` if there are too few bins to fit."""
 
 
 class RateBin(TypedDict):
     """Requests that arrived in a bin of time."""
 
     requests: int
-    """Requests that arrived."""
+    """Number of requests that arrived in the bin."""
     reads: int
-    """Reads among them."""
+    """Number of reads."""
     writes: int
-    """Writes among them."""
+    """Number of writes."""
     bytes: int
-    """Bytes of all of them."""
+    """Bytes of all requests."""
     read_bytes: int
     """Bytes read."""
     written_bytes: int
     """Bytes written."""
     mean_response_ns: float | None
-    """Mean response time of those that arrived; ``None`` where none is recorded."""
+    """Mean latency of the requests that arrived in the bin; ``None`` if not recorded."""
     mean_depth: float | None
-    """Mean number of requests in flight during the bin; ``None`` where no response is recorded."""
+    """Mean queue depth during the bin; ``None`` if no completion is recorded."""
 
 
 class RateReport(TypedDict):
     """Rates over time."""
 
     bin_ns: int
-    """Length of a bin; the first begins with the first arrival, the last ends early."""
+    """Length of a bin; the first bin begins with the first arrival, and the last bin is shorter."""
     bins: list[RateBin]
-    """The bins, without a gap."""
+    """Bins in order of time, without gaps."""
 
 
 class RunReport(TypedDict):
-    """Runs of requests, each of which starts where an earlier one ended."""
+    """Sequential runs, in which each request starts where an earlier request ended."""
 
     share: float | None
-    """Requests that continue a run, over those that could."""
+    """Share of the requests that continue a run, among the requests that could."""
     runs: int
-    """Runs, of one request or more."""
+    """Number of runs of one or more requests."""
     mean_requests: float | None
-    """Mean requests of a run."""
+    """Mean number of requests in a run."""
     mean_bytes: float | None
-    """Mean bytes of a run."""
+    """Mean length of a run in bytes."""
     requests: list[PowerBin]
-    """Runs by their requests."""
+    """Number of runs by their number of requests."""
     bytes: list[PowerBin]
-    """Runs by their bytes."""
+    """Number of runs by their length in bytes."""
 
 
 class SequenceReport(TypedDict):
     """Sequentiality of requests that transfer data, for each device separately."""
 
     strict: RunReport
-    """Runs in which each request starts where the one just before it ended."""
+    """Runs in which each request starts where the previous request ended."""
     streams: RunReport
-    """Runs in which each request continues one of the last 32 streams, with others in between."""
+    """Runs in which each request continues one of the last 32 streams, possibly with other requests in between."""
     mean_concurrent_streams: float | None
-    """Mean number of streams with two requests or more among the last 32."""
+    """Mean number of streams with at least two requests, among the last 32 streams."""
     max_concurrent_streams: int
-    """Maximum number of them at a time."""
+    """Maximum number of these streams at a time."""
     mean_seek_bytes: float | None
     """Mean distance from the end of a request to the start of the next, in either direction, in bytes."""
     forward_seeks_bytes: list[PowerBin]
-    """Forward seeks by their bytes; those of 0 are sequential."""
+    """Number of forward seeks by distance in bytes; a seek of 0 is sequential."""
     backward_seeks_bytes: list[PowerBin]
-    """Backward seeks by their bytes."""
+    """Number of backward seeks by distance in bytes."""
 
 
 class GrowthPoint(TypedDict):
@@ -208,31 +208,31 @@ class GrowthPoint(TypedDict):
     at_ns: int
     """Time since the first arrival."""
     touched_bytes: float
-    """Bytes of all blocks touched until then."""
+    """Bytes of all blocks touched up to this time."""
 
 
 class WindowReport(TypedDict):
-    """Blocks touched in consecutive windows of one length from the first arrival on."""
+    """Blocks touched in consecutive time windows of one length, from the first arrival."""
 
     window_ns: int
     """Length of a window."""
     mean_bytes: float
-    """Mean bytes of the blocks touched in a window, the last and shorter one included."""
+    """Mean bytes of the blocks touched in a window, including the shorter last window."""
     max_bytes: float
-    """Most bytes in a window."""
+    """Maximum bytes of the blocks touched in a window."""
 
 
 class Successions(TypedDict):
     """References to a block that was touched before, by their operation and the previous one."""
 
     read_after_read: float
-    """Reads of blocks last read."""
+    """Number of reads of blocks whose previous reference was a read."""
     read_after_write: float
-    """Reads of blocks last written."""
+    """Number of reads of blocks whose previous reference was a write."""
     write_after_read: float
-    """Writes of blocks last read."""
+    """Number of writes to blocks whose previous reference was a read."""
     write_after_write: float
-    """Writes of blocks last written."""
+    """Number of writes to blocks whose previous reference was a write."""
 
 
 class WorkingSetReport(TypedDict):
@@ -243,7 +243,7 @@ class WorkingSetReport(TypedDict):
     sampled_rate: float
     """Share of the blocks that was sampled at the end; 1 if all figures are exact."""
     references: int
-    """References to blocks: each request references all blocks it touches."""
+    """Number of references to blocks; a request references each block that it touches."""
     touched_bytes: float
     """Bytes of all blocks touched."""
     read_bytes: float
@@ -251,15 +251,15 @@ class WorkingSetReport(TypedDict):
     written_bytes: float
     """Bytes of the blocks that were written."""
     growth: list[GrowthPoint]
-    """Growth of the set: the last new block in each of up to 512 equal parts of the time."""
+    """Growth of the working set: the last new block in each of up to 512 equal parts of the time."""
     windows: list[WindowReport]
-    """Blocks touched in windows of time, up to the first longer than the trace."""
+    """Blocks touched in time windows, up to the first window longer than the trace."""
     successions: Successions
-    """References by the previous reference to the block."""
+    """References by the kind of the previous reference to the block."""
     reuse_times_ns: list[PowerBin]
-    """Time since the previous reference to the same block. Below the clock's step it is 0."""
+    """Time since the previous reference to the block; 0 if below the resolution of the clock."""
     update_times_ns: list[PowerBin]
-    """Time since the previous write to the same block."""
+    """Time since the previous write to the block."""
 
 
 class CurvePoint(TypedDict):
@@ -270,9 +270,9 @@ class CurvePoint(TypedDict):
     cache_bytes: int | None
     """Cache size in bytes; ``None`` if requests are counted."""
     miss_ratio: float
-    """References that miss in an LRU cache of that size, over all."""
+    """Miss ratio of an LRU cache of this size."""
     hits: float
-    """References that hit; an estimate where ``low`` is given."""
+    """Number of hits; an estimate if ``low`` is given."""
     low: float | None
     """Lower end of the 95 % band; ``None`` where the count is exact."""
     high: float | None
@@ -300,18 +300,18 @@ class HeatReport(TypedDict):
     """Requests that transfer data by arrival and first byte. The addresses of several devices overlap."""
 
     column_ns: int
-    """Time that a column covers; the first begins with the first arrival."""
+    """Time that a column covers; the first column begins with the first arrival."""
     row_bytes: int
-    """Bytes that a row covers, from 0 on."""
+    """Bytes that a row covers; the first row begins at 0."""
     reads: list[list[int]]
-    """Reads and requests of unknown kind: one list per column, with its rows; rows after the end of a list are 0."""
+    """Number of reads and requests of unknown kind, with one list of rows per column; missing rows at the end are 0."""
     writes: list[list[int]]
-    """Writes, likewise."""
+    """Writes, in the same form."""
 
 
 class EnvironmentReport(TypedDict):
-    """A trace in the terms of an access specification. Requests are random if they continue none of the last 32 streams
-    of their device."""
+    """A trace described as an access specification. A request is random if it continues none of the last 32 streams of
+    its device."""
 
     read_share: float | None
     """Reads over reads and writes."""
@@ -322,7 +322,7 @@ class EnvironmentReport(TypedDict):
     write_random_share: float | None
     """Random writes over writes."""
     mean_run_requests: float | None
-    """Mean requests of a stream, from one that is random to the last that continues it."""
+    """Mean number of requests of a stream, from a random request to the last request that continues it."""
     concurrent_streams: float | None
     """Mean number of concurrent streams of two requests or more."""
     depth: float | None
@@ -330,9 +330,9 @@ class EnvironmentReport(TypedDict):
     requests_per_s: float | None
     """Arrivals per second."""
     random_span_share_90: float | None
-    """Smallest share of the addresses up to the highest touched that holds 90 % of the random accesses."""
+    """Smallest share of the addresses, up to the highest touched address, that gets 90 % of the random accesses."""
     workload_toml: str | None
-    """A headstack workload with the same mix; ``None`` if the trace does not state operations."""
+    """A headstack workload with the same mix; ``None`` if the trace has no operations."""
 
 
 class DeviceReport(TypedDict):
@@ -345,14 +345,14 @@ class DeviceReport(TypedDict):
     lowest_bytes: int | None
     """First byte touched by a transfer; ``None`` without one."""
     highest_end_bytes: int | None
-    """First byte after all that transfers touched."""
+    """First byte above all bytes that transfers touched."""
     mean_response_ns: float | None
-    """Mean response time; ``None`` where none is recorded."""
+    """Mean latency; ``None`` if not recorded."""
     mean_depth: float | None
-    """Mean queue depth between first arrival and last of the trace, by Little's law; ``None`` if no response is
-    recorded."""
+    """Mean queue depth between the first and the last arrival of the trace, by Little's law; ``None`` if no completion
+    is recorded."""
     sequence: SequenceReport
-    """Sequentiality of its requests."""
+    """Sequentiality of the device's requests."""
 
 
 class ProcessReport(TypedDict):
@@ -361,7 +361,7 @@ class ProcessReport(TypedDict):
     pid: int
     """Its number."""
     name: str
-    """Its name; empty where the trace does not say."""
+    """Name; empty if the trace does not contain it."""
     operations: dict[str, Amount]
     """Requests by operation."""
 
@@ -369,24 +369,24 @@ class ProcessReport(TypedDict):
 class TraceReport(TypedDict):
     """Figures of a trace.
 
-    "Transfers" are reads, writes and requests of unknown kind: those have an address, and only they count for
+    "Transfers" are reads, writes and requests of unknown kind, which have an address. Only transfers count for
     alignment, addresses, sequences, blocks and re-use.
     """
 
     requests: int
     """All requests."""
     bytes: int
-    """The sum of their lengths."""
+    """Sum of the request lengths, in bytes."""
     first_arrival_ns: int | None
     """First arrival on the trace's clock; ``None`` without requests."""
     duration_ns: int
     """Time from the first arrival to the last."""
     requests_per_s: float | None
-    """Arrivals per second: gaps over duration; ``None`` if the duration is 0."""
+    """Arrivals per second: number of gaps divided by duration; ``None`` if the duration is 0."""
     bytes_per_s: float | None
     """Bytes per second over the duration."""
     resolution_ns: int | None
-    """The step of the clock; ``None`` where it is not known."""
+    """Resolution of the clock; ``None`` if unknown."""
     operations: dict[str, Amount]
     """Requests by operation."""
     flags: dict[str, int]
@@ -398,7 +398,7 @@ class TraceReport(TypedDict):
     lowest_bytes: int | None
     """First byte touched by a transfer on any device; ``None`` without one."""
     highest_end_bytes: int | None
-    """First byte after all that transfers touched on any device."""
+    """First byte above all bytes that transfers touched, on any device."""
     arrivals: ArrivalReport
     """Arrival process."""
     rate: RateReport
@@ -414,22 +414,22 @@ class TraceReport(TypedDict):
     response: ResponseReport
     """Response times."""
     latency: LatencyReport | None
-    """Their distribution, and by size, device and process; ``None`` if none is recorded."""
+    """Distribution of latency, and latency by size, device and process; ``None`` if not recorded."""
     phases: PhasesReport | None
     """Times of the phases of requests; ``None`` if the trace lacks the times of issue to a device."""
     depth: DepthReport | None
-    """Queue depth; ``None`` if no response is recorded."""
+    """Queue depth; ``None`` if no completion is recorded."""
     heat: HeatReport | None
     """Addresses over time; ``None`` if not requested."""
     environment: EnvironmentReport
-    """The trace in the terms of an access specification."""
+    """The trace described as an access specification."""
     devices: list[DeviceReport]
-    """The first 131,072 devices, those with requests."""
+    """Devices with requests, among the first 131,072 devices."""
     other_devices: Amount
-    """Requests to all others, whose sequences are not tracked."""
+    """Requests to all other devices, whose sequences are not tracked."""
     processes: list[ProcessReport]
-    """The first 1,024 processes, those with requests."""
+    """Processes with requests, among the first 1,024 processes."""
     other_processes: Amount
-    """Requests of all others."""
+    """Requests of all other processes."""
     notes: list[str]
-    """Remarks that a reader of the figures should know."""
+    """Remarks on the reliability of the figures."""

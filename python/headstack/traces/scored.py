@@ -19,12 +19,12 @@ from headstack.traces.synthesis_types import Made, Scorecard, SynthesisOptions
 STORED = Stored("synthesis")
 
 MISSES_NEAR, DISPERSION_NEAR, MEAN_NEAR, P99_NEAR = 0.02, 0.2, 0.1, 0.2
-"""Relative errors above these are listed as lost."""
+"""Relative errors above which a property is listed as lost."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of a synthetic trace compared with its original. ``Synthesis`` draws and writes them."""
+    """The scores of a synthetic trace compared with its original. ``Synthesis`` adds pictures and reports."""
 
     name: str
     """The trace's name."""
@@ -33,8 +33,7 @@ class Scored:
     ``meta``.
     """
     options: SynthesisOptions | Mapping[str, Never]
-    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; empty for a scenario, whose runs have their
-    own."""
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; empty for a scenario, whose runs set them."""
     scorecard: Scorecard | None
     """Each figure of the original and the synthetic trace; ``None`` if not requested."""
     cannot: tuple[str, ...]
@@ -66,7 +65,7 @@ class Scored:
         return words
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns all data as JSON text and, if ``path`` is given, writes it there.
+        """Returns all data as JSON text, and writes the text if ``path`` is given.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> twin = hs.synthesize("t.parquet", "twin.parquet", scorecard=False)
@@ -87,8 +86,7 @@ class Scored:
 
 
 def _off(twin: float | None, trace: float | None) -> float | None:
-    """Returns the relative error of a figure of the synthetic trace; ``None`` if one is unknown, or the original's is
-    0.
-    """
+    """Returns the relative error of a figure of the synthetic trace; ``None`` if a figure is unknown, or if the
+    original is 0."""
     share = twin / trace - 1 if twin is not None and trace else math.nan
     return share if math.isfinite(share) else None

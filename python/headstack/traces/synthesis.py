@@ -1,5 +1,5 @@
-"""Synthetic traces: different requests with the same effect on a system as an original trace, as a trace or an endless
-scenario, with a scorecard of their similarity. See docs/design/synthesis.md."""
+"""Synthetic traces: different requests that have the effect of an original trace on a system. The result is a trace or
+an endless scenario, with a scorecard of the similarity. See docs/design/synthesis.md."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
 """Systems on which both traces are replayed: an HDD, an SSD and an array."""
 
 PLAYED_ON = ((7_680_000_000_000, "pm9a3-7680gb"), (80_000_000_000_000, "nearline-12-raid6"))
-"""Systems on which a scenario is run for its scorecard, by the maximum bytes it addresses. Open arrivals are the same
-on any system."""
+"""Systems for the scorecard of a scenario, by the maximum number of bytes that it addresses. Open arrivals do not
+depend on the system."""
 
 CLIENTS: tuple[Literal["learnt_clients", "clients"], ...] = ("learnt_clients", "clients")
-"""Keys of the clients of the original and the synthetic trace."""
+"""Keys for the clients of the original and the synthetic trace."""
 
 REPLAYED_MAX = 200_000
 """Maximum number of requests replayed from each trace."""
@@ -97,12 +97,13 @@ def synthesize(
     scorecard: bool = True,
     progress: Progress | None = None,
 ) -> Synthesis:
-    """Writes a synthetic trace of ``trace`` to ``path`` in the stored form, and compares both.
+    """Writes a synthetic trace of ``trace`` to ``path`` in the stored form, and compares both traces.
 
-    ``length`` is a multiple of the trace's requests (``"10x"``), a time (``"10min"``) or a number of requests; ``rate``
-    and ``footprint`` are multiples of the trace's, the latter from 1. ``clients`` makes it a closed loop with that
-    number; a trace that is a closed loop stays one. Equal arguments give equal files. Without ``scorecard`` neither
-    trace is analysed or replayed. ``progress`` is called with the number of requests read and written.
+    ``length`` is a multiple of the trace's requests (``"10x"``), a time (``"10min"``) or a number of requests. ``rate``
+    and ``footprint`` multiply the values of the trace; ``footprint`` is at least 1. ``clients`` makes the synthetic
+    trace a closed loop with this number of clients; a closed loop stays a closed loop. Equal arguments give equal
+    files. Without ``scorecard`` no trace is analysed or replayed. ``progress`` is called with the number of requests
+    read and written.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
     >>> twin = hs.synthesize("t.parquet", "twin.parquet", length="2x", scorecard=False)
@@ -148,7 +149,7 @@ def synthesize_scenario(
     scorecard: bool = True,
     progress: Progress | None = None,
 ) -> Synthesis:
-    """Writes an endless scenario with the same effect on a system as ``trace`` to ``path``; runs it and compares both.
+    """Writes an endless scenario that has the effect of ``trace`` on a system to ``path``, runs it, and compares both.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
     >>> twin = hs.synthesize_scenario("t.parquet", "t.toml", scorecard=False)
@@ -206,7 +207,7 @@ def score_scenario(trace: Trace, analysis: Analysis, text: str, room: Path, made
 
 
 def length_of(text: str) -> Length:
-    """Parses a length, as the compiled part takes it: ``10x``, ``10min`` or ``1000000``."""
+    """Parses a length (``10x``, ``10min`` or ``1000000``) into the form of the compiled module."""
     if text.endswith("x"):
         return {"times": times_of("length", text)}
     if text.replace("_", "").isdigit():
@@ -222,8 +223,8 @@ def times_of(name: str, text: str) -> float:
 def compare_traces(
     trace: Trace, twin: Trace, made: Made, footprint: float, progress: Progress | None = None
 ) -> Scorecard:
-    """Compares both traces: cache misses, with caches ``footprint`` times as large for the synthetic one, dispersion of
-    counts, queue depth, and response times in replays."""
+    """Compares cache misses, dispersion of counts, queue depth and replayed latency of both traces. Caches of the
+    synthetic trace are ``footprint`` times as large."""
     original, synthetic = trace.analyze(progress=progress), twin.analyze(progress=progress)
     depth, depth_of_twin = original.report["depth"], synthetic.report["depth"]
     in_flight: Pair | None = None
@@ -239,8 +240,8 @@ def compare_traces(
 
 
 def misses_of(original: Analysis, synthetic: Analysis, footprint: float) -> Misses | None:
-    """Compares miss ratios of LRU caches of every size below the trace's working set; those of the synthetic trace are
-    larger by its ``footprint``. A longer synthetic trace re-uses blocks that the original touches once, so caches that
+    """Compares miss ratios of LRU caches of every size below the trace's working set. Caches of the synthetic trace are
+    ``footprint`` times as large. A longer synthetic trace re-uses blocks that the original touches once, so caches that
     hold everything are not compared."""
     reuse = original.report["reuse"]
     if reuse is None or not reuse["references"]:
@@ -259,7 +260,7 @@ def misses_of(original: Analysis, synthetic: Analysis, footprint: float) -> Miss
 
 
 def dispersion_of(original: Analysis, synthetic: Analysis) -> list[Dispersion]:
-    """Compares variance over mean of the counts in bins of each length that both have."""
+    """Compares the dispersion (variance over mean) of counts in bins of each length that both traces have."""
     twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in synthetic.report["arrivals"]["scales"]}
     return [
         {"bin_ns": scale["bin_ns"], "trace": scale["index_of_dispersion"], "twin": twin[scale["bin_ns"]]}
@@ -269,7 +270,8 @@ def dispersion_of(original: Analysis, synthetic: Analysis) -> list[Dispersion]:
 
 
 def replays_of(trace: Trace, twin: Trace, original: Analysis, made: Made) -> list[Replayed]:
-    """Replays both on each system: of several devices the busiest, and closed loops with their clients."""
+    """Replays both traces on each system. Of several devices, only the busiest is replayed; closed loops keep their
+    clients."""
     requests = {
         device["name"]: sum(amount["requests"] for amount in device["operations"].values())
         for device in original.report["devices"]
@@ -278,7 +280,7 @@ def replays_of(trace: Trace, twin: Trace, original: Analysis, made: Made) -> lis
     if "," in busiest and len(requests) > 1:
         raise InputError(f"{original.name}: the device `{busiest}` has a comma in its name, which steps do not support")
     steps = ["unknown=read", "kind=read,write,trim,flush"]
-    # Devices of a synthetic trace are named by numbers, in the order of the original's.
+    # Devices of a synthetic trace have numbers as names, in the order of the devices of the original.
     number = [device["name"] for device in original.meta["devices"]].index(busiest)
     of_twin = [f"device=device {number}", *steps] if len(requests) > 1 else steps
     steps = [f"device={busiest}", *steps] if len(requests) > 1 else steps
@@ -287,7 +289,7 @@ def replays_of(trace: Trace, twin: Trace, original: Analysis, made: Made) -> lis
 
 
 def replayed_on(system: str, device: str, trace: Trace, twin: Trace, made: Made) -> Replayed:
-    """Compares response times of both on one system."""
+    """Compares latencies of both traces on one system."""
     mode, mode_of_twin = ("timed" if made[key] is None else "closed" for key in CLIENTS)
     (mean_ms, p99_ms), (mean_ms_of_twin, p99_ms_of_twin) = (
         response_times(system, trace, mode),

@@ -49,7 +49,7 @@ def curves(scores: Scored) -> list[Lines]:
 
 
 def table_of(scores: Scored) -> Table:
-    """Returns response times of both on each system."""
+    """Returns latencies of both traces on each system."""
     columns = ("system", "mode", "mean ms, trace", "mean ms, twin", "p99 ms, trace", "p99 ms, twin")
     rows = [
         [

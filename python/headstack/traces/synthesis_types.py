@@ -8,19 +8,19 @@ from headstack.traces.trace_types import Meta
 
 
 class LengthTimes(TypedDict):
-    """A multiple of the trace's requests."""
+    """Length as a multiple of the trace's requests."""
 
     times: float
 
 
 class LengthRequests(TypedDict):
-    """A number of requests."""
+    """Length as a number of requests."""
 
     requests: int
 
 
 class LengthTime(TypedDict):
-    """A time in ns."""
+    """Length as a time in ns."""
 
     ns: int
 
@@ -37,7 +37,7 @@ class SynthesisOptions(TypedDict):
     footprint: float
     """Multiple of the blocks that the trace touches, from 1."""
     clients: int | None
-    """Clients of a closed loop; ``None`` keeps the trace's."""
+    """Number of clients of a closed loop; ``None`` for the number in the trace."""
     seed: int
 
 
@@ -71,7 +71,7 @@ class Misses(TypedDict):
     """Miss ratios of LRU caches."""
 
     cache_bytes: list[int]
-    """Cache sizes of the original; those of the synthetic trace are larger by its footprint."""
+    """Cache sizes for the original; sizes for the synthetic trace are multiplied by its footprint."""
     trace: list[float]
     twin: list[float]
     max_error: float
@@ -105,7 +105,7 @@ class Scorecard(TypedDict):
 
     requests_per_s: Pair
     in_flight: Pair | None
-    """Mean queue depth; ``None`` if one trace has none."""
+    """Mean queue depth; ``None`` if it is unknown for a trace."""
     misses: Misses | None
     """Miss ratios of caches; ``None`` if no block is used again."""
     dispersion: list[Dispersion]

@@ -28,15 +28,15 @@ from headstack.traces.analysis import Analysis
 from headstack.traces.report_types import ReuseReport, TraceReport
 
 CLOSED_SHARE = 0.9
-"""Like synthetic traces, a closed loop has this share of its maximum number of requests in flight on average."""
+"""Mean queue depth of a closed loop as a share of its maximum, as for synthetic traces."""
 STEPS_PER_DECADE = 2
-"""Number of phase lengths, and of block frequencies, per decade that are tried: sums of exponentials cannot separate
-nearer ones.
+"""Number of phase lengths, and of block frequencies, to try per decade; sums of exponentials cannot separate closer
+values.
 """
 ROUNDS = 20_000
-"""Iterations of the least squares: enough to converge, in half a second of one core."""
+"""Number of iterations of the least-squares fit, enough to converge; they take half a second of one core."""
 LEAST_SHARE = 1e-4
-"""Streams and classes with less than this share of the whole are left out."""
+"""Minimum share of a stream or class; smaller ones are left out."""
 SUM_WEIGHT = 10.0
 """Weight of the constraint that the classes' shares add up to 1, relative to a point of the curve."""
 
@@ -54,7 +54,7 @@ class Stream(TypedDict):
 
     name: str
     range: list[str]
-    """First byte, and the byte after the last."""
+    """First byte of the range, and the byte after the last."""
     access: dict[str, object]
     """The table of its access specification."""
 
@@ -98,7 +98,7 @@ def clients_of(report: TraceReport) -> int | None:
 
 
 def span_bytes_of(report: TraceReport) -> int:
-    """Returns the bytes of all devices, concatenated."""
+    """Returns the total size of all devices in bytes."""
     return sum(device["highest_end_bytes"] or 0 for device in report["devices"])
 
 
@@ -109,7 +109,7 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
         raise InputError("all requests of the trace arrive at the same time, so it has no rate for a scenario")
     scales = [scale for scale in report["arrivals"]["scales"] if scale["index_of_dispersion"] > 0]
     bins_s = [scale["bin_ns"] / 1e9 for scale in scales]
-    # Relative errors of each scale, since dispersion grows by orders of magnitude.
+    # Fit relative errors of each scale, because dispersion grows by orders of magnitude.
     near = [1 / scale["index_of_dispersion"] for scale in scales]
     steps = round(math.log10(bins_s[-1] / bins_s[0]) * STEPS_PER_DECADE) if scales else -1
     times_s = [bins_s[0] * 10 ** (step / STEPS_PER_DECADE) for step in range(steps + 1)]
@@ -118,8 +118,8 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
         for bin_s, weight in zip(bins_s, near, strict=True)
     ]
     fitted = zip(times_s, least_squares(rows, [1 - weight for weight in near]), strict=True)
-    # Rates in proportion to the square roots of the weights give all streams the same number of on phases per time;
-    # otherwise long ones would be so rare that a run of the trace's length had none.
+    # Rates in proportion to the square roots of the weights give all streams equally frequent on phases; otherwise long
+    # phases would be so rare that a run of the trace's length had none.
     roots = {time_s: math.sqrt(weight) for time_s, weight in fitted if weight > 0}
     whole = sum(roots.values())
     roots = {time_s: root for time_s, root in roots.items() if root > LEAST_SHARE * whole}
@@ -169,7 +169,7 @@ def bands(report: TraceReport, places: list[Place]) -> list[Place]:
     free = [place["from_percent"] for place in places]
     busiest = max(places, key=lambda place: place["share_percent"])
     made: list[Place] = []
-    # The most frequently used first: they are small, and have to fit.
+    # Place the most frequently used classes first, because they are small and have to fit.
     for share, blocks in classes(reuse):
         has_block = [place for place in places if blocks * place["share_percent"] >= 100] or [busiest]
         whole = sum(place["share_percent"] for place in has_block)
@@ -179,7 +179,7 @@ def bands(report: TraceReport, places: list[Place]) -> list[Place]:
             part = place["share_percent"] / whole
             start = free[number]
             free[number] = min(start + max(blocks * part, 1) * block_percent, place["to_percent"])
-            # If a place is full, colder classes use all of it.
+            # If a place is full, colder classes use the whole place.
             start = start if start < free[number] else place["from_percent"]
             made.append({"from_percent": start, "to_percent": free[number], "share_percent": 100 * share * part})
     return made
@@ -195,14 +195,14 @@ def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
     for (cache, misses), (larger, fewer) in pairwise(curve):
         stay += 2 * (larger - cache) / max(misses + fewer, 1 / references)
         stays.append(stay)
-    # From blocks that are used consecutively to those of which the trace shows one use in a hundred.
+    # Classes range from blocks used consecutively to blocks of which the trace shows one use in a hundred.
     means = [
         10 ** (step / STEPS_PER_DECADE)
         for step in range(math.ceil(STEPS_PER_DECADE * (math.log10(references) + 2)) + 1)
     ]
 
     def missed(stay: float, mean: float) -> float:
-        # Averaged over the trace, at whose beginning no block has stayed that long.
+        # Averaged over the trace, because at its beginning no block has stayed that long.
         stay = min(stay, references)
         gone = math.exp(-stay / mean)
         return float((mean * (1 - gone) + (references - stay) * gone) / references)
@@ -241,7 +241,7 @@ def inline(value: Any) -> str:
         case list():
             return "[\n" + "".join(f"    {inline(entry)},\n" for entry in value) + "]"
         case float():
-            # Exponentials of different machines differ only beyond these digits.
+            # Exponentials differ between machines only after these digits.
             return f"{value:.12g}"
         case _:
             return quoted(value)

@@ -8,86 +8,86 @@ from headstack.traces.report_types import TraceReport
 
 
 class Origin(TypedDict):
-    """A file that the trace came from."""
+    """A source file of the trace."""
 
     file: str
     """Its name, without its folder."""
     format: str
-    """The format it was read as."""
+    """Format in which the file was read."""
 
 
 class DeviceMeta(TypedDict):
-    """A device that requests went to."""
+    """A device that received requests."""
 
     name: str
     """Its name in the trace: ``7,0``, ``hm.0``, a path."""
     capacity_bytes: NotRequired[int]
     sector_bytes: NotRequired[int]
-    """The unit of its addresses, where it is known."""
+    """Unit of the device's addresses, if known."""
     model: NotRequired[str]
-    """A product or model."""
+    """Product or model of the device."""
 
 
 class Process(TypedDict):
     """A process that issued requests."""
 
     pid: int
-    """Its number; the thread's if the kernel records that."""
+    """Number of the process, or of the thread if the kernel records threads."""
     name: str
-    """Its name; empty where the trace does not say."""
+    """Name; empty if the trace does not contain it."""
 
 
 class Meta(TypedDict):
-    """Facts about a trace as a whole; empty ones are left out."""
+    """Metadata of a trace; empty fields are left out."""
 
     origin: list[Origin]
-    """The files it came from."""
+    """Source files of the trace."""
     clock: Literal["unix", "recording", "boot", "order"]
     """The zero of arrival times: 1970-01-01 UTC, the start of the recording, an unknown moment, or none: without times,
     requests are numbered, one nanosecond each."""
     zero_unix_ns: NotRequired[int]
-    """The date of time 0 of the clock in ns since 1970, if the clock is another and the trace states it."""
+    """Date of time 0 in ns since 1970, if the clock has another zero and the trace contains the date."""
     resolution_ns: int
-    """The step of the recorded times: 10^9 where they are whole seconds."""
+    """Resolution of the recorded times in ns, for example 10^9 for whole seconds."""
     address_space: NotRequired[Literal["file", "object"]]
-    """The space of offsets; a device's if left out."""
+    """Address space of the offsets; a device if left out."""
     response: NotRequired[str]
-    """The span of response times, where there are any: ``queue-to-completion``."""
+    """Span of latencies, if any are recorded, for example ``queue-to-completion``."""
     devices: list[DeviceMeta]
-    """The devices that requests went to."""
+    """Devices that received requests."""
     processes: NotRequired[list[Process]]
-    """The processes that issued them."""
+    """Processes that issued requests."""
     counts: NotRequired[dict[str, int]]
     """Counts from parsing: ``lost events``, ``out of order``, each above 0."""
     rejected: int
-    """Lines or records that were skipped as requested."""
+    """Number of lines or records skipped because of ``skip_bad``."""
     rejects: NotRequired[list[str]]
-    """The first of them, with their reasons."""
+    """First skipped lines or records, with the reasons."""
     notes: NotRequired[list[str]]
-    """Remarks that a reader of results should know: ``times are whole seconds``."""
+    """Remarks on limits of the trace, for example ``times are whole seconds``."""
     steps: NotRequired[list[str]]
-    """The transformations it went through, in order."""
+    """Transformations that were applied to the trace, in order."""
     header: NotRequired[str]
-    """The file's own account of its devices (SRT's header)."""
+    """Description of the devices in the file (the header of SRT)."""
 
 
 class Counts(TypedDict):
-    """Counts of the requests of one device, or of all."""
+    """Counts of the requests of one device or of all devices."""
 
     requests: dict[str, int]
-    """Requests of each operation that occurs."""
+    """Number of requests by operation."""
     bytes: dict[str, int]
-    """Their bytes."""
+    """Bytes by operation."""
     lowest_byte: int | None
     """Lowest first byte; ``None`` without requests that have an address."""
     highest_end_byte: int
-    """Highest end."""
+    """Highest end of a request."""
     arrivals_ns: list[int] | None
-    """First and last arrival."""
+    """Times of the first and the last arrival."""
     responses: int
-    """Requests whose response time is recorded."""
+    """Number of requests with a recorded latency."""
     response_sum_ns: int
-    """The sum of those."""
+    """Sum of the recorded latencies."""
 
 
 class Summary(TypedDict):
@@ -97,11 +97,11 @@ class Summary(TypedDict):
     devices: list[Counts]
     """Counts of each device, in the order of the metadata."""
     most_in_flight: int
-    """Maximum number of requests that had arrived and were not complete, of those whose completion is recorded."""
+    """Maximum queue depth, counting only requests with a recorded completion."""
 
 
 class Source(TypedDict):
-    """The files of a trace and how they are read: the arguments of ``Trace``."""
+    """Files of a trace and options for reading them: the arguments of ``Trace``."""
 
     paths: list[str]
     format: str | None
@@ -141,7 +141,7 @@ class Exported(TypedDict):
     meta: Meta
     requests: int
     losses: dict[str, int]
-    """Counts of things that the format could not hold, by name."""
+    """Counts of data that the format cannot store, by name."""
 
 
 class Captured(TypedDict):
@@ -166,22 +166,22 @@ class Volume(TypedDict):
     reads: int
     writes: int
     read_share: float | None
-    """Reads over reads and writes; ``None`` without any."""
+    """Share of reads among reads and writes; ``None`` without either."""
     bytes: int
     """The sum of the lengths of all requests."""
     read_bytes: int
     written_bytes: int
     footprint_bytes: float
-    """4 KiB blocks touched by reads and writes, in bytes; an estimate where ``sampled_rate`` is below 1."""
+    """4 KiB blocks touched by reads and writes, in bytes; an estimate if ``sampled_rate`` is below 1."""
     working_set_bytes: float | None
     """Mean of the 4 KiB blocks touched in ten minutes, in bytes; ``None`` if times are not recorded."""
     end_bytes: int | None
-    """First byte after all touched bytes; ``None`` if offsets are not those of a device."""
+    """First byte above all touched bytes; ``None`` if offsets are not device addresses."""
     requests_per_s: float | None
-    """Requests per second over the time of the trace; ``None`` if that is 0."""
+    """Requests per second over the duration of the trace; ``None`` if the duration is 0."""
     busiest_per_s: int | None
     """Maximum requests in a second of the trace's clock; ``None`` if times are not recorded."""
     mean_response_ns: float | None
-    """Mean response time; ``None`` where none is recorded."""
+    """Mean latency; ``None`` if not recorded."""
     sampled_rate: float
     """Share of the blocks that was sampled at the end."""

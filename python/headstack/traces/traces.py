@@ -1,4 +1,4 @@
-"""``Trace``: recorded requests from files of any format, with transformations on the way. See docs/design/traces.md."""
+"""``Trace``: recorded requests from files of any format, with transformations. See docs/design/traces.md."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Progress: TypeAlias = Callable[[int], object]
 
 @dataclass(frozen=True, init=False)
 class Trace:
-    """A trace of one or several files, plain or compressed, whose format is detected from the content. A folder means
-    all stored traces in it, as written by ``split``.
+    """A trace of one or several files, plain or compressed, whose format is detected from the content. A folder stands
+    for all stored traces in it, as written by ``split``.
 
     ``steps`` transform its requests in order: ``"kind=read"``, ``"fold=36GB"``, ``"time-scale=0.5"``; see ``headstack
     trace steps``. A trace is never held in memory as a whole.
@@ -52,12 +52,13 @@ class Trace:
         time_unit: str | None = None,
         at: str | None = None,
     ) -> None:
-        """Names the files, which the methods read.
+        """Creates a trace from files, which its methods read.
 
         ``format`` is one of ``formats()``; ``skip_bad`` counts invalid lines instead of raising an error. ``devices``
-        selects devices before all steps. ``columns`` declares those of a table
-        (``"time=ts:us,offset=lba:512,length=size,op=rw"``), or names a TOML file that does, or a folder of such files;
-        ``sector_bytes`` and ``time_unit`` are for formats that leave these open (SPC, lists, Mooncake; MQSim); ``at``
+        selects devices before all steps. ``columns`` declares the columns of a table
+        (``"time=ts:us,offset=lba:512,length=size,op=rw"``), or names a TOML file with the declaration, or a folder of
+        such files; ``sector_bytes`` and ``time_unit`` are for formats that do not define them (SPC, lists, Mooncake,
+        MQSim); ``at``
         selects the events of a Linux block trace: ``"queue"`` when programs made the requests, or ``"issue"`` when the
         device got them.
         """
@@ -75,7 +76,7 @@ class Trace:
 
     @property
     def source(self) -> Source:
-        """The arguments of the trace, as the compiled module takes them."""
+        """Arguments of the trace, in the form of the compiled module."""
         return {
             "paths": list(self.paths),
             "format": self.format,
@@ -90,7 +91,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The name of its first file, and the number of others."""
+        """Name of the first file, and number of other files."""
         first = Path(self.paths[0]).name
         return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} others"
 
@@ -121,7 +122,7 @@ class Trace:
 
         ``block`` is the block size of working set and re-use, a power of two. ``reuse`` is counted by ``"block"``, by
         ``"request"`` (identified by its first byte, as cache simulators identify objects), or not at all; ``sample`` is
-        the share of them that is sampled (SHARDS), all by default.
+        the share of blocks or requests to sample (SHARDS), all by default.
 
         With an ``executor`` (``"local"``, or ``"dask://HOST:PORT"``, whose workers need the files under the same paths)
         or a ``store``, a stored trace is analysed in parts, and finished parts are kept, so that repeating the call
@@ -143,7 +144,7 @@ class Trace:
         return Analysis(self.name, analyzed["meta"], analyzed["report"])
 
     def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Written:
-        """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``.
+        """Writes the trace in the stored form, sorted by arrival, and returns its ``meta`` and number of ``requests``.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -154,7 +155,7 @@ class Trace:
             return cast(Written, _native.trace_import(self.source, place, progress))
 
     def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> Exported:
-        """Writes the trace in another program's format; ``losses`` counts by name what the format cannot hold.
+        """Writes the trace in another program's format; ``losses`` has counts of data that the format cannot store.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -165,9 +166,10 @@ class Trace:
             return cast(Exported, _native.trace_export(self.source, place, format, progress))
 
     def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
-        """Writes a file of the stored form for each device into ``folder``, in one pass; returns them by device.
+        """Writes a file in the stored form for each device into ``folder``, in one pass, and returns the files by
+        device.
 
-        ``Trace(folder)`` reads all of them back as one trace. If a file cannot be written, none is kept.
+        ``Trace(folder)`` reads all files as one trace. If a file cannot be written, no file is kept.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -187,8 +189,8 @@ class Trace:
         return cast(list[Volume], _native.trace_volumes(self.source, progress))
 
     def select(self, where: str | None = None, *, top: int | None = None, by: str = "requests") -> Trace:
-        """Selects devices: those for which ``where`` holds (``"requests>1e6 and read_share<0.2"``), and of these the
-        ``top`` with most of ``by``. Reads the trace once.
+        """Selects the devices that meet ``where`` (``"requests>1e6 and read_share<0.2"``), and of these the ``top``
+        devices by ``by``. Reads the trace once.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> len(hs.Trace("t.parquet").select("requests<1e6").devices)
@@ -201,7 +203,7 @@ class Trace:
         return Trace(*self.paths, **{**options, "devices": names})
 
     def with_steps(self, *steps: str) -> Trace:
-        """Returns the trace with these steps after its own.
+        """Returns the trace with these steps added.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -226,8 +228,9 @@ def capture(
     """Records the requests to a block device of this machine into ``path``, in the stored form, until ``time`` has
     passed, ``requests`` were recorded, or Ctrl-C is pressed; the recorded requests are always kept. Needs root.
 
-    ``at`` is ``"queue"`` (when programs make them; the default) or ``"issue"`` (when the device gets them), ``method``
-    ``"tracepoints"`` or ``"tracer"`` (by default the first that works), ``buffer`` the kernel's buffer per processor.
+    ``at`` is ``"queue"`` (when programs make requests; the default) or ``"issue"`` (when the device gets them);
+    ``method`` is ``"tracepoints"`` or ``"tracer"`` (by default the first that works); ``buffer`` is the size of the
+    kernel's buffer per CPU.
     ``progress`` is called with requests, lost events, requests and bytes per second, and seconds. Returns ``meta``,
     ``method``, ``requests``, ``bytes``, ``lost`` events and ``seconds``.
 

@@ -13,11 +13,11 @@ from headstack.io.values import size_bytes
 from headstack.traces.replay_types import Extent
 
 WAYS = ("stacked", "round-robin", "hashed")
-"""Placement rules: all volumes concatenated over all LUNs; volumes assigned to LUNs in turn; or each volume on the LUN
-selected by a hash of its name, independent of its position in the trace."""
+"""Placement rules: ``stacked`` concatenates all volumes over all LUNs, ``round-robin`` assigns volumes to LUNs in turn,
+and ``hashed`` selects the LUN by a hash of the volume's name, independent of its position in the trace."""
 
 ALIGNMENT = 1 << 20
-"""The alignment of volumes, at least the chunk or page size of any system for which it matters."""
+"""Alignment of volumes in bytes, at least the chunk or page size of all systems for which it matters."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Lun:
 
 
 def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
-    """Returns the LUNs of an array, concatenated as a replay addresses them; a drive is one LUN, ``drive``."""
+    """Returns the LUNs of an array, in the order in which a replay concatenates them. A drive is a single LUN,
+    ``drive``."""
     if "array" not in system:
         return [Lun("drive", 0, capacity)]
     luns: list[Lun] = []
@@ -44,10 +45,10 @@ def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
 
 
 def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> list[Extent]:
-    """Returns the place of each volume: ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a
-    file of such lines; ``ends`` are the bytes that each volume needs. With ``fold`` volumes may get less than that.
+    """Returns the place of each volume. ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a
+    file of such lines. ``ends`` are the bytes that each volume needs; with ``fold`` volumes may get less.
 
-    Raises ``InputError`` for a name that is unknown, a volume without a place, or one that does not fit.
+    Raises ``InputError`` if a name is unknown, or if a volume has no place or does not fit.
     """
     if not luns:
         raise InputError("the system has no LUN", key="map")
@@ -86,7 +87,7 @@ def place_by_rule(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool
 
 
 def parse_assignments(text: str) -> dict[str, str]:
-    """Parses the assignments of volumes: names may contain commas in a file, and equals signs anywhere."""
+    """Parses the assignments of volumes. Names may contain equals signs, and in a file also commas."""
     if "=" in text and not Path(text).is_file():
         lines, source = text.split(","), "map"
     else:
@@ -113,8 +114,8 @@ def parse_assignments(text: str) -> dict[str, str]:
 def place_by_assignments(
     places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]
 ) -> Iterable[tuple[str, int, int]]:
-    """Yields volumes placed by assignments: each extends as far as it needs, or to the next one or the end of its
-    LUN."""
+    """Yields volumes placed by assignments. Each has the size that it needs, but ends at the next volume or the end of
+    the LUN."""
     by_name = {lun.name: lun for lun in luns}
     unknown = [name for name in places if name not in ends]
     if unknown:

@@ -1,4 +1,4 @@
-"""Volumes of a trace: their figures, and selection by these."""
+"""Volumes of a trace: their figures, and selection by figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ REFUSED = "must be comparisons of fields, such as 'requests>1e6 and read_share<0
 
 
 def select_volumes(volumes: Iterable[Volume], where: str | None, top: int | None, by: str) -> list[Volume]:
-    """Returns the volumes for which ``where`` holds, and of these the ``top`` with most of ``by``, most first.
+    """Returns the volumes that meet ``where``, and of these the ``top`` volumes by ``by``, in descending order.
 
     Raises ``InputError`` for an unknown field or an invalid comparison.
     """
@@ -66,7 +66,7 @@ def select_volumes(volumes: Iterable[Volume], where: str | None, top: int | None
 
 
 def _figure(volume: Facts, by: str) -> float:
-    """Returns the figure by which volumes are sorted; an unknown one is lowest."""
+    """Returns the figure by which volumes are sorted; unknown figures come last."""
     value = volume[by]
     return float(value) if isinstance(value, int | float) else -1.0
 
