@@ -154,5 +154,5 @@ fn power_that_contradicts_itself_is_refused() {
     assert!(error("active_w = 15.0", "active_w = 5.0").contains("power.active_w: must not be less than power.idle_w"));
     assert!(error("active_w = 15.0", "spindle_w = -1.0").contains("power.spindle_w: -1; 0 to 1,000,000"));
     assert!(error("active_w = 15.0", "idle_timeout = \"-1s\"").contains("power.idle_timeout"));
-    assert!(error("[geometry]\n", "[geometry]\nmedia_diameter_mm = 3.5\n").contains("10 to 1,000 are allowed"));
+    assert!(error("[geometry]\n", "[geometry]\nmedia_diameter_mm = 3.5\n").contains("must be 10 to 1,000"));
 }
