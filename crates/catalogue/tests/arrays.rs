@@ -93,7 +93,7 @@ fn changing_the_level_drops_keys_of_the_old_level() {
         ),
         (&[("levels", "raid6")], "levels: this cannot be changed; allowed: drives, drive, level, usable"),
         (&[("drives", "+4")], "drives: \"+4\" is not a number of drives; must be 1 to 4096"),
-        (&[("drives", "4097")], "drives: \"4097\" is not a whole number of drives"),
+        (&[("drives", "4097")], "drives: \"4097\" is not a number of drives"),
     ] {
         assert!(changed("md-raid5-8x2tb", asked).unwrap_err().starts_with(expected));
     }
@@ -123,8 +123,8 @@ fn the_fewest_drives_that_export_the_requested_capacity_are_used() {
     }
     for (name, asked, expected) in [
         ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB is too large for any number of drives; "),
-        ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is not a capacity; write it with its unit"),
-        ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is not a capacity; write it with its unit"),
+        ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is not a capacity; add the unit"),
+        ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is not a capacity; add the unit"),
         ("demartek-512n-raid10-24", ("usable", "much"), "usable: "),
         ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB needs 110 drives, which is not possible: "),
     ] {

@@ -164,7 +164,12 @@ fn bad_files_are_refused_in_one_line() {
     refused(spare, "over_provisioning = -0.1", "bad.toml:8: flash.over_provisioning: -0.1 is not allowed;", "above 0");
     refused(spare, "over_provisioning = 0.00001", "bad.toml:3: capacity.size: ", "no over-provisioning");
     refused(spare, "raw = \"99GB\"", "bad.toml:8: flash.raw: 99GB is too small;", "above the capacity");
-    refused(spare, "raw = \"110GB\"\nblocks_per_plane = 9", "bad.toml:9: flash.blocks_per_plane: ", "beside flash.raw");
+    refused(
+        spare,
+        "raw = \"110GB\"\nblocks_per_plane = 9",
+        "bad.toml:9: flash.blocks_per_plane: ",
+        "not allowed with flash.raw",
+    );
     refused(spare, "blocks_per_plane = 0", "bad.toml:8: flash.blocks_per_plane: 0;", "1 to");
     refused(spare, "read = \"-1us\"", "bad.toml:8: flash.read: -", "0ms or more");
     refused(spare, "page = \"3KiB\"", "bad.toml:8: flash.page: 3072 bytes;", "multiple of the mapping unit");

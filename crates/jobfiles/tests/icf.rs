@@ -244,7 +244,7 @@ fn files_before_names_have_six_columns() {
 fn what_is_refused_is_one_line_with_its_place() {
     let good = file(DEPTHS, &[worker("A", 1, &["Database"], &["sda"])]);
     for (from, to, expected) in [
-        ("Version 2006.07.27 \n'TEST", "'TEST", "t.icf:1: Version: an .icf file begins with its version"),
+        ("Version 2006.07.27 \n'TEST", "'TEST", "t.icf:1: Version: an .icf file must begin with its version"),
         (
             "\t4096,60,80",
             "\t4096,59,80",

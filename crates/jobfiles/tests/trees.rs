@@ -95,22 +95,22 @@ fn invalid_values_are_refused_with_the_allowed_ones() {
     let with = |fwd: &str| format!("{TREE}fwd=w,fsd=f{fwd}\n{RUN}");
     for (text, complaint) in [
         (with(",operation=fly"), "p.txt:2: operation: \"fly\" is not an operation; allowed: mkdir, rmdir"),
-        (with(",operation=copy"), "p.txt:2: fwd: copy needs a second tree as target"),
+        (with(",operation=copy"), "p.txt:2: fwd: copy needs a destination tree"),
         (
             with(",operation=delete,rdpct=5"),
             "p.txt:2: fwd: rdpct mixes reads and writes; the operation delete does not",
         ),
         (with(",fileselect=poisson"), "p.txt:2: fileselect: use random, sequential or once"),
-        (with(",skew=50"), "p.txt:3: rd: the skew of its loads sums to 50"),
+        (with(",skew=50"), "p.txt:3: rd: the skew of the loads sums to 50"),
         (
             with(",skew=60")
                 .replace("rd=", "fwd=w2,fsd=f,skew=40.5\nfwd=w3,fsd=f\nrd=")
                 .replace("fwd=w,fwdrate", "fwd=w*,fwdrate"),
-            "p.txt:5: rd: the skew of its loads sums to 100.5",
+            "p.txt:5: rd: the skew of the loads sums to 100.5",
         ),
         (with("x"), "p.txt:2: fwd: there is no fsd=fx; allowed: f"),
-        (with("").replace("anchor=/mnt/f,", ""), "p.txt:1: fsd: it has no anchor"),
-        (with("").replace("width=3,", ""), "p.txt:1: fsd: it has a depth and no width"),
+        (with("").replace("anchor=/mnt/f,", ""), "p.txt:1: fsd: has no anchor"),
+        (with("").replace("width=3,", ""), "p.txt:1: fsd: has a depth but no width"),
         (with("").replace("files=4", "files=1000000000"), "p.txt:1: fsd: depth, width and files yield more than"),
         (with("").replace("size=8k", "sizes=(4k,50,8k,40)"), "p.txt:1: sizes: the percentages sum to 90"),
         (with("").replace("fwdrate=max,", ""), "p.txt:3: rd: has no fwdrate"),
@@ -121,7 +121,7 @@ fn invalid_values_are_refused_with_the_allowed_ones() {
         (
             format!("{}{TREE}fwd=w,fsd=f\n{RUN}", TREE.replace("fsd=f", "fsd=f*").replace("8k", "8k,count=(1,1)"))
                 .replace("\nfsd=f,", "\nfsd=f1,"),
-            "p.txt:2: fsd: \"f1\" is defined before",
+            "p.txt:2: fsd: \"f1\" is already defined",
         ),
     ] {
         let error = try_read(&text).unwrap_err();

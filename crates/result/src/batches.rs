@@ -320,6 +320,6 @@ mod tests {
         let (before, levels) = batches.level(1);
         assert_eq!((before, levels.len(), levels[0], levels[64]), (8, 65, 4, 260));
         assert_eq!(batches.level(FREE_FLASH).1[1], 12);
-        assert_eq!((batches.requests_seen(0), batches.requests_seen(65)), (1_000, 1_130));
+        assert_eq!((batches.requests_served(0), batches.requests_served(65)), (1_000, 1_130));
     }
 }

@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn precision_is_half_the_interval_as_a_share_of_the_mean() {
         let measuring = alternating(3_000);
-        let half_ns = Sampling::of_mean(&measuring.batches, false).half_width_ns().expect("long enough");
+        let half_ns = Sampling::for_mean(&measuring.batches, false).half_width_ns().expect("long enough");
         let mean_ns = measuring.kinds().read.response.mean_ns();
         let percent = 100.0 * half_ns / mean_ns;
         assert!(half_ns > 0.0 && (102.0..104.0).contains(&mean_ns), "{half_ns} of {mean_ns}");
