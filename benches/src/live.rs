@@ -169,7 +169,7 @@ fn served<T>(
     options: &ServiceOptions,
     work: impl FnOnce(&Service) -> Result<T, String>,
 ) -> Result<(T, Fidelity), String> {
-    let service = Service::start("bench", model, options, None, &|_| true).map_err(|error| error.to_string())?;
+    let service = Service::start("bench", model, options, None).map_err(|error| error.to_string())?;
     let worked = work(&service);
     let fidelity = service.stop().map_err(|error| error.to_string())?;
     Ok((worked?, fidelity))
