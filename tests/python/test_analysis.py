@@ -138,7 +138,7 @@ def test_json_goes_round(headstack: Headstack, csv: Path, tmp_path: Path) -> Non
     assert loaded.to_json() == (tmp_path / "a.json").read_text()
     assert headstack("trace", "analyze", csv.name, "--json", "-").stdout == found.to_json()
     (tmp_path / "b.json").write_text("{}")
-    with pytest.raises(hs.InputError, match=r"b\.json: is not an analysis"):
+    with pytest.raises(hs.InputError, match=r"b\.json: not an analysis"):
         Analysis.load(tmp_path / "b.json")
 
 

@@ -72,7 +72,7 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["run", ATLAS, "--policy", "elevator"], "allowed: fcfs, sstf"),
         (["run", ATLAS, "--queue-depth", "0"], "depth: 0"),
         (["run", ATLAS, "--reordering", "2"], "queue.reordering_strength"),
-        (["run", f"{ATLAS}@99TB"], "beyond the system"),
+        (["run", f"{ATLAS}@99TB"], "ends after the system's capacity"),
         (["run", f"{ATLAS}@20GB..10GB"], "the range is empty"),
         (["run", f"{ATLAS}@36GB", "--range", "1GB"], "--range: "),
         (["run", ATLAS, "--nosuch", "1"], "--nosuch"),

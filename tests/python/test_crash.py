@@ -207,7 +207,7 @@ def test_an_exploration_goes_on_where_it_was_ended(tmp_path: Path) -> None:
         part = recording.explore(needs_three, budget=budget, jobs=2, state=state)
         assert part.coverage.states + part.reduction_states == budget
     assert (part.violations, part.findings, part.coverage) == (whole.violations, whole.findings, whole.coverage)
-    with pytest.raises(hs.InputError, match="of another recording, check, seed or device"):
+    with pytest.raises(hs.InputError, match="belongs to another recording, check, seed or device"):
         recording.explore(needs_three, budget=400, seed=1, state=state)
 
 

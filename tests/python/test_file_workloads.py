@@ -103,7 +103,7 @@ def test_trees_are_measured_and_not_simulated(tmp_path: Path, headstack: Headsta
     (tmp_path / "mail/thesis.txt").write_text("years of work")
     code, _, err = headstack("measure", "-q", "--vdbench", file)
     assert code == 2
-    assert 'holds "thesis.txt", which headstack did not make' in err
+    assert '"thesis.txt", which headstack did not create' in err
     assert (tmp_path / "mail/thesis.txt").read_text() == "years of work"
 
 

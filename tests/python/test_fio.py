@@ -344,4 +344,4 @@ def test_loops_that_verify_are_one_job_in_json(tmp_path: Path) -> None:
     assert (job["write"]["total_ios"], job["read"]["total_ios"], job["groupid"]) == (48, 48, 0)
     once = hs.measure_jobs(job_file(tmp_path, text + "runtime=60\n"), overwrite=True)
     assert [row["requests"] for row in once] == [48]
-    assert any("data are verified after the last loop" in remark for remark in once.remarks)
+    assert any("data is verified after the" in remark for remark in once.remarks)

@@ -61,7 +61,7 @@ def test_what_is_asked_wrongly_is_refused() -> None:
         hs.judge("nowhere")
     with pytest.raises(hs.InputError, match="columns: wear is unknown; allowed: time, "):
         hs.judge(frame, columns=COLUMNS | {"wear": "w"})
-    with pytest.raises(hs.InputError, match="state: no state of judge"):
+    with pytest.raises(hs.InputError, match="state: not a state of judge"):
         hs.judge(frame, columns=COLUMNS, state={})
     with pytest.raises(hs.InputError, match='every: "15"'):
         hs.judge(frame, columns=COLUMNS, every="15")

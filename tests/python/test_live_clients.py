@@ -262,8 +262,8 @@ def test_tls_is_had_by_who_asks(tmp_path: Path, required: bool) -> None:
 def test_a_certificate_without_a_key_is_refused(headstack: Any, tmp_path: Path) -> None:
     place = ["--nbd", f"unix:{tmp_path / 'socket'}"]
     for given, told in [
-        (["--tls-certificate", "cert.pem"], "belong together"),
-        (["--tls-required"], "there is no certificate"),
+        (["--tls-certificate", "cert.pem"], "a certificate needs its key"),
+        (["--tls-required"], "needs a certificate"),
         (["--tls-certificate", "cert.pem", "--tls-key", "key.pem"], "cert.pem: No such file"),
     ]:
         done = headstack("serve", "constant:0s", *place, *given)

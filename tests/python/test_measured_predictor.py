@@ -135,14 +135,14 @@ BAD = {
         "characterize",
         "cheetah-9lp",
         "--overwrite",
-    ): "cheetah-9lp: is simulated; access and time apply only to real files",
+    ): "cheetah-9lp: a simulated system; access and time apply only to real files",
     (
         "lab",
         "characterize",
         "cheetah-9lp",
         "--time",
         "1s",
-    ): "cheetah-9lp: is simulated; access and time apply only to real files",
+    ): "cheetah-9lp: a simulated system; access and time apply only to real files",
     ("lab", "characterize", "./nothing.bin"): "nothing.bin",
     (
         "lab",

@@ -365,8 +365,8 @@ mod tests {
         assert_eq!(within(Bytes(8_192), Some(Bytes(2_108))), Ok((8_192, 2_108, false)));
         assert_eq!(within(Bytes(8_192), Some(Bytes(2_109))), Ok((8_192, 2_108, true)));
         let nothing = within(Bytes(10_300), Some(Bytes(512)));
-        assert_eq!(nothing, Err("it begins at 10.3KB and holds 512B; there are 10.3KB".to_owned()));
-        assert!(within(Bytes(0), Some(Bytes(0))).unwrap_err().contains("holds 0B"));
-        assert_eq!(within(Bytes(512), Some(Bytes(511))), Err("it is smaller than a sector".to_owned()));
+        assert_eq!(nothing, Err("the part has 512B from 10.3KB, but the target has only 10.3KB".to_owned()));
+        assert!(within(Bytes(0), Some(Bytes(0))).unwrap_err().contains("has 0B"));
+        assert_eq!(within(Bytes(512), Some(Bytes(511))), Err("the part is smaller than a sector".to_owned()));
     }
 }

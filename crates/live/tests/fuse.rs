@@ -248,7 +248,7 @@ fn every_lun_has_its_file() {
     for name in ["", "..", "x/y", "a"] {
         let luns = vec![lun("a", 0, MIB), lun(name, MIB, MIB)];
         let refused = Served::of(0, luns, Contents::in_memory(CAPACITY_BYTES).unwrap()).err().unwrap();
-        assert!(refused.to_string().contains("name of its own"), "{refused}");
+        assert!(refused.to_string().contains("a distinct name"), "{refused}");
     }
 }
 

@@ -143,10 +143,10 @@ mod tests {
         for (text, error) in [
             ("7 / 0", "\"7 / 0\" divides by 0"),
             ("7 % (1 - 1)", "\"7 % (1 - 1)\" divides by 0"),
-            ("(1 + 2", "\"(1 + 2\" lacks a closing parenthesis"),
-            ("1 2", "\"1 2\" is not understood at '2'"),
-            ("3x", "\"3x\" is not understood at \"3x\""),
-            ("1.2.3", "\"1.2.3\" is not understood at \"1.2.3\""),
+            ("(1 + 2", "\"(1 + 2\" has no closing parenthesis"),
+            ("1 2", "\"1 2\" is invalid at '2'"),
+            ("3x", "\"3x\" is invalid at \"3x\""),
+            ("1.2.3", "\"1.2.3\" is invalid at \"1.2.3\""),
             ("9 ^ 999", "\"9 ^ 999\" has no finite value"),
         ] {
             assert_eq!(value(text), Err(error.to_owned()), "{text}");
