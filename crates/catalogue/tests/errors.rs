@@ -84,7 +84,12 @@ fn zones() {
     zone("last_cylinder = 19", "last_cylinder = 20", "bad.toml:14: geometry.zones[1].last_cylinder: ", "10 to 19");
     zone("last_cylinder = 19", "last_cylinder = 9", "bad.toml:14: geometry.zones[1].last_cylinder: ", "10 to 19");
     zone("= 80", "= 0", "bad.toml:15: geometry.zones[1].sectors_per_track: ", "1 to");
-    zone("blocks = 3600", "blocks = 3601", "bad.toml:4: capacity.logical_blocks", "must be 1 to 3600, the number that the zones hold");
+    zone(
+        "blocks = 3600",
+        "blocks = 3601",
+        "bad.toml:4: capacity.logical_blocks",
+        "must be 1 to 3600, the number that the zones hold",
+    );
     let spared = ZONES.replacen("cylinders = 20", "cylinders = 20\nsparing = \"zone-end\"", 1);
     refused(&spared, "= 80", "= 80\nspares = 1600", "bad.toml:17: geometry.zones[1].spares: 1600 spares", "1600");
 }

@@ -136,7 +136,7 @@ impl LiveService {
     }
 }
 
-/// Starts the service. A signal cancels the start, which takes minutes if SSDs are preconditioned.
+/// Starts the service. A signal during the start ends the service.
 fn started(py: Python<'_>, asked: &ExportRequest, model: &Model, listener: Option<Listener>) -> PyResult<Service> {
     let start = |_: &AtomicBool| Service::start(&asked.name, model, &asked.options, listener);
     let (service, heard) = py.detach(|| attended(|_| Ok(()), start));

@@ -189,7 +189,7 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
     let chunks: Vec<Chunk> = chunks.iter().map(|content| Chunk::read(content)).collect::<PyResult<_>>()?;
     let whole = chunks.iter().any(|chunk| matches!(chunk, Chunk::Runs(_)));
     let runs: usize = chunks.iter().map(Chunk::len).sum();
-    // One share per run, since a run that preconditions an SSD takes minutes.
+    // One share per run, since a long run would otherwise show no progress.
     let shares: Vec<Share> = (0..runs).map(|_| Share::default()).collect();
     let report = |py: Python<'_>| match &progress {
         Some(progress) => {

@@ -156,7 +156,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "preconditioned",
         "yes|no",
-        "Start SSDs in the steady state of random overwrites; this takes two minutes per TB.",
+        "Start SSDs in the steady state of random overwrites.",
         "Drive",
         lambda: ("yes", "no"),
     ),

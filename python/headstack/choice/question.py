@@ -243,7 +243,7 @@ class Question:
         if flash:
             warnings.append(
                 f"{SSD_STATE}, so sustained writes may be several times slower in service: check the winner with "
-                f"`run --preconditioned yes`, which takes two minutes per TB ({', '.join(sorted(flash))})"
+                f"`run --preconditioned yes` ({', '.join(sorted(flash))})"
             )
         if any(candidate.family.host is not None and candidate.family.host.has_records for candidate in shown):
             warnings.append(_native.NOTE_OF_OPENZFS)

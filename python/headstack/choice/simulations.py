@@ -100,7 +100,7 @@ class Simulations:
     runs: int = 0
     requests: int = 0
     under_way: float = 0.0
-    """Completed share of current runs, in runs; a run that preconditions an SSD takes minutes."""
+    """Completed share of current runs, in runs."""
 
     def rows(self, trials: Sequence[Trial], demand: Demand | None = None) -> list[RunRow]:
         """Returns the row of each run, in order; earlier runs are not repeated."""

@@ -33,8 +33,7 @@ class Ssd(TypedDict):
     controller knows that there are none. It takes no memory, and writes find the flash empty in either case. Trimmed
     units count as unwritten."""
     preconditioned: bool
-    """Whether it starts in the steady state of random overwrites instead of empty. Creating that state takes real time:
-    measured, 19 s for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10 %."""
+    """Whether it starts in the steady state of random overwrites instead of empty."""
     power: NotRequired[SsdPower]
     """Power and cooling; absent if unknown."""
 

@@ -33,9 +33,8 @@ pub struct SsdDescription {
     /// the controller knows that these units are empty. This takes no memory, and writes find the flash empty in either
     /// case. Trimmed units count as unwritten.
     pub filled: bool,
-    /// Whether the drive starts in the steady state of random overwrites instead of empty. The preparation takes real
-    /// time, as measured: 19 s for 224 GiB in units of 4 KiB with 14 % over-provisioning, and 50 s for 1 TB in units of
-    /// 16 KiB with 10 %.
+    /// Whether the drive starts in the steady state of random overwrites instead of empty. This takes no time: the state
+    /// is drawn.
     pub preconditioned: bool,
     /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

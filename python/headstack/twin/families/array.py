@@ -63,7 +63,7 @@ def draw(random: np.random.Generator) -> System:
         device = flash_draw.draw(random)["drive"]
         while device["ssd"]["capacity"]["logical_bytes"] > FLASH_MOST:
             device = flash_draw.draw(random)["drive"]
-        # Preconditioning sixteen members by random overwrites takes minutes for each new system.
+        # Hidden arrays of flash are fresh, as the probes of members assume.
         device["ssd"]["preconditioned"] = False
     layout = Layout(level, count, unit)
     return assembled(layout, device, SimulatedDevice({"drive": device}).capacity_bytes // unit)
