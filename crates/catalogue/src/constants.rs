@@ -1,7 +1,7 @@
 //! Constants that apply to every drive, with their meaning, their sources and the data to which they were fitted.
 //!
 //! Everything else about a drive is in its catalogue file or follows from it. No constant was fitted to a single drive
-//! unless its comment says so. A fitted constant names its data, so that agreement with that data is not mistaken for a
+//! unless its comment states otherwise. A fitted constant names its data, so that agreement with that data is not mistaken for a
 //! prediction.
 
 use headstack_workload::quantity::{Bytes, DurationNs};

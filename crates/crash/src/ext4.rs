@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn extents_that_were_never_written_are_found_in_leaves() {
         let blocks = |node: &[u8]| [&[0; 1024][..], node, &[0; 512][..]].concat();
-        let found = |depth, most, lengths: &[u16]| has_unwritten(&blocks(&node(depth, most, lengths)));
-        assert!(!found(0, 4, &[1, 32_768]), "the longest extent that was written");
-        assert!(found(0, 4, &[1, 32_769]) && found(0, 4, &[32_769, 1]));
-        assert!(!found(1, 4, &[32_769]), "an index has no lengths");
-        assert!(!found(0, 1, &[1, 32_769]), "no node has more entries than there is room for");
-        assert!(found(0, 2, &[1, 32_769]));
-        assert!(!found(0, 4, &[]) && !has_unwritten(&[]));
+        let is_unwritten = |depth, most, lengths: &[u16]| has_unwritten(&blocks(&node(depth, most, lengths)));
+        assert!(!is_unwritten(0, 4, &[1, 32_768]), "the longest extent that was written");
+        assert!(is_unwritten(0, 4, &[1, 32_769]) && is_unwritten(0, 4, &[32_769, 1]));
+        assert!(!is_unwritten(1, 4, &[32_769]), "an index has no lengths");
+        assert!(!is_unwritten(0, 1, &[1, 32_769]), "no node has more entries than there is room for");
+        assert!(is_unwritten(0, 2, &[1, 32_769]));
+        assert!(!is_unwritten(0, 4, &[]) && !has_unwritten(&[]));
         // Entries beyond the end of the bytes are none.
         let cut = node(0, 4, &[1, 40_000]);
         assert!(!has_unwritten(&cut[..cut.len() - 8]));

@@ -113,7 +113,7 @@ impl Phase {
                 to: Mark::Bytes(span.start_bytes + span.length_bytes),
             });
             let pooled = self.pool.and(job.share_percent);
-            // The pool counts the requests of all its jobs, whatever their number of copies.
+            // The pool counts the requests of all its jobs, including those of its copies.
             let (count, arrivals) = match (pooled, merged(job)) {
                 (Some(_), _) => (1, job.workload.arrivals),
                 (None, Some(arrivals)) => (1, arrivals),

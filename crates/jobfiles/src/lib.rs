@@ -355,8 +355,8 @@ mod tests {
     #[test]
     fn parts_are_whole_blocks_within_the_whole() {
         let within = |start, length: Option<Extent>| {
-            let found = Part { start, length }.within(10_300, 512);
-            found.map(|(span, is_cut)| (span.start_bytes, span.length_bytes, is_cut))
+            let span = Part { start, length }.within(10_300, 512);
+            span.map(|(span, is_cut)| (span.start_bytes, span.length_bytes, is_cut))
         };
         use Extent::{Bytes, Percent};
         // The end of the whole need not be that of a block.

@@ -275,9 +275,9 @@ mod tests {
         assert_eq!(shares(&falling, 2)[..3], [(60, 61, 0.5), (61, 62, 0.5), (62, 63, 1.0)]);
         // Latencies far apart, and one above the last bin, which it is counted in.
         let wide = of([5, 40_000, 1, 1 << 50]);
-        let found = shares(&wide, 0);
-        assert_eq!((found[0], found[4]), ((1, 2, 0.25), (5, 6, 0.5)));
-        let (begins_ns, ends_ns, share) = *found.last().unwrap();
+        let share = shares(&wide, 0);
+        assert_eq!((share[0], share[4]), ((1, 2, 0.25), (5, 6, 0.5)));
+        let (begins_ns, ends_ns, share) = *share.last().unwrap();
         assert_eq!((ends_ns, share), (1 << 42, 1.0));
         assert!(begins_ns < ends_ns);
         // The request in the open batch is not counted, but its bin is in use.

@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn damaged_lost_and_unflushed_blocks_are_faults() {
-        let found =
+        let faults =
             Integrity { damaged: 1, lost: 20, unflushed: 300, undecided: 4_000, stale: 5, ..Integrity::default() };
-        assert_eq!(found.faults(), 321);
+        assert_eq!(faults.faults(), 321);
         assert_eq!(Integrity { checked: 9, intact: 9, ..Integrity::default() }.faults(), 0);
         assert_eq!(Integrity { damaged: u64::MAX, lost: 1, ..Integrity::default() }.faults(), u64::MAX);
     }

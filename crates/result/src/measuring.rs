@@ -449,7 +449,8 @@ mod tests {
         };
         assert_eq!(stalled(Measuring::new(0, 0, u64::MAX)), None);
         let stalls = stalled(Measuring::of_device(0, 0, u64::MAX)).expect("a stall");
-        let found: Vec<_> = stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.outstanding)).collect();
-        assert_eq!(found, [(100_000_000, 1_001_000_000, 1)]);
+        let measured: Vec<_> =
+            stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.outstanding)).collect();
+        assert_eq!(measured, [(100_000_000, 1_001_000_000, 1)]);
     }
 }

@@ -390,11 +390,11 @@ pub(crate) mod tests {
         assert_eq!(result.mean_watts(), None);
         result.duration_ns = 1;
         assert_eq!(result.mean_watts(), Some(5e8));
-        let mut one = empty();
-        one.energy = Some(Energy { joules: 0.5, ..Energy::default() });
-        assert_eq!(one.joules_per_request(), None);
-        one.kinds.read.count = 1;
-        assert_eq!(one.joules_per_request(), Some(0.5));
+        let mut result = empty();
+        result.energy = Some(Energy { joules: 0.5, ..Energy::default() });
+        assert_eq!(result.joules_per_request(), None);
+        result.kinds.read.count = 1;
+        assert_eq!(result.joules_per_request(), Some(0.5));
     }
 
     #[test]

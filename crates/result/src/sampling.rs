@@ -602,8 +602,8 @@ mod tests {
             Spread::of(&series).map(|Spread { mean, down, up }| [mean, down, up])
         };
         let assert_spread = |series, expected: [f64; 3]| {
-            let found = spread(series).expect("independent batches");
-            found.iter().zip(expected).for_each(|(&value, expected)| assert_near(value, expected));
+            let estimate = spread(series).expect("independent batches");
+            estimate.iter().zip(expected).for_each(|(&value, expected)| assert_near(value, expected));
         };
         let alone = (0..64).map(|at| at * at * 7 % 13).collect();
         assert_spread(alone, [5.984_375, 0.617_503_626_462_683_5, 0.596_115_324_206_386_1]);
@@ -623,9 +623,9 @@ mod tests {
         let series = |peaks: &[(usize, f64)]| {
             let mut series: Vec<f64> = (0..64).map(|at| 100.0 + (at % 2) as f64).collect();
             peaks.iter().for_each(|&(place, value)| series[place] = value);
-            let mut found = events(&series);
-            found.sort_unstable();
-            found
+            let mut estimate = events(&series);
+            estimate.sort_unstable();
+            estimate
         };
         assert!(series(&[]).is_empty(), "equal batches");
         let three = [(5, 900.0), (20, 800.0), (40, 700.0)];

@@ -77,7 +77,7 @@ pub struct VolumeTable {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
-    /// What the limit counts: `requests` or `bytes`.
+    /// Unit that the limit counts: `requests` or `bytes`.
     pub counts: Counts,
     /// Requests to which the limit applies: `reads`, `writes` or `both`; default `both`.
     #[serde(default)]

@@ -248,9 +248,9 @@ impl DieSpace {
             // Few are left: a draw would be rejected too often.
             let mut rank = random.below(u64::from(self.unplaced)) as u32;
             let holds_it = |block: &Block| {
-                let found = rank < block.unplaced;
+                let is_here = rank < block.unplaced;
                 rank = rank.wrapping_sub(block.unplaced);
-                found
+                is_here
             };
             self.blocks.iter().position(holds_it).expect("the blocks hold all unplaced units of the die")
         };

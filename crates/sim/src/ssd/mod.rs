@@ -114,7 +114,7 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// Creates an idle drive: empty, or in the steady state of random overwrites if its description says so. `seed`
+    /// Creates an idle drive: empty, or in the steady state of random overwrites if its description requires it. `seed`
     /// drives the draws of that state.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl From<LabPolicy> for PolicyName {
     }
 }
 
-/// What a cache holds, and the unit of its size.
+/// Contents of a cache, and the unit of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Unit {

@@ -26,9 +26,9 @@ Entry = TypeVar("Entry", DeviceReport, ProcessReport)
 Pick = Callable[[TimelineBin], float | None]
 
 
-def print_analysis(found: Analysis) -> None:
+def print_analysis(analysis: Analysis) -> None:
     """Prints all tables of an analysis; JSON has more figures."""
-    report, meta = found.report, found.meta
+    report, meta = analysis.report, analysis.meta
     say(f"{answer_of_trace(report)}\n")
     for origin in meta["origin"]:
         say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")

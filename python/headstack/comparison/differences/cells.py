@@ -152,10 +152,10 @@ class Cell:
         if self.more_runs == 0:
             return f"{could}; as many runs again would narrow it"
         more = f"{self.more_runs:,} more {agreed(self.more_runs, 'run', 'runs')}"
-        asked = f"{could}; {more} of each would detect {share_text(detect)}"
+        further_runs = f"{could}; {more} of each would detect {share_text(detect)}"
         if self.reach is None or self.more_runs + min(self.estimate.counts) <= RUNS_MAX:
-            return asked
-        return f"{asked}, and {RUNS_MAX} in total {share_text(self.reach, up=True)}"
+            return further_runs
+        return f"{further_runs}, and {RUNS_MAX} in total {share_text(self.reach, up=True)}"
 
 
 def share_text(share: float, up: bool = False) -> str:

@@ -92,10 +92,10 @@ fn worn_by_writing(description: &SsdDescription, seed: u64) -> Ftl {
 }
 
 /// The largest difference of two distribution functions.
-fn kolmogorov_distance(one: &[u32], two: &[u32]) -> f64 {
+fn kolmogorov_distance(first: &[u32], second: &[u32]) -> f64 {
     let share =
         |values: &[u32], limit: u32| values.partition_point(|&value| value <= limit) as f64 / values.len() as f64;
-    one.iter().chain(two).map(|&limit| (share(one, limit) - share(two, limit)).abs()).fold(0.0, f64::max)
+    first.iter().chain(second).map(|&limit| (share(first, limit) - share(second, limit)).abs()).fold(0.0, f64::max)
 }
 
 /// The geometries and spares of the comparison: dies, blocks, units in a block, exported share, blocks kept free.
@@ -108,7 +108,7 @@ const DRIVES: [(u32, u32, u32, f64, u32); 6] = [
     (3, 200, 96, 0.93, 2),
 ];
 
-/// What a comparison of several drives of one description found, drawn and written.
+/// Figures of several drives of one description, drawn or written.
 #[derive(Default)]
 struct Side {
     valid: Vec<u32>,
