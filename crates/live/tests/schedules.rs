@@ -105,7 +105,7 @@ fn an_error_names_file_line_key_and_allowed_values() {
         (
             &drive,
             "what = \"media-error\"\nrecovery = \"limited\"\ntime = \"1s\"\nranges = [{ lba = 1 }]",
-            "bad.toml:6: fault[0].time: recovery also sets it",
+            "bad.toml:6: fault[0].time: recovery also sets the time",
             &[],
         ),
         (&drive, "what = \"media-error\"\nmap = \"no.map\"", "bad.toml:5: fault[0].map: no.map: No such file", &[]),
