@@ -251,6 +251,6 @@ fn a_write_pass_needs_devices_that_are_open_for_writing() {
     let paths = [folder.file("a", MIB), folder.file("b", MIB)];
     let pass = files(vec![open(&paths[0], true), open(&paths[1], false)], Kind::Write, EngineKind::Auto);
     let refused = stream(&pass, &mut |_| {}, &mut |_| true).unwrap_err().to_string();
-    assert!(refused.contains(&paths[1]) && refused.contains("is open for reading"), "{refused}");
+    assert!(refused.contains(&paths[1]) && refused.contains("is opened read-only"), "{refused}");
     assert!(passed(&Pass { kind: Kind::Read, ..pass }, |_| true).0.is_whole);
 }

@@ -212,7 +212,7 @@ fn unmeasurable_devices_are_refused_with_a_reason() {
     assert!(target.check_span(0, 16 * MIB).is_ok());
     for (offset_bytes, length_bytes) in [(MIB, 16 * MIB), (0, 16 * MIB + 1), (u64::MAX, 2)] {
         let error = target.check_span(offset_bytes, length_bytes).err().unwrap().to_string();
-        assert!(error.contains("has 16MiB, and"), "{error}");
+        assert!(error.contains("has 16MiB; ") && error.contains("do not fit"), "{error}");
     }
     // Device numbers for experiments without a driver, drives without a medium, and devices with nothing behind them.
     let scratch = Scratch::new();
