@@ -155,7 +155,7 @@ def computed(shown: Told, folder: Path) -> list[dict[str, Any]]:
 
 def check(shown: Told, folder: Path) -> None:
     """What the page says is what the command that it shows gives."""
-    loads = re.findall(r"with (\d+) (?:requests|clients)", shown["answer"])
+    loads = re.findall(r"(?:at queue depth|with) (\d+)\b", shown["answer"])
     rows = [row for row in computed(shown, folder) if not loads or row["depth"] == int(loads[0])]
     (row,) = rows
     iops, mb_per_s = re.findall(r"([\d.,]+) IOPS, ([\d.,]+) MB/s", shown["answer"])[0]
@@ -263,14 +263,14 @@ def test_what_is_changed_is_priced_by_what_is_bought(addressed: Told) -> None:
     assert price("fewer") == f"{2400 + 12 * 300:,}"
     assert price("others") == f"{2400 + 12 * 400:,}"
     assert price("unpriced") == "no price for man3735"
-    assert price("cached") == f"no price for {ARRAY} with another controller.cache.data"
+    assert price("cached") == f"no price for {ARRAY} with a changed controller.cache.data"
     assert addressed["fewer"]["cells"][0][-1] == f"{6000 / iops(addressed['fewer']):.3g}"
 
 
 def test_files_that_are_dropped_are_read_in_the_page(dropped: Told) -> None:
     toml, results, fio, wrong = (dropped[name] for name in ("mine.toml", "results.json", "fio.json", "wrong.txt"))
     assert toml["chips"] == [CHEETAH, "mine.toml"]
-    assert toml["answer"].startswith("mine.toml with 16")
+    assert toml["answer"].startswith("mine.toml at queue depth 16:")
     assert [results["marks"] - toml["marks"], fio["marks"] - results["marks"]] == [2, 1]
     assert "is in no known format" in wrong["answer"]
 
@@ -342,7 +342,7 @@ def test_every_system_and_workload_of_the_catalogue_is_shown_and_dragged(folder:
         is_possible = "IOPS" in shown["answer"] or "streams[0].lun" in shown["answer"]
         assert is_possible, shown["answer"]
         assert "faults" in shown["labels"]
-        assert shown["moved"] is False or re.search(r"IOPS|cannot be: \w", shown["moved"]), shown["moved"]
+        assert shown["moved"] is False or re.search(r"IOPS|not possible: \w", shown["moved"]), shown["moved"]
 
 
 @slow("of the engine as it ships, which `make test` does not build")

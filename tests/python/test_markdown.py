@@ -33,7 +33,7 @@ def test_no_text_of_a_ticket_is_mark_up_and_long_ones_end() -> None:
     curve = Lines("c", "C", Axis("x"), Axis("y"), [Series("s", [1], [2])])
     report = Report("R", "why *so*?", "First.\n\nSecond.", [Section("S", "", [curve, table])], remarks=remarks)
     text = to_markdown(report)
-    assert text.startswith("**First.**\n\nSecond.\n\nAsked: why \\*so\\*?\n")
+    assert text.startswith("**First.**\n\nSecond.\n\nQuestion: why \\*so\\*?\n")
     assert "| a\\|b | n |\n| :--- | ---: |\n| &lt;i>\\_0\\_ | 0 |\n| &lt;i>\\_1\\_ | 0.3333 |\n" in text
     assert "5 more rows" in text
     assert text.count("- Remark") == REMARKS_MAX

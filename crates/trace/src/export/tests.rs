@@ -68,7 +68,10 @@ proptest! {
     }
 
     #[test]
-    fn msr_export_keeps_representable_fields(mut records in requests(100, 1, 3), responses in prop::collection::vec(prop::option::of(0..1u64 << 40), 40)) {
+    fn msr_export_keeps_representable_fields(
+        mut records in requests(100, 1, 3),
+        responses in prop::collection::vec(prop::option::of(0..1u64 << 40), 40),
+    ) {
         for (record, response) in records.iter_mut().zip(responses) {
             record.arrival_ns += 1_172_164_929_551_466_300;
             record.response_ns = response.map_or(NOT_RECORDED, |ticks| ticks * 100);
