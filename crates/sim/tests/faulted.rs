@@ -131,7 +131,7 @@ fn a_fault_that_never_ends_ends_the_run() {
     for what in ["drop-out", "hang", "power-cut"] {
         let faults = schedule(json!([{ "at": "2s", "what": what }]));
         let result = run_spec(&mixed(&queueing_drive(Policy::Sptf, 32), 3_000, Some(faults.clone())));
-        assert!(result.ended_early.as_deref().is_some_and(|why| why.contains("does not end")), "{what}");
+        assert!(result.ended_early.as_deref().is_some_and(|why| why.contains("a permanent fault")), "{what}");
         assert!(result.count() > 100 && result.count() < 3_000 && errors(&result) == 0, "{what}");
         assert_eq!((result.backlog, result.passed()), (8, true), "{what}");
         // A run of fixed time ends in time.

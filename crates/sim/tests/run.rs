@@ -233,30 +233,6 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
-fn bringing_an_ssd_into_its_steady_state_is_reported_and_can_be_stopped() {
-    let steady = SsdDescription { preconditioned: true, ..small_ssd() };
-    let mut spec = spec(&bare_drive(), workload(random_reads(), closed(1), 100));
-    spec.system = SystemDescription::Drive(DeviceDescription::Ssd(steady));
-    let shares = Mutex::new(Vec::new());
-    let hear = |limit: usize| {
-        shares.lock().unwrap().clear();
-        run(&spec, &|share| {
-            let mut shares = shares.lock().unwrap();
-            shares.push(share);
-            shares.len() < limit
-        })
-    };
-    assert!(matches!(hear(2), Err(SimError::Stopped)));
-    assert_eq!(shares.lock().unwrap().len(), 2, "nothing goes on once it is stopped");
-    hear(usize::MAX).unwrap();
-    let shares = shares.lock().unwrap();
-    assert!(
-        shares.len() > 4 && shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)),
-        "{shares:?}"
-    );
-}
-
-#[test]
 fn a_panic_fails_only_its_own_run() {
     let specs = vec![spec(&bare_drive(), workload(random_reads(), closed(1), 1 << 20)); 3];
     let hear = |index: usize, _| {

@@ -303,7 +303,8 @@ fn preconditioning_gives_the_state_that_writing_ends_in() {
     let (placed, unplaced) = (reads(&mut drawn), reads(&mut untouched));
     for percent in [50, 90, 99] {
         let at = |responses: &[u64]| responses[responses.len() * percent / 100] as f64;
-        assert_close(at(&unplaced), at(&placed), 3.0, &format!("p{percent} of reads"));
+        // Units on the dies vary by 1 % from drive to drive, and reads wait for the fullest.
+        assert_close(at(&unplaced), at(&placed), 5.0, &format!("p{percent} of reads"));
     }
 }
 

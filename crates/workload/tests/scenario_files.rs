@@ -133,7 +133,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "frames_per_s = 25",
             "frames_per_s = 25\nframes = 0",
-            "s.toml:79: streams[6].video.frames: 0 is not allowed; leave the key out for a stream without end",
+            "s.toml:79: streams[6].video.frames: 0 is not allowed; omit the key for an endless stream",
         ),
         (
             "frames_per_s = 25",

@@ -44,7 +44,7 @@ pub struct Victim {
     pub accepted: u32,
     /// Slots of its remaining rows that an unplaced unit can be in.
     pub candidates: u32,
-    /// Whether it is folded while the host is idle, so that its collection does not wait for the host.
+    /// Whether it holds one bit a cell: folding it does not wait for the host.
     pub folds: bool,
 }
 
@@ -194,7 +194,7 @@ impl DieSpace {
 
     /// Makes folding a full one-bit block the next task.
     pub fn fold(&mut self, layout: &FlashLayout) {
-        self.victim = self.least_valid(layout, |block| block.slc).map(|victim| Victim { folds: true, ..victim });
+        self.victim = self.least_valid(layout, |block| block.slc);
     }
 
     /// Returns the allowed closed block with the fewest valid units, the least worn of several.
@@ -208,8 +208,8 @@ impl DieSpace {
         } else {
             self.owners[block.owners as usize - 1].iter().filter(|&&owner| owner == UNPLACED).count() as u32
         };
-        let valid = block.valid;
-        Some(Victim { block: index, next_row: 0, valid, moved: 0, accepted: 0, candidates, folds: false })
+        let (valid, folds) = (block.valid, block.slc);
+        Some(Victim { block: index, next_row: 0, valid, moved: 0, accepted: 0, candidates, folds })
     }
 
     /// Records that a slot, as a unit of the die, holds a unit of the host.

@@ -214,7 +214,7 @@ mod tests {
             resolve(Some(lun), None, &[span(0, 512), ("b".to_owned(), LUN)], 512)
         });
         assert_eq!((whole.unwrap().length_bytes, part("b").unwrap()), (10_752, LUN));
-        assert!(part("c").unwrap_err().1.contains("allowed: lun, b, or no key"));
+        assert!(part("c").unwrap_err().1.contains("allowed: lun, b, or omit the key"));
         assert_eq!(
             parts(LUN, 3, 512).iter().map(|part| part.start_bytes).collect::<Vec<_>>(),
             [10_240, 13_312, 16_384]

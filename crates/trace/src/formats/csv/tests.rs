@@ -85,11 +85,11 @@ fn units_of_time_and_their_base() {
         assert_eq!(records[0].arrival_ns, expected_ns, "{declaration}");
     }
     for (text, declaration, hint) in [
-        ("1538323200500", "time=1:us", "as ms since 1970 it would be in 2018"),
-        ("1538323200", "time=1:ms", "as s since 1970 it would be in 2018"),
-        ("1538323200500000000", "time=1:us", "as ns since 1970 it would be in 2018"),
-        ("128166385295514663", "time=1:us", "as 100 ns since 1601 it would be in 2007"),
-        ("1538323200500", "time=1:us,base=unix", "as ms since 1970 it would be in 2018"),
+        ("1538323200500", "time=1:us", "the year 2018 in ms since 1970"),
+        ("1538323200", "time=1:ms", "the year 2018 in s since 1970"),
+        ("1538323200500000000", "time=1:us", "the year 2018 in ns since 1970"),
+        ("128166385295514663", "time=1:us", "the year 2007 in 100 ns since 1601"),
+        ("1538323200500", "time=1:us,base=unix", "the year 2018 in ms since 1970"),
         ("17", "time=1:us,base=unix", "between 1980 and 2099"),
         ("17", "time=1:filetime", "100 ns since 1601, between 1980 and 2099"),
         ("-1", "time=1:us", "a number of us"),
@@ -176,7 +176,7 @@ fn bad_declarations_are_refused_with_allowed_values() {
         ("time=1:us,offset=2,length=3:2000000", "up to 1048576"),
         ("time=1:us,offset=2,length=3,response=4", "must have a unit"),
         ("time=1:us,offset=2,length=3,response=4:filetime", "a duration"),
-        ("time=1:filetime,offset=2,length=3,base=recording", "are dates"),
+        ("time=1:filetime,offset=2,length=3,base=recording", "file times and dates"),
         ("time=1:us,offset=2,length=3,base=boot", "unix or recording"),
         ("time=1:us,offset=2,length=3,separator=xx", "semicolon"),
         ("time=1:us,offset=2,length=3,skip=-1", "number of lines"),

@@ -619,7 +619,7 @@ fn runs_prove_the_blocks_of_spc() {
 fn options_that_a_format_has_no_use_for_are_refused() {
     let options = ReadOptions { sector_bytes: Some(512), ..of(Format::Iolog) };
     let error = read(b"fio version 3 iolog\n1 a add\n", &options).unwrap_err().to_string();
-    assert!(error.contains("has no sector size"), "{error}");
+    assert!(error.contains("has no option sector size"), "{error}");
 }
 
 #[test]
