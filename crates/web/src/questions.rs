@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::machine;
 use crate::replays::{Replays, Text};
-use crate::run_outcome::{RunOutcome, done};
+use crate::run_outcome::{RunOutcome, from_result};
 
 /// A question of the page.
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use headstack_workload::Recorded;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::run_outcome::{RunOutcome, done};
+use crate::run_outcome::{RunOutcome, from_result};
 
 /// A trace as text; its format is detected from its content.
 #[derive(Deserialize)]
