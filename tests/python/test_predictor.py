@@ -560,7 +560,13 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
         ): "demartek-web: allowed: one stream of access, transactions or video",
         ("lab", "predict", "oltp-8k", "no.json"): "no.json: No such file",
         ("lab", "characterize", "no-such-drive"): "no-such-drive",
-        ("lab", "characterize", CHEETAH, "-o", "nowhere/x.json"): "nowhere/x.json: the folder nowhere does not exist",
+        (
+            "lab",
+            "characterize",
+            CHEETAH,
+            "-o",
+            "nowhere/x.json",
+        ): "nowhere/x.json: the directory nowhere does not exist",
         ("lab", "characterize", CHEETAH, "--write-cache", "maybe"): "--write-cache: 'maybe' is unknown; allowed: ",
     }
     for arguments, message in bad.items():

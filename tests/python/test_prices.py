@@ -189,7 +189,7 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
         (f"{HEAD}\na,inf,USD,2019,A,shop\n", "p.csv:2: price: 'inf' is not a number above 0"),
         (
             f"{HEAD}\na,1,USD,2019,A,shop\na,1,USD,2019-13,A,shop\n",
-            "p.csv:3: date: '2019-13' is not a date; use a year, a",
+            "p.csv:3: date: '2019-13' is not a date; use a",
         ),
         (f"{HEAD}\na,1,USD,2019-02-30,A,shop\n", "p.csv:2: date: '2019-02-30' is not a date; the month has 28 days"),
         (f"{HEAD}\na,1,USD,2019,X,shop\n", "p.csv:2: confidence: 'X'; allowed: A, S, M, B"),
