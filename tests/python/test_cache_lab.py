@@ -171,7 +171,7 @@ def test_the_command_writes_what_it_shows(headstack: Headstack, csv: Path) -> No
         ("--admit never", "admit: 'never' is unknown"),
         ("--writes never", "writes"),
         ("--behind nothing", "nothing"),
-        ("--sample 0.1 --behind cheetah-x15-36lp", "sample: a system behind a cache needs all misses"),
+        ("--sample 0.1 --behind cheetah-x15-36lp", "sample: the system behind a cache needs all misses"),
         ("--memory 100B", "memory: "),
         ("--behind cheetah-x15-36lp@0%..50%", "behind: needs a whole system"),
     ],

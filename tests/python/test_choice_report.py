@@ -67,7 +67,7 @@ def test_all_that_were_simulated_are_points_with_their_marks() -> None:
     assert (found[SLOW.name]["mark"], found[SLOW.name]["ends"]) == ("cross", (None, None))
     assert [mark for mark, _ in figure.key] == ["full", "open", "cross"]
     assert figure.limits == [Limit(20.0, "limit 20 ms")]
-    assert "Not drawn: 1 whose queues grow" in figure.note
+    assert "Not drawn: 1 system whose queues grow" in figure.note
     assert "Prices of 2025-11 to 2026-01-15" in figure.note
 
 

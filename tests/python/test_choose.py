@@ -16,7 +16,7 @@ from headstack.choice.answer import Answer
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, candidates
 from headstack.choice.choose import Chooser
-from headstack.choice.limits import Estimate, judge, limit_of
+from headstack.choice.limits import WRITE_CACHE, Estimate, judge, limit_of
 from headstack.choice.question_parser import parse_question
 from headstack.choice.simulations import Trial
 from headstack.choice.space import Candidate, array_of
@@ -450,7 +450,9 @@ def test_ssds_that_begin_steady_are_not_called_filled(tmp_path: Path) -> None:
         own = {"among": [str(tmp_path / f"{name}.toml")], "prices": [str(prices)], "hosts": None, "capacity": "100GB"}
         choosing = parse_question(["file-server"], **(JOB | own))
         some = space_of(choosing)
-        return [one for one in choosing._warnings(some, some.families[0][1][:1]) if "simulated filled" in one]
+        return [
+            one for one in choosing._warnings(some, some.families[0][1][:1]) if "SSDs start with erased flash" in one
+        ]
 
     blueprint = _native.system_blueprint(FLASH, [])["text"]
     assert len(warnings_of("new", blueprint)) == 1
@@ -472,6 +474,15 @@ def test_percentiles_well_within_a_limit_meet_it_without_an_interval() -> None:
     assert verdict_of(1.0, requests=limit.requests_min - 1) == "undecided"
     for why in ("response times drifted during the whole run", "a few events dominate"):
         assert verdict_of(1.0, f"run too short: {why}") == "undecided"
+
+
+def test_a_miss_while_the_write_cache_fills_is_decided_sooner() -> None:
+    """The reason is recognized by its text, which is that of a real run."""
+    why = hs.run("nearline-24-raid6", "oltp-8k", depth=16, requests=1000)[0]["sampling"]
+    assert WRITE_CACHE in why
+    limit = limit_of("p99=20ms")
+    assert judge(limit, Estimate(30.0, None, None, 1000, why)) == "does not"
+    assert judge(limit, Estimate(30.0, None, None, 1000, "run too short: fewer than 64 requests")) == "undecided"
 
 
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:

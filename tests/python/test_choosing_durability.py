@@ -163,13 +163,13 @@ def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, ki
         ("raid50", 8, 1, "raid50: 1 span; must be 2 or more"),
         ("raid5", 8, 3, "raid5: 8 drives in 3 spans"),
         ("raid5", 2, 1, "raid5: 2 drives in 1 spans; spans must have equal numbers of drives, 3 or more"),
-        ("raid10", 1, 1, "raid10: 1 drives; 2 or more"),
+        ("raid10", 1, 1, "raid10: 1 drives; must be 2 or more"),
         ("raid10", 8, 2, "raid10: 2 spans; only raid5"),
         ("4+2", 8, 1, r"4\+2: 8 drives; must be a multiple of 6"),
-        ("draid2:8d:1s", 10, 1, "draid2:8d:1s: 10 drives; 11 or more"),
-        ("raidz2", 2, 1, "raidz2: 2 drives; 3 or more"),
-        ("raid1", 1, 1, "raid1: 1 drives; 2 or more"),
-        ("raid0", 0, 1, "raid0: 0 drives in 1 spans; 1 or more"),
+        ("draid2:8d:1s", 10, 1, "draid2:8d:1s: 10 drives; must be 11 or more"),
+        ("raidz2", 2, 1, "raidz2: 2 drives; must be 3 or more"),
+        ("raid1", 1, 1, "raid1: 1 drives; must be 2 or more"),
+        ("raid0", 0, 1, "raid0: 0 drives in 1 spans; must be 1 or more of each"),
     ],
 )
 def test_what_cannot_be_is_refused(level: str, drives: int, spans: int, message: str) -> None:
@@ -226,7 +226,7 @@ def test_one_digit_is_told_with_the_rate_that_was_put_in() -> None:
         ((8, 8, 1.5, 24), "survives: 8 of 8 drives; must be 0 to 7"),
         ((8, 1, 0.0, 24), "afr_percent: 0 %; must be above 0 and below 100"),
         ((8, 1, 1.5, 0), "rebuild_h: 0; above 0"),
-        ((8, 1, 1.5, 24, 0), "groups: 0; 1 or more"),
+        ((8, 1, 1.5, 24, 0), "groups: 0; must be 1 or more"),
     ],
 )
 def test_figures_that_cannot_be_are_refused(asked: tuple[float, ...], message: str) -> None:

@@ -418,7 +418,7 @@ def test_a_changed_system_is_another(cheetah: Characterization) -> None:
     changed = characterize(CHEETAH, axes=small, write_cache="off")
     assert changed.system == f"{CHEETAH},write_cache=off"
     assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash
-    with pytest.raises(hs.InputError, match=r"^requests: is not an option of a system"):
+    with pytest.raises(hs.InputError, match=r"^requests: not an option of a system; allowed: "):
         characterize(CHEETAH, requests=10)
     with pytest.raises(hs.InputError, match=r"^write_cache: has several values"):
         characterize(CHEETAH, write_cache=["on", "off"])
@@ -499,7 +499,7 @@ BAD_FILES = {
     "environment.lines: needs at least one": "[environment]\ndepth = 1\n",
     "environment.depth: 'four' is not allowed": WRITTEN.replace("depth = 4", "depth = 'four'"),
     "environment.lines[0].size: None is not allowed; use text with a unit": WRITTEN.replace('size = "8KiB"', ""),
-    "environment: is not a table": "environment = 3\n",
+    "environment: not a table; use [environment]": "environment = 3\n",
 }
 
 
@@ -543,7 +543,7 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
         ("lab", "predict", "no-such", "cheetah.json"): "no-such",
         ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tested range",
         ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; must be above 0",
-        ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
+        ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: give only one",
         (
             "lab",
             "predict",
@@ -560,7 +560,13 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
         ): "demartek-web: allowed: one stream of access, transactions or video",
         ("lab", "predict", "oltp-8k", "no.json"): "no.json: No such file",
         ("lab", "characterize", "no-such-drive"): "no-such-drive",
-        ("lab", "characterize", CHEETAH, "-o", "nowhere/x.json"): "nowhere/x.json: the folder nowhere does not exist",
+        (
+            "lab",
+            "characterize",
+            CHEETAH,
+            "-o",
+            "nowhere/x.json",
+        ): "nowhere/x.json: the directory nowhere does not exist",
         ("lab", "characterize", CHEETAH, "--write-cache", "maybe"): "--write-cache: 'maybe' is unknown; allowed: ",
     }
     for arguments, message in bad.items():

@@ -146,7 +146,7 @@ def test_the_newest_price_is_taken_or_that_of_a_day() -> None:
     assert (latest.usd, latest.date, latest.until) == (417.0, "2019", "2019-12-31")
     assert newest("dec-rz26", prices) is None
     assert Price("a", 745, "2001", "S", "a shop").usd_per_gb(73_500_000_000) == pytest.approx(10.136, abs=1e-3)
-    with pytest.raises(hs.InputError, match="on: 'soon'; a year, a month or a day"):
+    with pytest.raises(hs.InputError, match="on: 'soon' is not a date; use a year, a month or a day"):
         newest("exos-x16-16tb", prices, "soon")
     assert [last_day(date) for date in ("2024", "2024-02", "2023-02", "2024-02-03")] == [
         "2024-12-31", "2024-02-29", "2023-02-28", "2024-02-03"
@@ -187,11 +187,14 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
         (f"{HEAD}\na,0,USD,2019,A,shop\n", "p.csv:2: price: '0' is not a number above 0"),
         (f"{HEAD}\na,dear,USD,2019,A,shop\n", "p.csv:2: price: 'dear' is not a number above 0"),
         (f"{HEAD}\na,inf,USD,2019,A,shop\n", "p.csv:2: price: 'inf' is not a number above 0"),
-        (f"{HEAD}\na,1,USD,2019,A,shop\na,1,USD,2019-13,A,shop\n", "p.csv:3: date: '2019-13'; a year, a month or a"),
+        (
+            f"{HEAD}\na,1,USD,2019,A,shop\na,1,USD,2019-13,A,shop\n",
+            "p.csv:3: date: '2019-13' is not a date; use a",
+        ),
         (f"{HEAD}\na,1,USD,2019-02-30,A,shop\n", "p.csv:2: date: '2019-02-30' is not a date; the month has 28 days"),
         (f"{HEAD}\na,1,USD,2019,X,shop\n", "p.csv:2: confidence: 'X'; allowed: A, S, M, B"),
-        (f"{HEAD}\na,1,USD,2019,A\n", "p.csv:2: source: is missing"),
-        (f"{HEAD}\n,1,USD,2019,A,shop\n", "p.csv:2: item: is missing"),
+        (f"{HEAD}\na,1,USD,2019,A\n", "p.csv:2: source is missing"),
+        (f"{HEAD}\n,1,USD,2019,A,shop\n", "p.csv:2: item is missing"),
         (
             f"{HEAD}\na,1,USD,2019,A,a shop, in Bonn\n",
             "p.csv:2: 7 cells for 6 columns; quote text that contains a comma",

@@ -161,7 +161,7 @@ def test_streams_are_printed_and_written(headstack: Headstack, web: Path, tmp_pa
         (["DATA", "-w", "random-read-4k", "--lun", "log=null"], "only scenarios name LUNs"),
         (["DATA", "-w", "TWO", "--lun", "log"], "--lun: 'log': expected NAME=PATH"),
         (["null", "-w", "WEB", "--range", "0%..50%"], "range: does not apply to a scenario on real targets"),
-        (["null", "-w", "WEB", "--rate", "5"], "states its own"),
+        (["null", "-w", "WEB", "--rate", "5"], "the scenario web has its own"),
         (["null", "-w", "WEB", "--threads", "2"], "a scenario uses 1 thread"),
         (["null", "-w", "WEB,random-read-4k"], "a scenario must be the only load"),
         (["SMALL", "-w", "WEB"], "streams[0]"),

@@ -293,7 +293,7 @@ def test_what_a_scenario_states_itself_is_refused(name: str, value: str) -> None
     shown = called(
         "run", CHEETAH, "-w", "database,serverbench" if name == "rate" else "serverbench", f"--{name}", value
     )
-    refused(shown, f"--{name}: ", "the scenario serverbench states its own")
+    refused(shown, f"--{name}: ", "the scenario serverbench has its own")
 
 
 def test_what_does_not_fit_is_refused(folder: Path) -> None:
@@ -301,9 +301,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
     refused(called("run", CHEETAH, "-w", "hp-oltp-8k", "--depth", "0"), "--depth: ", "1 to 65536")
     refused(called("run", CHEETAH, "-w", "hp-oltp-8k", "--depth", str(2**40)), "--depth: ", "1 to 65536")
     refused(called("run", CHEETAH, "-w", "hp-oltp-8k", "--depth", "x"), "--depth: 'x'", "")
-    refused(
-        called("run", SMALL_ARRAY, "-w", "demartek-oltp", "--lun", "data"), "--lun: ", "demartek-oltp states its own"
-    )
+    refused(called("run", SMALL_ARRAY, "-w", "demartek-oltp", "--lun", "data"), "--lun: ", "demartek-oltp has its own")
     refused(called("run", CHEETAH, "-w", "demartek-oltp"), "streams[0].lun: ", "; allowed: drive, or omit the key")
     refused(called("run", CHEETAH, "-w", "serverbnch"), "no workload or scenario", "closest: serverbench, web-server")
     refused(called("catalog", "scenarios", "show", "serverbnch"), "no scenario", "closest: serverbench")

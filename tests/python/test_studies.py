@@ -273,7 +273,7 @@ def test_bad_claims_are_refused_with_their_line(
         ('"file-server"', '"file-sever"', "grids[0].workloads[0]", "file-sever"),
         ("depth = [1, 4]", "depht = [1, 4]", "grids[0].settings", "depht: unknown option"),
         ("requests = 500", 'requests = "many"', "grids[0].settings", "'many' is not a whole number"),
-        ('name  = "gains"', 'name  = "runs"', "tables[0].name", "'runs' is the name of grids[0] as well"),
+        ('name  = "gains"', 'name  = "runs"', "tables[0].name", "'runs' is also the name of grids[0]"),
         ('name      = "runs"', 'name      = "the runs"', "grids[0].name", "cannot name a table"),
         ('file = "theirs.csv"', 'file = "ours.csv"', "published[0].file", "does not exist"),
         ('by   = ["system", "depth"]', 'by   = ["system", "size"]', "published[0].by[1]", "no column 'size'"),

@@ -336,7 +336,7 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
         row["mean_ms"] for row in found.rows(where="depth < 10")
     )
     for column, where, message in (
-        ("bottleneck", None, "bottleneck is not a figure"),
+        ("bottleneck", None, "bottleneck is not numeric"),
         ("iops", "iops < 0", "no configuration has a iops where iops < 0"),
     ):
         with pytest.raises(hs.InputError, match=message):
@@ -443,5 +443,5 @@ def test_a_page_leaves_out_lines_that_are_too_many_and_refuses_what_is_no_figure
     report = report_of(found, "iops", True)
     assert [one.name for one in report.sections[0].figures] == ["configurations"]
     assert report.remarks == "Not drawn: 30 lines are too many, 24 at most."
-    with pytest.raises(hs.InputError, match="bottleneck is not a figure"):
+    with pytest.raises(hs.InputError, match="bottleneck is not numeric"):
         report_of(found, "bottleneck", True)

@@ -23,6 +23,7 @@ from headstack.choice.words import (
     remarks,
     split_constraint,
 )
+from headstack.io.counts import counted
 from headstack.report.figures import (
     Axis,
     Bars,
@@ -188,7 +189,7 @@ def cost_figure(answer: Answer) -> Lines | None:
     shown = {mark for line in series for mark in line.marks}
     note = "Numbers are ranks in the table; bars are 95 % confidence intervals of the simulation."
     if missing:
-        note += f" Not drawn: {missing:,} systems whose queues grow without bound."
+        note += f" Not drawn: {counted(missing, 'system')} whose queues grow without bound."
     return Lines(
         "cost",
         f"{limit_name}{condition} of all simulated systems",

@@ -77,12 +77,12 @@ def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
     blueprint = system_blueprint(name, files)
     array_name = os.path.basename(name).removesuffix(".toml")
     if blueprint["kind"] != "array":
-        raise InputError(f"{name}: a single drive; name an array, whose drives are replaced", key="host")
+        raise InputError(f"{name}: a single drive; name an array, whose drives are replaced", key="hosts")
     array_file = tomllib.loads(blueprint["text"])
     if len(array_file["groups"]) != 1 or "pool" in array_file["groups"][0]:
         raise InputError(
             f"{name}: has {len(array_file['groups'])} RAID groups, or a pool; name an array with one RAID group",
-            key="host",
+            key="hosts",
         )
     first, *rest = array_file["drives"]
     interface = Drive.load(first["drive"]).summary["interface"]

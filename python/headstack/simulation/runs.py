@@ -237,7 +237,7 @@ def check(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario
     for names in EXCLUSIVE:
         both = [name for name in names if name in values]
         if len(both) > 1:
-            raise InputError(f"{both[0]}, {both[1]}: only one of them can be given")
+            raise InputError(f"{both[0]}, {both[1]}: give only one of them")
     for demand in demands:
         if isinstance(demand, Scenario):
             check_scenario(values, demand)
