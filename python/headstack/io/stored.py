@@ -48,7 +48,7 @@ class Stored:
         {'schema': 2, 'tries': 3, 'trees': 3}
         >>> survey.upgraded("new.json", {"schema": 3})
         Traceback (most recent call last):
-        headstack.InputError: new.json: schema 3 of a survey is not known; this build reads 1 to 2
+        headstack.InputError: new.json: unknown schema 3 of a survey; this build reads 1 to 2
         """
         if content.get("format", self.head["format"]) != self.head["format"]:
             raise InputError(f"{file}: is a {content['format']}, not a {self.head['format']}")
