@@ -341,7 +341,7 @@ def test_a_check_that_cannot_be_carried_out_finds_nothing(tmp_path: Path) -> Non
     recording = hs.crash.open(store(2, True, True).to(tmp_path / "log"))
     with pytest.raises(hs.RunError, match="the check cannot run"):
         recording.explore("./no-such-check {device}")
-    with pytest.raises(hs.InputError, match=r"has no \{device\}"):
+    with pytest.raises(hs.InputError, match=r"does not contain \{device\}"):
         recording.explore("./check.sh")
     with pytest.raises(hs.InputError, match="fails at the end of the recording, where nothing is missing: always"):
         recording.explore(lambda path, marks: "always")

@@ -80,7 +80,7 @@ def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, headsta
         (("fwdrate=RATE,", ""), "has no fwdrate; add fwdrate=max or a number"),
         (("fwd=*", "fwd=none"), "there is no fwd=none; allowed: look, fetch"),
         (("anchor=ANCHOR,", ""), "has no anchor; add anchor=DIRECTORY"),
-        (("fwdrate=RATE", "iorate=5"), "use fwdrate= for operations on files"),
+        (("fwdrate=RATE", "iorate=5"), "for operations on files, use fwdrate="),
         (("rd=day", "wd=x"), "storage (sd, wd) and trees of files (fsd, fwd) must be in separate job files"),
     ],
 )

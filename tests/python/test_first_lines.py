@@ -67,10 +67,16 @@ def test_an_exploration_states_failures_and_coverage() -> None:
 
 
 def test_notes_that_call_for_action_come_first() -> None:
-    standing = ["warm-up, left out: 14 requests in 0.10 s", "4 threads: the depth is the sum of theirs, and so on"]
+    standing = [
+        "warm-up, excluded: 14 requests in 0.10 s",
+        "4 threads: the queue depth is the sum over threads, without a distribution",
+        "the trees, 120 files, were prepared in 0.31 s",
+        "/tmp/mail: removed 120 files, 7 directories",
+        "/tmp/data: verified 1.5 MB of written data in 0.02 s",
+    ]
     failed = "3 requests failed; the first: input/output error"
     assert actionable_first([*standing, failed]) == [failed, *standing]
-    assert not is_standing("warm-up: ended after 60.00 s with 3 of 200 requests, which are left out; a time is longer")
+    assert not is_standing("warm-up: ended after 60.00 s with 3 of 200 requests, which are excluded; set a time")
     warnings = hs.measure("null:1ms", size="4KiB", depth=[1, 2, 3], requests=40, warm_up=10).warnings
     assert sum(map(is_standing, warnings)) >= 3
     assert warnings == actionable_first(warnings)

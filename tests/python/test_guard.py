@@ -47,7 +47,7 @@ WAYS = [
     Way("measure --fio -- --name=x --rw=write --bs=4k --filename=DISK", BY_NAME),
     Way("measure --vdbench job.vdb", BY_NAME),
     Way("replay trace.csv DISK --destroy NAME", CARRIES),
-    Way("replay trace.csv FILE", "--overwrite a file"),
+    Way("replay trace.csv FILE", "--overwrite for a file"),
     Way("serve constant:1ms --nbd unix:s --data DISK", "is a block device"),
     Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "write output files outside /dev"),
 ]

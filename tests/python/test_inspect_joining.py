@@ -74,7 +74,7 @@ def test_two_devices_with_one_serial_number_are_noted(changed: dict[str, Any], t
     capture(tmp_path, "b.json", smart_status={"passed": False}, **changed)
     one, other = by_device(hs.inspect(tmp_path))
     for [device] in (one, other):
-        assert any("has serial number" in note and note.endswith("two devices, not joined") for note in device.notes)
+        assert any("also has serial number" in note and note.endswith("they are not joined") for note in device.notes)
     assert {judge(device).verdict for [device] in (one, other)} == {"pass", "replace"}
 
 
@@ -84,8 +84,8 @@ def test_what_one_device_states_in_two_ways_is_said() -> None:
     )
     hdparm = Inspection("b", Identity("M", serial="S1X", firmware="2.0", rpm=0), passed=False, read_from=("hdparm: b",))
     both = joined([smartctl, hdparm])
-    assert "firmware: stated as 1.0 and as 2.0 (smartctl, hdparm)" in both.notes
-    assert "rpm: stated as 7200 and as 0 (smartctl, hdparm)" in both.notes
+    assert "firmware: reported as 1.0 and as 2.0 (smartctl, hdparm)" in both.notes
+    assert "rpm: reported as 7200 and as 0 (smartctl, hdparm)" in both.notes
     assert both.passed is False
     assert judge(both).verdict == "replace"
     sysfs = replace(smartctl, identity=Identity("M", firmware="1."), read_from=("sysfs: c",))

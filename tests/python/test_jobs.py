@@ -114,7 +114,7 @@ def test_an_impossible_phase_is_refused_before_the_first_is_run(tmp_path: Path) 
     text = (
         f"[global]\nfilename={data}\nbs=4k\n[a]\nrw=read\nruntime=1h\ntime_based\n[b]\nstonewall\nrw=read\noffset=1g\n"
     )
-    with pytest.raises(hs.InputError, match=r"b: invalid part of the targets: it has .* from 1GiB"):
+    with pytest.raises(hs.InputError, match=r"b: invalid part of the targets: the part has .* from 1GiB"):
         hs.measure_jobs(job_file(tmp_path, text))
 
 

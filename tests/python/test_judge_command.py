@@ -230,7 +230,7 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
             record(path, (slow,), T)
         assert path.read_text() == foreign
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="it is not text"):
+    with pytest.raises(InputError, match="not a history of judge: not a text file"):
         record(path, (slow,), T)
 
 

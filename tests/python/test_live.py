@@ -526,7 +526,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
             (CHEETAH, "--nbd", "unix:s", "--size", "1GiB"),
             "size: applies only to constant:LATENCY; use NAME@RANGE for a part of a system",
         ),
-        ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
+        ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is out of range; use for example 1"),
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: needs --data discard"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is not a range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists and is not a socket"),

@@ -305,7 +305,7 @@ def test_what_differs_from_the_marker_is_a_warning(pytester: pytest.Pytester) ->
     done = pytester.runpytest()
     done.assert_outcomes(passed=2, warnings=2)
     done.stdout.fnmatch_lines(["*disk: size: 1000001 is rounded down to 999,936 bytes, a multiple of 512*"])
-    done.stdout.fnmatch_lines(["*fault?0?.ranges has no effect: is outside the exported range*"])
+    done.stdout.fnmatch_lines(["*fault?0?.ranges has no effect: the ranges are outside the exported range*"])
 
 
 def test_an_exploration_of_next_to_nothing_is_inconclusive(pytester: pytest.Pytester) -> None:
