@@ -16,10 +16,10 @@ from headstack.io.values import number, rate_bytes_per_s
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
 """Percentiles with confidence intervals in runs, with the names of their columns."""
 EXAMPLES = "use for example p99=20ms, mean=5ms, read.p99=10ms, iops=4000 or mb_per_s=400"
-FEW_BEYOND = "too few requests above the percentile"
-"""Text of results for a percentile without an interval since few requests were slower (crates/result)."""
-WRITE_CACHE = "the amount of data in write caches was still changing"
-"""Text of results without an interval since a write cache fills or empties (crates/result)."""
+FEW_BEYOND = "too few requests above this percentile"
+"""Text of results for a percentile without an interval since few were slower (crates/result/src/sampling.rs)."""
+WRITE_CACHE = "data in write caches still changed"
+"""Text of results without an interval since a write cache fills or empties (crates/result/src/batches.rs)."""
 
 
 @dataclass(frozen=True)
