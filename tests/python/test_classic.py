@@ -428,8 +428,8 @@ def test_what_cannot_be_done_is_one_line(headstack: Headstack) -> None:
     for arguments, message in [
         (("zones", "no-such-drive"), "no drive or array"),
         (("zones", NULL, "--positions", "1"), "positions"),
-        (("zones", NULL, "--time", "0s"), "more than 0s"),
-        (("latency", "missing"), "does not exist"),
+        (("zones", NULL, "--time", "0s"), "--time: 0s is out of range; must be above 0s"),
+        (("latency", "missing"), "missing: not found; to create it, add --create SIZE"),
         (("latency", NULL, "-i", "-1s"), "negative"),
         (("latency", NULL, "--json", "-", "--csv", "-"), "each output needs its own file"),
         (("fsync", NULL, "--size", "0B"), "size"),

@@ -187,7 +187,7 @@ def test_what_is_no_log_is_one_line(headstack: Headstack, tmp_path: Path) -> Non
     good = made_log(tmp_path / "log", [(2500, 0)] * 3).read_text().splitlines()
     stretch = json.loads(good[1])
     for text, complaint in [
-        ("", "is empty"),
+        ("", "empty; not a conditioning log"),
         ("{}\n{}\n", "line 1"),
         ("\n".join([*good[1:], ""]), "line 1"),
         ("\n".join([good[0], good[2], good[1], ""]), "line 2"),
@@ -375,7 +375,7 @@ def test_what_cannot_be_conditioned_is_one_line(headstack: Headstack, tmp_path: 
         ((*files, "--read-only", "--pass", "read"), "only one"),
         ((*files, "--pass", "erase"), "allowed: write, read"),
         ((*files, "--read-only", "--block", "1000"), "must be a multiple of 512"),
-        ((*files, "--read-only", "--block", "8MiB"), "no room for one"),
+        ((*files, "--read-only", "--block", "8MiB"), "do not fit on the smallest target"),
         ((*files, "--read-only", "--ahead", "0"), "1 to"),
         ((*files, "null", "--read-only"), "real and null"),
         (("null", "--read-only", "--require", "2050"), "Mb/s"),
@@ -383,7 +383,7 @@ def test_what_cannot_be_conditioned_is_one_line(headstack: Headstack, tmp_path: 
         (("null", "--read-only", "--resume"), "needs a log"),
         (("null", "--read-only", "--log", str(log)), "--resume"),
         (("null", "--report", str(log)), "measures nothing"),
-        (("null", "--read-only", "--log", str(log), "--resume"), "is empty"),
+        (("null", "--read-only", "--log", str(log), "--resume"), "empty; not a conditioning log"),
         (("null", "--read-only", "--json", "-", "--csv", "-"), "named twice"),
     ]:
         code, out, err = headstack("measure", "condition", *arguments, "--buffered", "-q")

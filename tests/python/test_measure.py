@@ -71,7 +71,7 @@ def test_a_file_is_written_only_with_a_word(data: Path) -> None:
 
 def test_a_file_is_created_only_where_a_size_is_given(tmp_path: Path) -> None:
     path = tmp_path / "new"
-    with pytest.raises(hs.InputError, match="does not exist"):
+    with pytest.raises(hs.InputError, match="not found; to create it, add --create SIZE"):
         hs.measure(path, requests=1)
     [row] = hs.measure(path, read=50, requests=100, create="1MiB", buffered=True)
     assert path.stat().st_size == 1 << 20

@@ -250,7 +250,7 @@ def test_what_cannot_be_tested_is_one_line(headstack: Headstack, tmp_path: Path)
         (("null", "--depth", "0"), "cannot share"),
         ((str(small), "--overwrite", "--buffered"), "1 MiB"),
         (("null", "--json", "-", "--csv", "-"), "named twice"),
-        (("null", "--plot", "picture.txt"), "suffix"),
+        (("null", "--plot", "picture.txt"), "picture format; allowed: png, svg, pdf"),
     ]:
         code, out, err = headstack("measure", "pts", *arguments, "-q")
         assert (code, out) == (2, ""), arguments

@@ -81,7 +81,7 @@ def test_a_file_is_created_where_a_size_is_given(headstack: Headstack, recorded:
     arguments = ["trace", "replay", str(recorded), "--columns", COLUMNS, str(path), "-m", "asap", "--buffered"]
     refused = headstack(*arguments, "--writes", "skip")
     assert refused.returncode == 2
-    assert "does not exist" in refused.stderr
+    assert "not found; to create it, add --create SIZE" in refused.stderr
     done = headstack(*arguments, "--create", "4MiB", "--csv", "-")
     assert done.returncode == 0, done.stderr
     assert path.stat().st_size == 1 << 22
@@ -171,7 +171,7 @@ def test_intervals_are_kept(recorded: Path) -> None:
         (["DATA"], "--writes skip (leave writes out)"),
         (["DATA", "--writes", "never"], "writes: 'never' is unknown; allowed: as-recorded, skip, as-reads"),
         (["DATA", "--writes", "skip", "--engine", "fast"], "auto, ring, psync"),
-        (["null", "--slots", "0"], "1 to 32768 are allowed"),
+        (["null", "--slots", "0"], "queue depth 0; must be 1 to 32768"),
         (["null", "null", "--record", "x.parquet"], "2 replays; only one can be recorded"),
         (["/dev/nosuch", "--writes", "skip"], "nosuch"),
         ([CHEETAH, "--writes", "skip"], "--step kind=read,flush"),

@@ -149,13 +149,13 @@ def test_bad_input_gets_one_line(
 def test_traces_that_cannot_be_replayed_say_what_would_help(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "two.trace").write_text("1.5 0 8 8 1\n2.5 1 16 8 0\n")
     refused = headstack("trace", "replay", "two.trace", CHEETAH)
-    assert "several devices, `0` and `1` among them" in refused.stderr
+    assert "several devices, such as `0` and `1`" in refused.stderr
     assert headstack("trace", "replay", "two.trace", CHEETAH, "-s", "stack=1GB").returncode == 0
     refused = headstack("trace", "replay", "two.trace", CHEETAH, "-s", "device=0", "--mode", "closed")
     assert refused.returncode == 2
     assert "completion" in refused.stderr
     refused = headstack("trace", "replay", "two.trace", CHEETAH, "-s", "device=0", "--mode", "asap")
-    assert "state it" in refused.stderr
+    assert "queue depth is unknown; set --depth" in refused.stderr
 
 
 def test_every_mode_is_in_the_help(headstack: Headstack) -> None:

@@ -268,7 +268,7 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
         (["info", "t.csv", "--columns", "time=1"], "columns: "),
         (["info", "t.csv", "--at", "noon"], "at: must be queue or issue"),
         (["info", "t.csv", "--sector", "4G"], "--sector: "),
-        (["import", "t.csv", "-o", "nosuch/t.parquet"], "nosuch/t.parquet: the folder nosuch does not exist"),
+        (["import", "t.csv", "-o", "nosuch/t.parquet"], "nosuch/t.parquet: the directory nosuch does not exist"),
         (["export", "t.csv", "-o", "x", "--to", "nosuch"], "to: `nosuch` is unknown; allowed: blkparse"),
         (["import", "t.csv"], "Missing option '-o'"),
     ],

@@ -400,7 +400,7 @@ def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:
         (["cheetah-9lp", "-o", "own.json"], "choose a name that ends with .toml"),
         (["no-such", "-o", "own.toml"], "no-such"),
         (["null:1ms", "-o", "own.toml"], "use null:TIME"),
-        (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "not enough"),
+        (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "too few; use a longer --time"),
         (["cheetah-9lp", "-o", "own.toml", "--family", "tape"], "disk, flash, array, volume"),
     ):
         failed = headstack("measure", "twin", *words, "-q")

@@ -58,9 +58,9 @@ def test_keys_are_named_as_they_were_typed(
 @pytest.mark.parametrize(
     ("options", "beginning"),
     [
-        (("--queue-depth", "0"), "--queue-depth: 0; 1 (no queueing)"),
-        (("--reordering", "2"), "--reordering: 2; 0 (FCFS)"),
-        (("--host-tags", "0"), "--host-tags: 0; 1 or more"),
+        (("--queue-depth", "0"), "--queue-depth: 0; must be 1 (no queueing)"),
+        (("--reordering", "2"), "--reordering: 2; must be 0 (FCFS)"),
+        (("--host-tags", "0"), "--host-tags: 0; must be 1 or more"),
     ],
 )
 def test_keys_of_drives_are_named_as_they_were_typed(

@@ -75,7 +75,7 @@ def test_published_figures_come_from_the_folder(tmp_path: Path) -> None:
 
 def test_a_trace_without_parameters_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.trace").write_text("R Hit 0 1 1.0 1.0\n")
-    with pytest.raises(hs.InputError, match=r"neither x\.parv nor x\.diskspecs"):
+    with pytest.raises(hs.InputError, match=r"add x\.parv or x\.diskspecs"):
         hs.validate(tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_a_drive_that_fails_hides_no_other(validation_folder: Path, tmp_path: Pa
     assert len(errors) == 2
     assert "atlas10k.diskspecs" in errors[0]
     assert "Max queue length" in errors[0]
-    assert "zulu.trace: neither zulu.parv nor zulu.diskspecs" in errors[1]
+    assert "zulu.trace: its folder has no parameter file; add zulu.parv or zulu.diskspecs" in errors[1]
     with pytest.raises(hs.InputError, match="Max queue length"):
         hs.validate(folder)
     # Two drives in a file, of which one cannot be read.
