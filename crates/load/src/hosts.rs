@@ -70,11 +70,11 @@ impl AllHosts {
         all.start_ns = spans().map(|(start_ns, _)| start_ns).min().unwrap_or(0);
         all.duration_ns = spans().map(|(_, end_ns)| end_ns).max().unwrap_or(all.start_ns) - all.start_ns;
         for run in &self.runs {
-            let one = &run.result;
-            all.kinds.merge(&one.kinds);
-            all.late_arrivals += one.late_arrivals;
-            all.backlog += one.backlog;
-            all.saturated |= one.saturated;
+            let host = &run.result;
+            all.kinds.merge(&host.kinds);
+            all.late_arrivals += host.late_arrivals;
+            all.backlog += host.backlog;
+            all.saturated |= host.saturated;
         }
         all.offered_per_s = self.runs.iter().map(|run| run.result.offered_per_s).sum();
         all.depth = self.depth(all.duration_ns);
@@ -98,19 +98,19 @@ impl AllHosts {
         let own = self.runs.iter().find_map(|run| Some(format!("{}: {}", run.host, run.result.ended_early.as_ref()?)));
         all.ended_early = self.ended_early.or(own);
         let named = |run: HostRun| {
-            let mut one = run.result;
-            one.system.name = format!("{}:{}", run.host, one.system.name);
-            one
+            let mut result = run.result;
+            result.system.name = format!("{}:{}", run.host, result.system.name);
+            result
         };
         Some((all, self.runs.into_iter().map(named).collect()))
     }
 
     fn systems(&self) -> Vec<Value> {
-        let one = |run: &HostRun| {
+        let describe = |run: &HostRun| {
             let SystemRecord { name, kind, description, .. } = &run.result.system;
             json!({ "host": run.host, "name": name, "kind": kind, "description": **description })
         };
-        self.runs.iter().map(one).collect()
+        self.runs.iter().map(describe).collect()
     }
 
     /// Returns the workload of all hosts together, as a multiple if all hosts run the same workload.
@@ -414,9 +414,9 @@ mod tests {
         assert_eq!(joined.sampling.mean, Estimate::TooShort(TooShort::SeveralThreads));
         assert_eq!((joined.start_ns, joined.duration_ns), (0, 0), "the host never finished its warm-up");
         assert!(joined.notes.is_empty(), "{:?}", joined.notes);
-        let mut one = known("a", 0, 4000.0, 8000.0);
-        one.result.kinds.read.count = 1;
-        let (joined, _) = all(vec![one]).joined().unwrap();
+        let mut run = known("a", 0, 4000.0, 8000.0);
+        run.result.kinds.read.count = 1;
+        let (joined, _) = all(vec![run]).joined().unwrap();
         assert_eq!(joined.sampling.mean, Estimate::Between { low_ns: 4000.0, high_ns: 8000.0 });
     }
 
