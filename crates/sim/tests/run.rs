@@ -1,13 +1,9 @@
 //! Runs: warm-up, length, open and closed loops, and the laws of queueing.
 
-use std::sync::Mutex;
 
-use crate::common::flash::small_ssd;
 use crate::common::*;
-use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve};
-use headstack_sim::ssd::description::SsdDescription;
-use headstack_sim::{RunSpec, SimError, SystemDescription, run, run_all};
+use headstack_sim::{RunSpec, SimError, run, run_all};
 use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Span, Think};
 
 fn random_reads() -> headstack_workload::AccessLine {
