@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from headstack.comparison.differences.difference import of_sides
+from headstack.comparison.differences.difference import compare_sides
 from headstack.comparison.differences.estimates import ORDER_LEAST, RUNS_MAX, _least, paired
 from headstack.comparison.differences.report import report_of
 from headstack.comparison.differences.runs import Outcome, Run, Side
@@ -78,7 +78,7 @@ def test_the_report_shows_each_run_of_each_load_at_its_place_in_time() -> None:
         {"a": [110.0, 112.0, 111.0], "b": [50.0, 51.0, 52.0]},
         {"a": [100.0, 101.0, 99.0], "b": [49.0, 51.0, 53.0]},
     )
-    found = of_sides(side("new", fast, 0.0), side("old", slow, 1.0), 0.01, 0.03, "throughput")
+    found = compare_sides(side("new", fast, 0.0), side("old", slow, 1.0), 0.01, 0.03, "throughput")
     report = report_of(found)
     first, second = report.sections[1].figures
     assert isinstance(first, Lines)
@@ -101,7 +101,7 @@ def test_the_report_shows_each_run_of_each_load_at_its_place_in_time() -> None:
 
 
 def test_a_single_load_needs_no_name_and_runs_without_times_keep_their_order() -> None:
-    found = of_sides(
+    found = compare_sides(
         side("new", {"": [110.0, 112.0, 111.0]}, None),
         side("old", {"": [100.0, 101.0, 99.0]}, None),
         0.01,
@@ -119,7 +119,7 @@ def test_a_single_load_needs_no_name_and_runs_without_times_keep_their_order() -
 def test_three_runs_of_each_in_turn_are_pairs(runs: int, design: str) -> None:
     values = [110.0, 112.0, 111.0][:runs]
     ours, theirs = side("new", {"": values}, 0.0), side("old", {"": [0.9 * one for one in values]}, 1.0)
-    [cell] = of_sides(ours, theirs, 0.01, 0.03, "throughput").cells
+    [cell] = compare_sides(ours, theirs, 0.01, 0.03, "throughput").cells
     assert (cell.estimate.design, cell.estimate.counts) == (design, (runs, runs))
     assert cell.ours == pytest.approx(math.prod(values) ** (1 / runs))
     assert cell.theirs / cell.ours == pytest.approx(0.9)

@@ -1,6 +1,5 @@
 //! Runs: warm-up, length, open and closed loops, and the laws of queueing.
 
-
 use crate::common::*;
 use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve};
 use headstack_sim::{RunSpec, SimError, run, run_all};
