@@ -421,7 +421,7 @@ mod tests {
         assert!(size("(0-1)", BASE).unwrap_err().starts_with("-1 is out of range"));
         assert_eq!(size("16777216t", BASE).unwrap_err(), "\"16777216t\" exceeds 2^64");
         assert_eq!((signed_size("-4k", BASE), signed_size(" 4k", BASE)), (Ok(-4_096), Ok(4_096)));
-        assert_eq!(signed_size("8388608t", BASE).unwrap_err(), "\"8388608t\" is beyond 2^63");
+        assert_eq!(signed_size("8388608t", BASE).unwrap_err(), "\"8388608t\" exceeds 2^63");
     }
 
     #[test]
@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(split("1/30:2/50"), Ok(vec![(1, 30.0), (2, 70.0)]), "the largest takes the remainder");
         assert_eq!(split("1/100:2"), Ok(vec![(1, 100.0)]), "a size without requests is none");
         assert!(split("1/60:2/41").unwrap_err().contains("sum to 101"));
-        assert!(split("1/101").unwrap_err().contains("must be 0 to 100"));
+        assert!(split("1/101").unwrap_err().contains("not a percentage from 0 to 100"));
         assert!(split("0/50:1").unwrap_err().starts_with("0 is not allowed"));
         assert!(split(":").is_err());
     }
