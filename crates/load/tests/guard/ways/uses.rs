@@ -321,7 +321,7 @@ pub fn ways() -> Vec<Way> {
             "a program that runs",
             "cp $(command -v sleep) $DIR/program; hold $DIR/program 1000",
             OVERWRITE,
-            "is a running program",
+            "executes it as a program or library",
         )
         .target("$DIR/program")
         .undo("release"),
