@@ -225,7 +225,7 @@ def test_a_limit_is_an_exit_code(headstack: Headstack, stored: Path) -> None:
         (["curve.json", "nosuch"], "no drive"),
         (["nosuch.json", CHEETAH], "nosuch.json"),
         ([CHEETAH, "curve.json"], f"{CHEETAH}: no such file or folder; compare takes results"),
-        (["curve.csv", CHEETAH], "a table states no workload that could be simulated"),
+        (["curve.csv", CHEETAH], "a table contains no workload to simulate"),
         (["curve.json", "other.json"], "no point was both measured and predicted"),
         (["two.json", CHEETAH], "only results of one system can be compared; the file has 2"),
         (["broken.json", CHEETAH], "broken.json: "),
