@@ -299,6 +299,8 @@ fn preconditioning_gives_the_state_that_writing_ends_in() {
         responses.sort_unstable();
         responses
     };
+    // What the overwrites left to program is done before.
+    assert_eq!(drawn.settle(), []);
     let mut untouched = Bench::new(&description);
     let (placed, unplaced) = (reads(&mut drawn), reads(&mut untouched));
     for percent in [50, 90, 99] {

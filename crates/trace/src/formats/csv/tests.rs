@@ -89,7 +89,7 @@ fn units_of_time_and_their_base() {
         ("1538323200", "time=1:ms", "the year 2018 in s since 1970"),
         ("1538323200500000000", "time=1:us", "the year 2018 in ns since 1970"),
         ("128166385295514663", "time=1:us", "the year 2007 in 100 ns since 1601"),
-        ("1538323200500", "time=1:us,base=unix", "the year 2018 in ms since 1970"),
+        ("1538323200500", "time=1:us,base=unix", "as ms since 1970 it would be in 2018"),
         ("17", "time=1:us,base=unix", "between 1980 and 2099"),
         ("17", "time=1:filetime", "100 ns since 1601, between 1980 and 2099"),
         ("-1", "time=1:us", "a number of us"),
