@@ -193,7 +193,7 @@ STEPS: dict[str, Step] = {
     "published measurements": cargo_test("headstack-catalogue", "suite", "published::"),
     "power cuts": cargo_test("headstack-live", "suite", "power::", "--ignored"),
     "sampling errors": cargo_test("headstack-catalogue", "suite", "sampling::", "--ignored"),
-    "live verdicts": cargo_test("headstack-live", "verdict", "what_a_verdict_states", "--ignored"),
+    "live verdicts": cargo_test("headstack-live", "verdict", "a_verdicts_bound_holds", "--ignored"),
     "crash tests of stores": program([*WITH_TESTS, "-m", "stores"], [*WITH_TESTS, "-m", "stores", "--list"]),
     "inverse studies": program([sys.executable, "benches/fits.py"], [sys.executable, "benches/fits.py", "--smoke"]),
     "twins of hidden devices": twins("disk", "volume"),

@@ -138,7 +138,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "frames_per_s = 25",
             "frames_per_s = 1000001",
-            "s.toml:78: streams[6].video.frames_per_s: 1000001 is out of range; above 0 and up to 1e6 is allowed",
+            "s.toml:78: streams[6].video.frames_per_s: 1000001 is out of range; must be above 0 and at most 1e6",
         ),
         (
             "reads = 2\nwrites = 1",
