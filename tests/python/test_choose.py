@@ -403,11 +403,11 @@ def test_the_winner_is_the_system_that_was_simulated(answer: Answer, store: Path
 )
 def test_nothing_harder_is_cheaper(answer: Answer, store: Path, changed: dict[str, Any]) -> None:
     assert answer.best is not None
-    found, _ = found_of(changed, store)
+    found, _ = choose_changed(changed, store)
     assert found is None or found.candidate.usd >= answer.best.usd
 
 
-def found_of(changed: dict[str, Any], store: Path, **more: Any) -> tuple[Any, Chooser]:
+def choose_changed(changed: dict[str, Any], store: Path, **more: Any) -> tuple[Any, Chooser]:
     """What a search comes to, without what would change it."""
     choosing = parse_question(["file-server"], **(JOB | {"survive": 1, "store": store} | changed | more))
     found, _ = choosing.search(choosing.job, choosing.book)
@@ -488,11 +488,11 @@ def test_a_miss_while_the_write_cache_fills_is_decided_sooner() -> None:
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:
     levels = []
     for loss in (None, 1e-2, 3e-6, 1e-9):
-        best, choosing = found_of({"survive": 0, "loss_a_year": loss}, store)
+        best, choosing = choose_changed({"survive": 0, "loss_a_year": loss}, store)
         assert loss is None or choosing.loss_a_year(best.candidate) <= loss
         levels.append((best.candidate.level, best.candidate.drives))
     assert levels == [("raid0", 2), ("raid5", 3), ("raid10", 4), ("raid6", 4)]
-    often, _ = found_of({"survive": 0, "loss_a_year": 1e-5, "afr": {"disk": 9.0}}, store)
+    often, _ = choose_changed({"survive": 0, "loss_a_year": 1e-5, "afr": {"disk": 9.0}}, store)
     assert often.candidate.level == "raid6"
     nothing = hs.choose("file-server", **JOB, loss_a_year=1e-15, store=store)
     assert nothing.best is None

@@ -97,7 +97,7 @@ def test_the_weight_of_a_device_is_shared_by_its_cells() -> None:
 
 
 def test_leaving_one_out_covers_as_often() -> None:
-    def held(scores: list[list[float]]) -> calibration.Coverage:
+    def coverage_of(scores: list[list[float]]) -> calibration.Coverage:
         # A score is over the floor, where nothing is known of the spread.
         load = Load("read", 4, 4096)
         cells = [[Cell("reads", load, "rate", calibration.FLOOR * one, 0.0) for one in of] for of in scores]
@@ -108,10 +108,10 @@ def test_leaving_one_out_covers_as_often() -> None:
 
     random = Random(7)
     scores = [device(random) for _ in range(100)]
-    assert 0.85 <= held(scores).share <= 0.95
-    assert min(held(scores).shares.values()) < 0.5
+    assert 0.85 <= coverage_of(scores).share <= 0.95
+    assert min(coverage_of(scores).shares.values()) < 0.5
     low, high = conformal.coverage_bounds(100)
-    assert low <= held(conformal.worst_scores(scores)).share <= high
+    assert low <= coverage_of(conformal.worst_scores(scores)).share <= high
 
 
 def test_what_so_many_devices_may_show() -> None:

@@ -115,7 +115,7 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
                 events += 1 + usize::from(open.has_failed);
                 // The flush has a number, too.
                 let part = (number - 1) as u32;
-                match found.state.kept_of(&recording, atom_bytes, open.change, range) {
+                match found.state.outcome_of_range(&recording, atom_bytes, open.change, range) {
                     ChangeOutcome::All => {}
                     ChangeOutcome::Nothing => state.missing.push(part),
                     ChangeOutcome::Atoms(kept) => state.torn.push(Torn { change: part, kept }),

@@ -121,11 +121,11 @@ fn a_run_shorter_than_its_slow_phases_is_undecided() {
     let (told, _) = coverage(200, 1_000.0, |seed| told(autoregression(seed, 0.99, 2_000), steady).mean);
     assert!(told <= 60, "{told} of 200 told");
     let drifting = (0..10_000).map(|at| 1_000.0 + f64::from(at) / 10.0 + f64::from(at % 7));
-    assert!(matches!(told_mean(drifting), Estimate::TooShort(TooShort::Drifts | TooShort::Correlated)));
-    assert_eq!(told_mean((0..63).map(f64::from)), Estimate::TooShort(TooShort::FewRequests));
+    assert!(matches!(estimate_of_mean(drifting), Estimate::TooShort(TooShort::Drifts | TooShort::Correlated)));
+    assert_eq!(estimate_of_mean((0..63).map(f64::from)), Estimate::TooShort(TooShort::FewRequests));
 }
 
-fn told_mean(values_us: impl IntoIterator<Item = f64>) -> Estimate {
+fn estimate_of_mean(values_us: impl IntoIterator<Item = f64>) -> Estimate {
     told(values_us, steady).mean
 }
 

@@ -197,7 +197,13 @@ impl CrashState {
     }
 
     /// Returns the outcome of a range of an open change, in atoms of that range.
-    pub(crate) fn kept_of(&self, recording: &Recording, atom_bytes: u64, change: u32, range: Range) -> ChangeOutcome {
+    pub(crate) fn outcome_of_range(
+        &self,
+        recording: &Recording,
+        atom_bytes: u64,
+        change: u32,
+        range: Range,
+    ) -> ChangeOutcome {
         if self.missing.binary_search(&change).is_ok() {
             return ChangeOutcome::Nothing;
         }

@@ -119,7 +119,7 @@ impl<'a> Worker<'a> {
         let before = Usage::of_this_thread();
         let mut nothing_since = None;
         while !self.is_over() && self.done.fatal.is_none() {
-            match self.one_member() {
+            match self.execute_on_member() {
                 PickOutcome::Member(..) => nothing_since = None,
                 PickOutcome::Done => break,
                 PickOutcome::None => {
@@ -145,7 +145,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes a member that qualifies for the operation, and executes the operation.
-    fn one_member(&mut self) -> PickOutcome<()> {
+    fn execute_on_member(&mut self) -> PickOutcome<()> {
         let (picker, states, shape) = (self.picker, &self.tree().states, &self.tree().shape);
         let file = |wanted: fn(FileState) -> bool| move |member: u64| states.take_file(member, wanted);
         let is_there = |state: FileState| state.exists;
