@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{RunError, input_error, trace_error};
-use crate::interruptible::{Share, attended, check};
+use crate::interruptible::{attended, check};
 use crate::plain::Plain;
 use crate::recording::Recording;
 
