@@ -175,6 +175,14 @@ pub const SSD_READS_AHEAD: u32 = 32;
 
 /// Rows per die that the write buffer holds: one is programmed while the next fills; an estimate.
 pub const SSD_BUFFER_ROWS_PER_DIE: u64 = 2;
+/// Program of the map after flushes. Three SATA drives without capacitors alternate between flushes of 0.27 to 0.36 ms
+/// and of 1.27 to 1.4 ms (TheJJ/ceph-diskbench, CC0). Over 24 consumer drives the median is 910 synchronous writes a
+/// second, with a factor of 2 for one standard deviation.
+pub const SSD_MAP_UPDATE: DurationNs = DurationNs(1_000_000);
+/// Number of flushes for each program of the map, as those drives alternate.
+pub const SSD_FLUSHES_PER_MAP_UPDATE: u32 = 2;
+/// Flush of a protected drive that reports a volatile write cache: 1,600 to 12,000 a second on four drives.
+pub const SSD_PROTECTED_FLUSH: DurationNs = DurationNs(200_000);
 
 /// Time from the arrival of a command to its first action, over SATA and SAS: the specification of Intel's S4500 states
 /// 110 us for a random read, less 75, 10 and 7 us for flash, channel and link.

@@ -96,7 +96,11 @@ const DISK: &[(&str, Effect)] = &[
 
 /// Effects of the keys of SSDs.
 const SSD: &[(&str, Effect)] = &[
+    ("buffer.flush", Open("only with flushes")),
+    ("buffer.flushes_per_map_update", Open("only with flushes")),
+    ("buffer.map_update", Open("only with flushes")),
     ("buffer.power_loss_protected", Open("a choice")),
+    ("buffer.reports_volatile_cache", Open("only with flushes")),
     ("buffer.size", Raises(DeepWrites)),
     ("capacity", Open("the same figures over more or larger units")),
     ("controller.command", Lowers(LoneReads)),
@@ -129,7 +133,9 @@ const SSD: &[(&str, Effect)] = &[
     ("flash.reads_ahead_max", Open("reads against writes")),
     ("flash.resume", Open("only where reads meet writes")),
     ("flash.suspend", Open("only where reads meet writes")),
+    ("flash.suspend_spread", Open("only where reads meet writes")),
     ("flash.suspensions_max", Open("only where reads meet writes")),
+    ("flash.writes_urgent_when_full", Open("only where reads meet writes")),
     ("interface.generation", Raises(ReadsInOrder)),
     ("interface.kind", Open("a choice")),
     ("interface.lanes", Raises(ReadsInOrder)),

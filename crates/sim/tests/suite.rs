@@ -30,4 +30,5 @@ mod replay;
 mod run;
 mod slow;
 mod ssd;
+mod ssd_waits;
 mod write_cache;

@@ -36,6 +36,8 @@ pub enum Purpose {
     Latency,
     /// Phase and speed of the spindles of array members.
     Spindle,
+    /// Times that the dies of an SSD take to suspend a program or an erase.
+    Suspensions,
 }
 
 /// Returns the seed of client `index` of a scenario's stream `name`. Adding a stream to the scenario does not change

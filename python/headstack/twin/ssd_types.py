@@ -80,6 +80,8 @@ class Timing(TypedDict):
     """Time of one byte on a channel, in either direction."""
     suspend_ns: int | None
     """Time until a read that suspends a program or an erase is served; ``None`` if reads wait for their end."""
+    suspend_spread_ns: int
+    """Mean of the exponentially distributed part of a suspension, in addition to ``suspend_ns``."""
     resume_ns: int
     """Additional cost of resuming it."""
     suspensions_max: int
@@ -116,6 +118,10 @@ class WriteBuffer(TypedDict):
     power_loss_protected: bool
     """Whether capacitors protect it: a flush then has nothing to do. Otherwise a flush, and a write with forced unit
     access, waits until everything accepted so far is programmed."""
+    map_update_ns: NotRequired[int]
+    """Time to program the changed part of the map, after one of every ``flushes_per_map_update`` flushes."""
+    flushes_per_map_update: NotRequired[int]
+    """Number of flushes for each program of the map."""
     write_through: NotRequired[bool]
     """Whether the write cache is off: every write then waits like one with forced unit access. No effect if capacitors
     protect the buffer."""

@@ -52,6 +52,8 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             channel_ns_per_byte: Some(timing.channel_ns_per_byte),
             suspends: Some(timing.suspend_ns.is_some()),
             suspend: timing.suspend_ns.map(duration),
+            suspend_spread: Some(duration(timing.suspend_spread_ns)),
+            writes_urgent_when_full: Some(timing.writes_urgent_when_full),
             resume: Some(duration(timing.resume_ns)),
             suspensions_max: Some(timing.suspensions_max),
             independent_planes: Some(false),
@@ -71,6 +73,11 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         buffer: WriteBufferTable {
             size: Some(Bytes(buffer.bytes)),
             power_loss_protected: Some(buffer.power_loss_protected),
+            // The three values that it determines are stated.
+            reports_volatile_cache: None,
+            flush: Some(duration(buffer.flush_ns)),
+            map_update: Some(duration(buffer.map_update_ns)),
+            flushes_per_map_update: Some(buffer.flushes_per_map_update),
             write_cache: buffer.write_through.then_some(WriteCache::Off),
         },
         controller: SsdControllerTable {

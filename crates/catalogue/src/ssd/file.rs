@@ -188,6 +188,10 @@ pub struct FlashTable {
     pub suspends: Option<bool>,
     /// Time to suspend an operation.
     pub suspend: Option<DurationNs>,
+    /// Mean of the random part of a suspension, in addition to `suspend`.
+    pub suspend_spread: Option<DurationNs>,
+    /// Whether reads wait for programs and erases while writes wait for buffer space, instead of suspending them.
+    pub writes_urgent_when_full: Option<bool>,
     /// Overhead of resuming a program or erase, in addition to its remaining time.
     pub resume: Option<DurationNs>,
     /// Maximum number of suspensions of one program or erase.
@@ -228,6 +232,15 @@ pub struct WriteBufferTable {
     pub size: Option<Bytes>,
     /// Whether capacitors protect the buffer, which makes flushes unnecessary.
     pub power_loss_protected: Option<bool>,
+    /// Whether the drive reports a volatile write cache, so that hosts send flushes (NVMe: VWC; Linux:
+    /// `queue/write_cache` is `write back`). A drive with protected buffers usually reports none.
+    pub reports_volatile_cache: Option<bool>,
+    /// Time of a flush of a protected buffer.
+    pub flush: Option<DurationNs>,
+    /// Time to program the changed part of the map, for one of every `flushes_per_map_update` flushes.
+    pub map_update: Option<DurationNs>,
+    /// Number of flushes for each program of the map.
+    pub flushes_per_map_update: Option<u32>,
     /// `on` or `off`; default `on`. When off, a write is complete once it is programmed.
     pub write_cache: Option<WriteCache>,
 }

@@ -63,7 +63,7 @@ const fn tlc(planes: u32, read_us: i64, program_us: i64, channel: f64, die: u64)
         program: us(program_us),
         erase: us(4_500),
         channel_rate: Rate(channel * 1e6),
-        suspend: Some(us(20)),
+        suspend: Some(us(15)),
         die: Bytes(die * GIB),
         source: "C usual for its generation (generation.rs)",
     }

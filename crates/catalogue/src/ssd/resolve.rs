@@ -14,8 +14,8 @@ use super::generation::GenerationFigures;
 use super::steady::Steady;
 use crate::array::standards::LinkStandard;
 use crate::constants::{
-    AIRFLOW_K_PER_W, AMBIENT_CELSIUS, NCQ_TAGS, SSD_BUFFER_ROWS_PER_DIE, SSD_FREE_BLOCKS, SSD_MAPPING_UNIT,
-    SSD_NVME_DEPTH, SSD_READS_AHEAD, SSD_SAS_TAGS,
+    AIRFLOW_K_PER_W, AMBIENT_CELSIUS, NCQ_TAGS, SSD_BUFFER_ROWS_PER_DIE, SSD_FLUSHES_PER_MAP_UPDATE, SSD_FREE_BLOCKS,
+    SSD_MAP_UPDATE, SSD_MAPPING_UNIT, SSD_NVME_DEPTH, SSD_PROTECTED_FLUSH, SSD_READS_AHEAD, SSD_SAS_TAGS,
 };
 use crate::hosts::HostProfile;
 use crate::resolve::{Derived, also_missing, check_source};
@@ -61,6 +61,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let steady = resolver.solve_steady_writes(&capacity, &flash, &mut timing, collection)?;
     flash.blocks_per_plane = resolver.blocks(&capacity, &flash, &steady)?;
     let controller = resolver.controller(&interface, &flash, &mut timing, slc_cache.as_ref(), &steady)?;
+    resolver.solve_suspend_spread(&mut timing, &controller, &interface)?;
     let description = SsdDescription {
         name: file.name.clone(),
         capacity,
@@ -303,6 +304,12 @@ impl Resolver<'_> {
         } else {
             None
         };
+        let writes_urgent_when_full = self.or(
+            table.writes_urgent_when_full,
+            "flash.writes_urgent_when_full",
+            "B so on drives of two of three makers",
+            suspend_ns.is_some(),
+        );
         let resume_ns = self.time(table.resume, "flash.resume", "D none known", DurationNs(0))?;
         let rule = "D for each arriving read";
         let suspensions_max = self.or(table.suspensions_max, "flash.suspensions_max", rule, u32::MAX);
@@ -314,6 +321,9 @@ impl Resolver<'_> {
             erase_ns,
             channel_ns_per_byte,
             suspend_ns,
+            // Set with the controller, whose time counts.
+            suspend_spread_ns: 0,
+            writes_urgent_when_full,
             resume_ns,
             suspensions_max,
             reads_ahead_max,
@@ -327,11 +337,44 @@ impl Resolver<'_> {
         let bytes = dies.saturating_mul(row).saturating_mul(SSD_BUFFER_ROWS_PER_DIE);
         let size = self.or(table.size, "buffer.size", "D two rows per die", Bytes(bytes));
         let protected = self.or(table.power_loss_protected, "buffer.power_loss_protected", "C not stated", false);
-        let mut buffer = WriteBuffer { bytes: size.0, power_loss_protected: protected, write_through: false };
+        let (flush_ns, map_update_ns) = self.flush_times(protected)?;
+        let flushes_per_map_update = self.or(
+            table.flushes_per_map_update,
+            "buffer.flushes_per_map_update",
+            "C as seen in the flush latencies of three SATA drives",
+            SSD_FLUSHES_PER_MAP_UPDATE,
+        );
+        let mut buffer = WriteBuffer {
+            bytes: size.0,
+            power_loss_protected: protected,
+            flush_ns,
+            map_update_ns,
+            flushes_per_map_update,
+            write_through: false,
+        };
         match table.write_cache.map_or(Ok(()), |kind| buffer.set_write_cache(kind)) {
             Ok(()) => Ok(buffer),
             Err(message) => self.fail("buffer.write_cache", message),
         }
+    }
+
+    /// Returns the time of a flush of a protected buffer, and that of a program of the map after flushes.
+    fn flush_times(&mut self, protected: bool) -> Result<(u64, u64), InputError> {
+        let table = &self.file.buffer;
+        let (flush, map_update) = (table.flush, table.map_update);
+        let executes = protected && table.reports_volatile_cache.unwrap_or(false);
+        let (usual, rule) = if executes {
+            (SSD_PROTECTED_FLUSH, "C as measured on protected drives that report a volatile cache")
+        } else {
+            (DurationNs(0), "no volatile cache is reported, or the flush only waits for its programs")
+        };
+        let flush_ns = self.time(flush, "buffer.flush", rule, usual)?;
+        let (usual, rule) = if protected {
+            (DurationNs(0), "capacitors protect the map too")
+        } else {
+            (SSD_MAP_UPDATE, "C as seen in the flush latencies of three SATA drives")
+        };
+        Ok((flush_ns, self.time(map_update, "buffer.map_update", rule, usual)?))
     }
 
     fn interface(&mut self) -> Result<Interface, InputError> {

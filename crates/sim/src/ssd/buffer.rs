@@ -26,6 +26,13 @@ pub struct Row {
     pub slc: bool,
 }
 
+impl Row {
+    /// Whether it programs a part of the map and no data.
+    pub fn is_map_update(&self) -> bool {
+        self.units == 0
+    }
+}
+
 /// The write buffer, in slots of one mapping unit each.
 #[derive(Clone, Debug)]
 pub struct Buffer {
@@ -117,6 +124,14 @@ impl Buffer {
             self.oldest = slot.next;
         }
         self.waiting -= units;
+        self.next_serial += 1;
+        self.rows_under_way += 1;
+        row
+    }
+
+    /// Forms a row of a part of the map, which takes `program_ns`.
+    pub fn form_map_update(&mut self, program_ns: u64) -> Row {
+        let row = Row { serial: self.next_serial, head: NONE, units: 0, delay_ns: program_ns, slc: false };
         self.next_serial += 1;
         self.rows_under_way += 1;
         row

@@ -81,7 +81,10 @@ fn check_speeds(description: &SsdDescription) -> Result<(), InvalidDescription> 
         ("timing.program_ns", timing.program_ns),
         ("timing.erase_ns", timing.erase_ns),
         ("timing.suspend_ns", timing.suspend_ns.unwrap_or(0)),
+        ("timing.suspend_spread_ns", timing.suspend_spread_ns),
         ("timing.resume_ns", timing.resume_ns),
+        ("buffer.flush_ns", description.buffer.flush_ns),
+        ("buffer.map_update_ns", description.buffer.map_update_ns),
         ("controller.command_ns", description.controller.command_ns),
         ("controller.command_interval_ns", description.controller.command_interval_ns),
         ("controller.write_command_ns", description.controller.write_command_ns),
@@ -93,6 +96,7 @@ fn check_speeds(description: &SsdDescription) -> Result<(), InvalidDescription> 
         require(ns <= HOUR_NS, key, || format!("{ns} ns; at most an hour is allowed"))?;
     }
     check_range("timing.suspensions_max", timing.suspensions_max, u32::MAX)?;
+    check_range("buffer.flushes_per_map_update", description.buffer.flushes_per_map_update, u32::MAX)?;
     let bits = slc.map_or(2, |slc| slc.bits_per_cell);
     require((2..=5).contains(&bits), "slc_cache.bits_per_cell", || format!("{bits}; 2 to 5 are allowed"))?;
     if let Some(map) = description.controller.map_cache_bytes {

@@ -9,6 +9,7 @@ use super::ftl::FlashPlace;
 use super::map_cache::MAP_PAGE_BYTES;
 use super::{Barrier, BufferTransfer, Command, Ssd};
 use crate::chronicle;
+use crate::description::ssd::WriteBuffer;
 use crate::link::{Direction, Upstream};
 
 /// Reads of one row of a die, collected while a command's units are looked up.
@@ -75,8 +76,8 @@ impl Ssd {
                 ReadFor::Nobody => {}
             },
             TaskOutcome::Programmed(row) => {
-                let mut place = self.ftl.finish_host_row(die, row.units);
                 let ftl = &mut self.ftl;
+                let mut place = if row.is_map_update() { 0 } else { ftl.finish_host_row(die, row.units) };
                 self.buffer.finish_row(row, |slot, unit| {
                     // Otherwise it was overwritten or trimmed meanwhile.
                     if ftl.place(unit) == FlashPlace::Buffer(slot) {
@@ -110,7 +111,10 @@ impl Ssd {
             Kind::Flush => {
                 self.counters.flushes += 1;
                 self.report_deferred(slot);
-                self.make_stable(now_ns, slot);
+                match self.description.buffer {
+                    WriteBuffer { power_loss_protected: true, flush_ns, .. } => self.complete(now_ns + flush_ns, slot),
+                    _ => self.make_stable(now_ns, slot),
+                }
             }
         }
     }
@@ -239,7 +243,7 @@ impl Ssd {
             let length_bytes = left_bytes.min(row_bytes - into_unit);
             let units = (into_unit + length_bytes).div_ceil(self.ftl.layout.unit_bytes);
             if !self.buffer.reserve(units) {
-                return;
+                break;
             }
             let at_ns = self.port.carry(upstream, Direction::Write, now_ns, length_bytes);
             self.landings.push_back(BufferTransfer { at_ns, command: slot, offset_bytes, length_bytes });
@@ -249,6 +253,7 @@ impl Ssd {
                 self.pouring.pop_front();
             }
         }
+        self.flash.writes_are_urgent = self.description.timing.writes_urgent_when_full && !self.pouring.is_empty();
     }
 
     /// Handles data that have arrived in the buffer.
@@ -310,7 +315,19 @@ impl Ssd {
             row.delay_ns = self.meet_program(&row);
         }
         let die = self.ftl.choose_die(row.units);
+        self.last_row_die = die;
         self.flash.program(now_ns, die, row, &mut self.ftl);
+    }
+
+    /// Programs the changed part of the map after the last row, if enough flushes have changed it.
+    fn update_map(&mut self, now_ns: u64) {
+        let buffer = &self.description.buffer;
+        self.flushes_since_map_update += 1;
+        if buffer.map_update_ns > 0 && self.flushes_since_map_update >= buffer.flushes_per_map_update {
+            self.flushes_since_map_update = 0;
+            let row = self.buffer.form_map_update(buffer.map_update_ns);
+            self.flash.program(now_ns, self.last_row_die, row, &mut self.ftl);
+        }
     }
 
     /// Completes a command once everything in the buffer is durable.
@@ -321,6 +338,9 @@ impl Ssd {
         }
         if self.buffer.waiting > 0 {
             self.program_row(now_ns);
+        }
+        if self.buffer.rows_under_way > 0 {
+            self.update_map(now_ns);
         }
         match self.buffer.rows_under_way {
             0 => self.complete(now_ns, slot),

@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use headstack_workload::{Purpose, Random};
+
 use super::agenda::Agenda;
 use super::buffer::Row;
 use super::counters::SsdCounters;
@@ -128,6 +130,11 @@ pub struct Flash {
     erase_ns: u64,
     channel_ns_per_byte: f64,
     suspend_ns: Option<u64>,
+    suspend_spread_ns: f64,
+    /// Whether programs and erases are not suspended now, because writes wait for them.
+    pub writes_are_urgent: bool,
+    /// Draws of the times of suspensions.
+    random: Random,
     resume_ns: u64,
     suspensions_max: u32,
     reads_ahead_max: u32,
@@ -144,7 +151,7 @@ pub struct Flash {
 
 impl Flash {
     /// Creates idle flash.
-    pub fn new(description: &SsdDescription) -> Self {
+    pub fn new(description: &SsdDescription, seed: u64) -> Self {
         let timing = &description.timing;
         let die = Die {
             job: Job::Idle,
@@ -164,6 +171,9 @@ impl Flash {
             erase_ns: timing.erase_ns,
             channel_ns_per_byte: timing.channel_ns_per_byte,
             suspend_ns: timing.suspend_ns,
+            suspend_spread_ns: timing.suspend_spread_ns as f64,
+            writes_are_urgent: false,
+            random: Random::new(seed, Purpose::Suspensions),
             resume_ns: timing.resume_ns,
             suspensions_max: timing.suspensions_max,
             slc: description.slc_cache,
@@ -245,9 +255,14 @@ impl Flash {
 
     /// Suspends a program or an erase for waiting reads, if that pays and has not been done too often.
     fn suspend(&mut self, now_ns: u64, die: u32) {
-        let Some(suspend_ns) = self.suspend_ns else {
+        let Some(fixed_ns) = self.suspend_ns.filter(|_| !self.writes_are_urgent) else {
             return;
         };
+        let spread_ns = match self.suspend_spread_ns {
+            0.0 => 0,
+            mean_ns => self.random.exponential(mean_ns) as u64,
+        };
+        let suspend_ns = fixed_ns + spread_ns;
         let state = &mut self.dies[die as usize];
         let left_ns = state.ends_ns - now_ns;
         if left_ns <= suspend_ns
@@ -292,7 +307,11 @@ impl Flash {
             Job::Sense(read) => self.send(die, Job::SendOut(read), now_ns, read.bytes),
             Job::SenseMoved { units } => self.send(die, Job::SendMovedOut, now_ns, units * unit_bytes),
             Job::LoadHost(row) => {
-                let program_ns = self.slc.filter(|_| row.slc).map_or(self.program_ns, |slc| slc.program_ns);
+                let program_ns = match self.slc.filter(|_| row.slc) {
+                    _ if row.is_map_update() => 0,
+                    Some(slc) => slc.program_ns,
+                    None => self.program_ns,
+                };
                 self.begin_program(die, Job::ProgramHost(row), now_ns, program_ns + row.delay_ns);
             }
             Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns, self.program_ns),
@@ -390,7 +409,7 @@ impl Flash {
         match task {
             Task::ProgramHost => {
                 let mut row = self.dies[die as usize].rows.pop_front().expect("a row waits");
-                row.slc = ftl.host_row_is_slc(die);
+                row.slc = !row.is_map_update() && ftl.host_row_is_slc(die);
                 self.page_programs += self.planes;
                 self.send(die, Job::LoadHost(row), now_ns, row.units * unit_bytes);
             }

@@ -103,6 +103,10 @@ pub struct Ssd {
     landings: VecDeque<BufferTransfer>,
     /// Flushes and forced writes that wait for programs.
     barriers: Vec<Barrier>,
+    /// Die of the last row that was formed.
+    last_row_die: u32,
+    /// Flushes with programs since the map was last programmed.
+    flushes_since_map_update: u32,
     /// (Time, slot), in order of time.
     completions: VecDeque<(u64, u32)>,
     counters: SsdCounters,
@@ -121,7 +125,7 @@ impl Ssd {
     /// The first impossible value in the description.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         let ftl = if description.preconditioned { Ftl::worn_in } else { Ftl::new };
-        Ssd::with_ftl(description, |description| ftl(description, seed))
+        Ssd::with_ftl(description, seed, ftl)
     }
 
     /// Creates an idle drive without data: a replacement.
@@ -129,21 +133,22 @@ impl Ssd {
     /// # Errors
     /// The first impossible value in the description.
     pub fn empty(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
-        Ssd::with_ftl(description, |description| Ftl::new(description, seed))
+        Ssd::with_ftl(description, seed, Ftl::new)
     }
 
     fn with_ftl(
         description: &SsdDescription,
-        ftl: impl FnOnce(&SsdDescription) -> Ftl,
+        seed: u64,
+        ftl: fn(&SsdDescription, u64) -> Ftl,
     ) -> Result<Ssd, InvalidDescription> {
         check(description)?;
         let unit_bytes = description.capacity.mapping_unit_bytes;
         let depth = description.interface.queue_depth as usize;
         Ok(Ssd {
             unit_shift: unit_bytes.trailing_zeros(),
-            ftl: ftl(description),
+            ftl: ftl(description, seed),
             buffer: Buffer::new((description.buffer.bytes / u64::from(unit_bytes)) as u32),
-            flash: Flash::new(description),
+            flash: Flash::new(description, seed),
             port: HostPort::new(description.interface, &description.controller),
             commands: Vec::with_capacity(depth.min(1024)),
             free: Vec::with_capacity(depth.min(1024)),
@@ -153,6 +158,8 @@ impl Ssd {
             pouring: VecDeque::new(),
             landings: VecDeque::new(),
             barriers: Vec::new(),
+            last_row_die: 0,
+            flushes_since_map_update: 0,
             completions: VecDeque::new(),
             counters: SsdCounters::default(),
             map_cache: description.controller.map_cache_bytes.map(|bytes| MapCache::new(description, bytes)),

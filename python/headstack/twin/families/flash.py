@@ -241,7 +241,8 @@ def _from_reads(session: Session, initial: Map, visible: Map, state: str, values
         "flash": {"channels": channels, "dies_per_channel": number // channels, "planes_per_die": row // page,
                   "blocks_per_plane": 0, "pages_per_block": 0, "page_bytes": page},
         "timing": {"read_ns": round(sense), "program_ns": PROGRAM_USUAL_NS, "erase_ns": 0,
-                   "channel_ns_per_byte": path.channel_ns, "suspend_ns": SUSPEND_USUAL_NS, "resume_ns": 0,
+                   "channel_ns_per_byte": path.channel_ns, "suspend_ns": SUSPEND_USUAL_NS,
+                   "suspend_spread_ns": 0, "resume_ns": 0,
                    "suspensions_max": 4294967295,
                    "reads_ahead_max": 32},
         "buffer": {"bytes": 4 * number * row, "power_loss_protected": False},
@@ -345,14 +346,24 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     drive["filled"] = drive["filled"] and _reads_of_nothing_sense(session)
 
     load = row * timing["channel_ns_per_byte"]
-    full, empty = (flash_writes.program_times(session, name) for name in ("full", "empty"))
+    full, empty = (flash_writes.flush_times(session, name) for name in ("full", "empty"))
     drive["buffer"]["power_loss_protected"] = full is None and empty is None
+    if flushes := full or empty:
+        drive["buffer"]["map_update_ns"] = round(flushes.map_update_ns)
+        drive["buffer"]["flushes_per_map_update"] = flushes.flushes_per_map_update
     met = flash_writes.reads_in_programs(session)
     timing["suspend_ns"] = round(met.waits_ns) if met.suspends else None
+    timing["suspend_spread_ns"] = round(met.spread_ns)
     if met.suspends:
         values["flash.suspend"] = Value(
-            _ns(met.waits_ns * 0.97), _ns(met.waits_ns * 1.03), "reads that wait for programs"
+            _ns(max(0.0, met.waits_ns * 0.97 - 0.1 * met.spread_ns)),
+            _ns(met.waits_ns * 1.03 + 0.1 * met.spread_ns),
+            "reads that wait for programs",
         )
+        if met.spread_ns:
+            values["flash.suspend_spread"] = Value(
+                _ns(met.spread_ns * 0.7), _ns(met.spread_ns * 1.5), "scatter of these waits"
+            )
     else:
         how = "reads wait for programs to end" if met.waits_ns else "not identifiable: no read met a program"
         values["flash.suspend"] = Value(None, None, how)
@@ -371,7 +382,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     if met.program_ns:
         usual, how = met.program_ns - load, "reads that wait for programs"
     if full:
-        usual, how = full - load, "flushes of single rows"
+        usual, how = full.program_ns - load, "flushes of single rows"
     timing["program_ns"] = round(max(20_000.0, usual))
     _near(values, "flash.program", timing["program_ns"], 0.04, how)
     if how.startswith("not"):
@@ -401,7 +412,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         fixed = min(again.cache_bytes, first.cache_bytes) if again.first > 0.85 * first.first else 0.0
         drive["slc_cache"] = {
             "static_bytes": round(fixed), "dynamic_bytes": round(first.cache_bytes - fixed), "bits_per_cell": BITS,
-            "read_ns": round(quick), "program_ns": round(empty - load if empty else program(first.first)),
+            "read_ns": round(quick), "program_ns": round(empty.program_ns - load if empty else program(first.first)),
             "idle_ns": 5_000_000_000 if fixed else None,
         }  # fmt: skip
     # The first fill found all blocks erased; the second erases them as it goes.

@@ -77,6 +77,7 @@ def _draw(random: np.random.Generator) -> System:
     timing["channel_ns_per_byte"] *= float(np.exp(random.uniform(-0.4, 0.4)))
     if timing["suspend_ns"] is not None:
         timing["suspend_ns"] = None if random.random() < 0.3 else around(timing["suspend_ns"], 2.0)
+        timing["suspend_spread_ns"] = around(timing["suspend_spread_ns"], 1.3) if timing["suspend_ns"] else 0
     controller["command_ns"] = around(controller["command_ns"], 2.0)
     controller["write_command_ns"] = around(controller["write_command_ns"], 2.0)
     controller["command_interval_ns"] = around(controller["command_interval_ns"], 1.8)

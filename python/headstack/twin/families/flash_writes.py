@@ -23,6 +23,13 @@ BUFFER_SHARE: Final = 0.005
 have a thousandth of their capacity of memory, and set aside 1 % of their cells or more."""
 
 
+LONG_FLUSH: Final = 0.3
+"""Gap between short and long flushes, as a share of the short ones, above which the long ones do additional work."""
+
+ALIKE: Final = 0.1
+"""Median deviation of waits, as a share of their median, below which they are the same; timers scatter by less."""
+
+
 @dataclass(frozen=True)
 class WayIn:
     """Times of a write until the drive has accepted it."""
@@ -93,20 +100,35 @@ def stream(run: ProbeRun, capacity: int, buffer_bytes: float = 0.0) -> Stream:
     return Stream(max(0.0, float(base)), cache, float(slope), knee.after if knee else last, last)
 
 
-def program_times(session: Session, state: str) -> float | None:
-    """Returns the time from a write of a row to the end of the flush after it: loading and programming; ``None`` if
-    flushes do not wait."""
+@dataclass(frozen=True)
+class Flushes:
+    """Flushes of single rows that wait for programs."""
+
+    program_ns: float
+    """Time from the write of a row to the end of the flush after it: loading and programming."""
+    map_update_ns: float
+    """Additional time of the longer flushes, which also program the map; 0 if all flushes take the same time."""
+    flushes_per_map_update: int
+
+
+def flush_times(session: Session, state: str) -> Flushes | None:
+    """Returns the times of flushes of single rows; ``None`` if flushes do not wait."""
     runs = session.runs_of(f"programs, {state}")
     if not runs:
         return None
     (run,) = runs
     took = run.answers.response_ns
-    writes, flushes = took[::2], took[1::2]
-    return (
-        float(np.median(flushes))
-        if np.median(flushes) > 1.5 * np.median(writes) and np.median(flushes) > 60_000
-        else None
-    )
+    writes, flushes = took[::2], np.sort(took[1::2])
+    if np.median(flushes) <= max(1.5 * np.median(writes), 60_000):
+        return None
+    # Two groups, where the largest gap is, unless it is small or only a few flushes are longer.
+    gaps = np.diff(flushes)
+    cut = int(np.argmax(gaps)) + 1
+    short, long = flushes[:cut], flushes[cut:]
+    if len(long) < len(flushes) / 8 or gaps[cut - 1] < LONG_FLUSH * np.median(short):
+        return Flushes(float(np.median(flushes)), 0.0, 1)
+    update = float(np.median(long) - np.median(short))
+    return Flushes(float(np.median(short)), update, round(len(flushes) / len(long)))
 
 
 @dataclass(frozen=True)
@@ -115,6 +137,8 @@ class Reads:
 
     waits_ns: float
     """Wait for the program to end, or to be suspended; 0 if no read conflicted."""
+    spread_ns: float
+    """Mean of the random part of the wait, in addition to ``waits_ns``; 0 if the waits are alike."""
     suspends: bool
     program_ns: float | None
     """Time from the write to the end of the program, including loading."""
@@ -137,14 +161,19 @@ def reads_in_programs(session: Session) -> Reads:
         else:
             late_after.append(float(run.answers.issued_ns[1] - landed))
     if len(waits) < 4:
-        return Reads(0.0, False, None)
+        return Reads(0.0, 0.0, False, None)
     # Medians, since a few conflict with other activity of the die.
     if _scatter(waits) >= _scatter(ends):
-        return Reads(float(np.median(waits)), False, float(np.median(ends)))
+        return Reads(float(np.median(waits)), 0.0, False, float(np.median(ends)))
     # After repeated suspensions, it ends between the last read that conflicted and the first that did not.
     last = max(begins)
     free = min((after for after in late_after if after > last), default=last)
-    return Reads(float(np.median(waits)), True, (last + free) / 2 if free < 1.5 * last else last)
+    program_ns = (last + free) / 2 if free < 1.5 * last else last
+    if _scatter(waits) < ALIKE * np.median(waits):
+        return Reads(float(np.median(waits)), 0.0, True, program_ns)
+    # The least of n exponential times is above their common offset by the nth part of their mean.
+    spread = (float(np.mean(waits)) - min(waits)) * len(waits) / (len(waits) - 1)
+    return Reads(max(0.0, min(waits) - spread / len(waits)), spread, True, program_ns)
 
 
 def _scatter(values: Sequence[float]) -> float:
