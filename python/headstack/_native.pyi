@@ -43,6 +43,7 @@ POLICIES: tuple[str, ...]
 READ_AHEADS: tuple[str, ...]
 VOLUME_UNITS: tuple[str, ...]
 WRITE_CACHES: tuple[str, ...]
+FLASH_STATES: tuple[str, ...]
 
 @final
 class Field:

@@ -73,10 +73,11 @@ def test_a_volume_without_a_host_keeps_its_name() -> None:
     assert "1  gp3, 466GiB, 4000/s " in render.format_summary(cloud, 80)
 
 
-def test_the_initial_state_of_ssds_is_among_the_notes() -> None:
-    caution = f"{SSD_STATE}, so sustained writes may be several times slower"
-    warned = replace(PLAIN, warnings=(*PLAIN.warnings, caution))
-    assert ("warning", caution) in words.select_notes(warned, render.NOTES_MAX)
+def test_the_state_of_ssds_is_a_note_after_warnings() -> None:
+    state = f"{SSD_STATE}: 990-pro-2tb"
+    assert ("warning", state) in words.select_notes(replace(PLAIN, warnings=(state,)), 9)
+    warned = replace(PLAIN, warnings=("prices are old", state))
+    assert ("warning", "prices are old") in words.select_notes(warned, 9)
 
 
 @pytest.mark.parametrize("name", ALL)

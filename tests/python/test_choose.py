@@ -12,7 +12,7 @@ import pytest
 
 import headstack as hs
 from headstack import _native
-from headstack.choice.answer import Answer
+from headstack.choice.answer import SSD_STATE, Answer
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, candidates
 from headstack.choice.choose import Chooser
@@ -442,7 +442,7 @@ def test_openzfs_says_what_is_not_modelled() -> None:
     assert (warned("raidz2"), warned("raidz2", "raidz1", "raid6"), warned("raid6", "raid10")) == (1, 1, 0)
 
 
-def test_ssds_that_begin_steady_are_not_called_filled(tmp_path: Path) -> None:
+def test_ssds_are_judged_in_their_steady_state(tmp_path: Path) -> None:
     def warnings_of(name: str, text: str) -> list[str]:
         (tmp_path / f"{name}.toml").write_text(text)
         prices = tmp_path / "own.csv"
@@ -450,13 +450,16 @@ def test_ssds_that_begin_steady_are_not_called_filled(tmp_path: Path) -> None:
         own = {"among": [str(tmp_path / f"{name}.toml")], "prices": [str(prices)], "hosts": None, "capacity": "100GB"}
         choosing = parse_question(["file-server"], **(JOB | own))
         some = space_of(choosing)
-        return [
-            one for one in choosing._warnings(some, some.families[0][1][:1]) if "SSDs start with erased flash" in one
-        ]
+        return [one for one in choosing._warnings(some, some.families[0][1][:1]) if one.startswith(SSD_STATE)]
 
     blueprint = _native.system_blueprint(FLASH, [])["text"]
-    assert len(warnings_of("new", blueprint)) == 1
-    assert warnings_of("steady", f"preconditioned = true\n{blueprint}") == []
+    assert warnings_of("new", blueprint) == [f"{SSD_STATE}: new"]
+    choosing = parse_question(["file-server"], **JOB)
+    some = candidates(choosing.space, choosing.job, choosing.book)
+    for family, sizes in some.families:
+        options = dict(choosing.runs(choosing.job)._options(Trial(sizes[0], 1000), choosing.job.demand))
+        is_flash = family.model is not None and family.model.drive.kind == "ssd"
+        assert options.get("state") == ("steady" if is_flash else None), family.name
 
 
 def test_percentiles_well_within_a_limit_meet_it_without_an_interval() -> None:

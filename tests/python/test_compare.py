@@ -124,7 +124,7 @@ def test_a_file_is_simulated_over_its_own_size(tmp_path: Path) -> None:
 
 def test_a_constant_service_time_is_what_a_flash_drive_predicts() -> None:
     # Megabyte reads, one after the other: every one takes the same 2.0157 ms.
-    predicted = hs.run("dc-s3700-400gb", size="1MiB", depth=1, requests=500, preconditioned="no")
+    predicted = hs.run("dc-s3700-400gb", size="1MiB", depth=1, requests=500, state="filled")
     assert predicted[0]["p50_ms"] == predicted[0]["p99_ms"]
     target = f"null:{predicted[0]['p50_ms']:.6f}ms"
     [point] = hs.compare(hs.measure(target, size="1MiB", depth=1, requests=500), predicted)

@@ -91,7 +91,7 @@ def test_every_option_reaches_the_specification() -> None:
     assert closed["workload"]["arrivals"] == {"closed": {"outstanding": 4, "think": {"exponential": "5ms"}}}
     assert closed["workload"]["run_length"] == {"time": "10s"}
     of_arrays = {"drives", "drive", "level", "usable", "lun", "fail"}
-    others = {"host", "preconditioned", "depth", "think", "time", "requests", "faults"}
+    others = {"host", "state", "depth", "think", "time", "requests", "faults"}
     assert {*values, *of_arrays, *others} == {option.name for option in OPTIONS}
     assert len(hs.run(ATLAS, **(values | {"confidence": "20%", "warm_up": 10}))) == 1  # type: ignore[arg-type]
 

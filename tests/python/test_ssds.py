@@ -1,4 +1,4 @@
-"""Solid-state drives: shown, run, preconditioned, refused."""
+"""Solid-state drives: shown, run, overwritten, refused."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_a_drive_describes_itself(small: str, tmp_path: Path) -> None:
     assert "2GB" in hs.Drive.load(small)._repr_html_()
 
 
-def test_they_run_and_are_preconditioned(small: str, headstack: Headstack) -> None:
+def test_they_run_filled_and_in_the_steady_state(small: str, headstack: Headstack) -> None:
     fresh, steady = hs.run(
-        small, size="4KiB", read=0, random=100, depth=32, requests=50_000, preconditioned=["no", "yes"]
+        small, size="4KiB", read=0, random=100, depth=32, requests=50_000, state=["filled", "steady"]
     )
     assert steady["iops"] < 0.8 * fresh["iops"]
     reads = hs.run([f"{NVME}@10GB", NVME], size="4KiB", read=100, random=100, depth=1, requests=2000)
     assert all(80 < 1000 * row["mean_ms"] < 100 for row in reads)
-    refused = headstack("run", "cheetah-x15-36lp", "--preconditioned", "yes")
+    refused = headstack("run", "cheetah-x15-36lp", "--state", "steady")
     assert (refused.returncode, "no solid-state drive" in refused.stderr) == (2, True)
     refused = headstack("run", NVME, "--policy", "look")
     assert (refused.returncode, "no disk drive" in refused.stderr) == (2, True)
@@ -68,18 +68,18 @@ def test_they_run_and_are_preconditioned(small: str, headstack: Headstack) -> No
 
 def test_a_run_that_uses_up_erased_flash_is_not_steady(small: str, headstack: Headstack) -> None:
     writes: dict[str, Any] = {"size": "4KiB", "read": 0, "random": 100, "depth": 32, "requests": 50_000}
-    new, used = (hs.run(small, **writes, preconditioned=how) for how in ("no", "yes"))
+    new, used = (hs.run(small, **writes, state=state) for state in ("filled", "steady"))
     assert new[0]["sampling"].startswith("not steady: writes used up erased flash")
     assert (new[0]["half_width_ms"], new[0]["p99_low_ms"]) == (None, None)
     assert any(note.startswith("1 of 1 run is not steady: ") for note in new.notes), new.notes
     assert not (used[0]["sampling"] or "").startswith("not steady")
-    assert new.flash_states[0].startswith("small: filled, ")
+    assert new.flash_states[0].startswith("small: filled once, in order: ")
     assert used.flash_states[0].startswith("small: steady: ")
     assert hs.run("cheetah-x15-36lp", requests=300).flash_states == []
     reads = hs.run(small, size="4KiB", read=100, random=100, depth=4, requests=20_000)
     assert not (reads[0]["sampling"] or "").startswith("not steady")
     shown = headstack("run", small, "--size", "4KiB", "--read", "0", "--random", "100", "--depth", "32").stdout
-    assert "note: small: filled, not preconditioned" in shown
+    assert "note: small: filled once, in order" in shown
     assert "not steady" in shown
 
 

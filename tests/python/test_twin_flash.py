@@ -43,9 +43,9 @@ def learnt(device: Any, **limits: Any) -> tuple[Learnt, Session]:
     return flash.learn(session), session
 
 
-def rate(system: Any, size: int, depth: int, preconditioned: bool = False, write: bool = False) -> float:
+def rate(system: Any, size: int, depth: int, state: str | None = None, write: bool = False) -> float:
     system = copy.deepcopy(system)
-    system["drive"]["ssd"]["preconditioned"] |= preconditioned
+    system["drive"]["ssd"]["state"] = state or system["drive"]["ssd"]["state"]
     device = SimulatedDevice(system)
     places = np.random.default_rng(depth).integers(0, device.capacity_bytes // size, 30_000) * size
     asked = Requests.writes(places, size, depth=depth) if write else Requests.reads(places, size, depth=depth)
@@ -70,7 +70,10 @@ def test_a_drive_filled_in_order_tells_its_dies_channels_and_times(small: Any) -
     for part, key in (("timing", "read_ns"), ("controller", "command_interval_ns"), ("controller", "command_ns")):
         assert twin[part][key] == pytest.approx(hidden[part][key], rel=0.01), key
     assert twin["timing"]["channel_ns_per_byte"] == pytest.approx(hidden["timing"]["channel_ns_per_byte"], rel=0.01)
-    assert twin["timing"]["suspend_ns"] == pytest.approx(hidden["timing"]["suspend_ns"], rel=0.1)
+    # The waits are random: their mean is that of some dozens, and their least is above the fixed part by some percent.
+    mean = [one["timing"]["suspend_ns"] + one["timing"]["suspend_spread_ns"] for one in (twin, hidden)]
+    assert mean[0] == pytest.approx(mean[1], rel=0.2)
+    assert twin["timing"]["suspend_ns"] == pytest.approx(hidden["timing"]["suspend_ns"], rel=0.3)
     assert twin["timing"]["program_ns"] == pytest.approx(hidden["timing"]["program_ns"], rel=0.05)
     assert twin["interface"]["queue_depth"] == hidden["interface"]["queue_depth"]
 
@@ -80,8 +83,9 @@ def test_what_was_not_asked_for_comes_out_too(small: Any) -> None:
     system = {"drive": {"ssd": hidden}}
     for size, depth in ((8192, 3), (16384, 24), (65536, 200)):
         assert rate(found.best, size, depth) == pytest.approx(rate(system, size, depth), rel=0.03)
-    writes = [rate(one, 4096, 32, preconditioned=True, write=True) for one in (found.best, system)]
-    assert writes[0] == pytest.approx(writes[1], rel=0.08)
+    writes = [rate(one, 4096, 32, state="steady", write=True) for one in (found.best, system)]
+    # The same units are written again, so that the rate depends on the size of blocks, which is not identifiable.
+    assert writes[0] == pytest.approx(writes[1], rel=0.1)
 
 
 def test_the_sample_lies_round_the_best(small: Any) -> None:
@@ -112,7 +116,7 @@ def test_nothing_is_written_where_that_is_not_allowed() -> None:
 def test_the_way_to_the_host_is_told_from_channels_that_are_nearly_as_slow() -> None:
     system = loaded(SMALL)
     drive = system["drive"]["ssd"]
-    drive["filled"] = True
+    drive["state"] = "filled"
     drive["timing"]["channel_ns_per_byte"] = 5.2
     for part, key in (("controller", "read_ns_per_byte"), ("interface", "read_ns_per_byte")):
         drive[part][key] = 4.0
@@ -125,7 +129,7 @@ def test_the_way_to_the_host_is_told_from_channels_that_are_nearly_as_slow() -> 
 
 def test_dies_are_counted_by_pairs_where_the_map_repeats_nothing() -> None:
     system = loaded(SMALL)
-    system["drive"]["ssd"]["preconditioned"] = True
+    system["drive"]["ssd"]["state"] = "steady"
     found, _ = learnt(ReadOnly(system))
     dies = found.values["flash.dies"]
     low, high = int(dies.low or 0), int(dies.high or 0)

@@ -85,7 +85,7 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
   }
   if (stated.flash !== undefined) {
     const all = [
-      chosen("preconditioned", "preconditioned", words.preconditioned ?? []),
+      chosen("state", "state", words.state ?? []),
       ...scaled("buffer", /^buffer\.size$/, 16, true),
       ...scaled("SLC cache", /^slc_cache\.\w+$/, 8, true),
       ...scaled("interface", /^interface\.rate$/, 8, true),

@@ -92,7 +92,7 @@ const SCENES: Scene[] = [
     name: "why reads wait in an SSD",
     says: "Reads wait for a die that programs, erases or collects. This drive is reduced to 16 dies with small blocks, 1 GB, and starts full.",
     system: "dc-s3700-400gb",
-    values: { ...SMALL_SSD, preconditioned: "yes", read: "60", size: "16KiB" },
+    values: { ...SMALL_SSD, state: "steady", read: "60", size: "16KiB" },
     at: 16,
   },
 ];

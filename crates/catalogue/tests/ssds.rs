@@ -6,6 +6,7 @@ use headstack_catalogue::ssd::description_to_toml;
 use headstack_catalogue::{Changes, ResolvedDevice, ResolvedSsd, drives, load_device, load_drive, load_system, ssd};
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
+use headstack_sim::ssd::description::FlashState;
 use headstack_workload::Document;
 
 use crate::common::ssds::Figure;
@@ -52,7 +53,7 @@ fn every_value_has_a_source() {
 fn ssds_load_by_name_fresh_and_as_devices() {
     each(|id, _, resolved| {
         let description = resolved.description.clone();
-        assert!(!description.preconditioned, "{id} takes long to load");
+        assert_eq!(description.state, FlashState::Filled, "{id}");
         assert_eq!(load_device(&description.name).unwrap(), ResolvedDevice::Ssd(Box::new(resolved)), "{id}: by name");
         let system = load_system(id, &Changes::default()).unwrap().description();
         let drive = SystemDescription::Drive(DeviceDescription::Ssd(description));

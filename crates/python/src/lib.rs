@@ -46,6 +46,7 @@ mod _native {
     use headstack_catalogue::array::file::LevelName;
     use headstack_catalogue::volume::pricing::BILLED_UNITS;
     use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
+    use headstack_sim::ssd::description::FlashState;
     use pyo3::prelude::*;
     use serde::Serialize;
 
@@ -135,6 +136,7 @@ mod _native {
         module.add("HOSTS", tuple(module, &HostProfile::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("VOLUME_UNITS", pyo3::types::PyTuple::new(module.py(), BILLED_UNITS)?)?;
+        module.add("FLASH_STATES", tuple(module, &FlashState::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;
         module.add("WRITING_STOPPED", headstack_load::WRITING_STOPPED)
     }

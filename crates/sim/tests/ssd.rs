@@ -6,7 +6,7 @@ use crate::common::flash::{COMMAND_NS, DIES, PAGE, PLANES, PROGRAM_NS, READ_NS, 
 use crate::common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
-use headstack_sim::ssd::description::{Flash, SlcCache, SsdDescription, SsdPower};
+use headstack_sim::ssd::description::{Flash, FlashState, SlcCache, SsdDescription, SsdPower};
 use headstack_sim::ssd::{Ssd, SsdCounters};
 use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{Kind, Request};
@@ -122,7 +122,7 @@ fn read_rate(description: &SsdDescription, outstanding: u64, size: u64) -> f64 {
 
 #[test]
 fn a_filled_drive_reads_unwritten_units_from_the_die_of_sequential_filling() {
-    let description = SsdDescription { filled: true, ..small_ssd() };
+    let description = SsdDescription { state: FlashState::Filled, ..small_ssd() };
     let (mut filled, mut written) = (Bench::new(&description), Bench::new(&small_ssd()));
     let row = u64::from(description.row_bytes());
     let mut rows = 0..16;
@@ -133,9 +133,27 @@ fn a_filled_drive_reads_unwritten_units_from_the_die_of_sequential_filling() {
         bench.run(16, 16, || read(rows.next().unwrap() * row + UNIT, 3 * UNIT))
     };
     assert_eq!(responses(&mut filled), responses(&mut written), "as if it had been written in order");
-    assert_eq!((filled.counters().page_reads, filled.counters().unwritten_reads), (written.counters().page_reads, 48));
+    assert_eq!((filled.counters().page_reads, filled.counters().unwritten_reads), (written.counters().page_reads, 0));
     filled.run(1, 1, || write(row * 100, 512));
     assert_eq!(filled.counters().partial_writes, 1);
+}
+
+#[test]
+fn a_filled_drive_continues_as_one_that_was_written_in_order() {
+    let description = SsdDescription { state: FlashState::Filled, ..small_ssd() };
+    let (mut filled, mut written) = (Bench::new(&description), Bench::filled(&small_ssd()));
+    let before = written.counters();
+    let capacity = filled.drive.capacity_bytes();
+    // Two capacities: collection begins when the spare is used up, and reaches blocks of the fill.
+    for turn in 0..4 {
+        let (amplification, expected) = (filled.overwrite(capacity / 2, 1).0, written.overwrite(capacity / 2, 1).0);
+        assert_close(amplification, expected, 0.5, &format!("write amplification, turn {turn}"));
+        let (amplification, expected) = (filled.overwrite(capacity, 1).0, written.overwrite(capacity, 1).0);
+        assert_close(amplification, expected, 0.5, &format!("write amplification of the whole, turn {turn}"));
+    }
+    let (after, all) = (filled.counters(), written.counters());
+    assert!(after.moved_units > 0);
+    assert_close(after.moved_units as f64, (all.moved_units - before.moved_units) as f64, 0.5, "moved units");
 }
 
 #[test]
@@ -278,7 +296,7 @@ fn preconditioning_gives_the_state_that_writing_ends_in() {
     let capacity = description.capacity.logical_bytes;
     let mut written = Bench::filled(&description);
     written.overwrite(capacity, 3);
-    description.preconditioned = true;
+    description.state = FlashState::Steady;
     let mut drawn = Bench::new(&description);
     let counters = drawn.counters();
     assert_eq!((counters.page_programs, counters.moved_units, counters.erases, counters.erases_max), (0, 0, 0, 0));
@@ -312,7 +330,7 @@ fn preconditioning_gives_the_state_that_writing_ends_in() {
 
 #[test]
 fn collection_keeps_pace_instead_of_stalling_the_host() {
-    let mut drive = Bench::new(&SsdDescription { preconditioned: true, ..small_ssd() });
+    let mut drive = Bench::new(&SsdDescription { state: FlashState::Steady, ..small_ssd() });
     let (amplification, mut responses) = drive.overwrite(768 << 20, 1);
     responses.sort_unstable();
     let mean_ns = responses.iter().sum::<u64>() / responses.len() as u64;
@@ -324,7 +342,7 @@ fn collection_keeps_pace_instead_of_stalling_the_host() {
 
 #[test]
 fn trims_raise_the_spare() {
-    let mut drive = Bench::new(&SsdDescription { preconditioned: true, ..small_ssd() });
+    let mut drive = Bench::new(&SsdDescription { state: FlashState::Steady, ..small_ssd() });
     let half = 384 << 20;
     let (full, _) = drive.overwrite(768 << 20, 1);
     let piece: u64 = 64 << 20;
@@ -457,7 +475,7 @@ fn a_read_waits_for_a_program_or_suspends_it() {
 #[test]
 fn suspension_cuts_the_tail_of_reads() {
     let tail = |suspend_ns: Option<u64>| {
-        let mut description = SsdDescription { preconditioned: true, ..small_ssd() };
+        let mut description = SsdDescription { state: FlashState::Steady, ..small_ssd() };
         description.timing.suspend_ns = suspend_ns;
         let mut drive = Bench::new(&description);
         let mut dice = Dice(5);
@@ -647,7 +665,7 @@ proptest! {
         protected: bool,
         suspends: bool,
         full_duplex: bool,
-        preconditioned: bool,
+        state in prop::sample::select(FlashState::ALL.to_vec()),
         tight: bool,
         skewed: bool,
         outstanding in 1u64..40,
@@ -656,7 +674,7 @@ proptest! {
         description.buffer.power_loss_protected = protected;
         description.timing.suspend_ns = suspends.then_some(5 * US);
         description.interface.full_duplex = full_duplex;
-        description.preconditioned = preconditioned;
+        description.state = state;
         if tight {
             // The least spare that is allowed: 7 of the 12 blocks of a die hold data, minus the buffer and a unit.
             description.capacity.logical_bytes = (4 * 7 * 16 - 16 - 1) * UNIT;
@@ -790,7 +808,7 @@ fn folding_competes_with_the_host() {
 
 #[test]
 fn a_map_that_does_not_fit_costs_reads() {
-    let mut description = SsdDescription { filled: true, ..small_ssd() };
+    let mut description = SsdDescription { state: FlashState::Filled, ..small_ssd() };
     let map_bytes = description.capacity.logical_bytes / UNIT * 4;
     let mut latency = |cache: Option<u64>| {
         description.controller.map_cache_bytes = cache;
@@ -811,7 +829,7 @@ fn a_map_that_does_not_fit_costs_reads() {
 
 #[test]
 fn units_larger_than_a_page_are_read_and_written_whole() {
-    let mut description = SsdDescription { filled: true, ..small_ssd() };
+    let mut description = SsdDescription { state: FlashState::Filled, ..small_ssd() };
     description.capacity.mapping_unit_bytes = ROW as u32;
     let mut bench = Bench::new(&description);
     let mut dice = Dice(6);
@@ -829,7 +847,7 @@ fn units_larger_than_a_page_are_read_and_written_whole() {
 #[test]
 fn a_program_is_interrupted_no_more_often_than_allowed() {
     let suspensions = |suspensions_max: u32| {
-        let mut description = SsdDescription { filled: true, ..small_ssd() };
+        let mut description = SsdDescription { state: FlashState::Filled, ..small_ssd() };
         description.timing.suspend_ns = Some(20 * US);
         description.timing.resume_ns = 10 * US;
         description.timing.suspensions_max = suspensions_max;
@@ -851,7 +869,7 @@ fn a_program_is_interrupted_no_more_often_than_allowed() {
 
 #[test]
 fn the_steady_state_does_not_drift() {
-    let mut bench = Bench::new(&SsdDescription { preconditioned: true, ..small_ssd() });
+    let mut bench = Bench::new(&SsdDescription { state: FlashState::Steady, ..small_ssd() });
     let span = bench.drive.capacity_bytes();
     // The whole span: the steady state is that of overwrites of all of it.
     let windows: Vec<(f64, f64)> = (0..6)

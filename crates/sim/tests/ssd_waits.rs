@@ -1,7 +1,7 @@
 //! Waits of an [`Ssd`]'s commands for programs: the random time of a suspension, urgent writes, and flushes.
 
 use headstack_sim::ssd::Ssd;
-use headstack_sim::ssd::description::SsdDescription;
+use headstack_sim::ssd::description::{FlashState, SsdDescription};
 use headstack_workload::{Kind, Request};
 
 use crate::common::flash::{PROGRAM_NS, READ_NS, UNIT, small_ssd};
@@ -50,7 +50,7 @@ fn reads_beside_writes(description: &SsdDescription, writes_per_s: u64) -> Vec<u
 }
 
 fn worn_drive() -> SsdDescription {
-    let mut description = SsdDescription { preconditioned: true, ..small_ssd() };
+    let mut description = SsdDescription { state: FlashState::Steady, ..small_ssd() };
     description.timing.suspend_ns = Some(SUSPEND_NS);
     // So long that a wait is hardly ever cut short by the end of a program.
     description.timing.program_ns = 8 * PROGRAM_NS;

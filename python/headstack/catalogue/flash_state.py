@@ -8,9 +8,11 @@ from typing import Any
 NOT_STEADY = "not steady"
 """Start of the reason why a run that used up its erased flash has no interval (crates/result/src/sampling.rs)."""
 
-STEADY = "steady: preconditioned until write amplification is stable"
-FILLED = "filled, not preconditioned: writes find erased flash; add --preconditioned yes for the steady state"
-FRESH = "fresh: nothing written yet; add --preconditioned yes for the steady state"
+STATES = {
+    "steady": "steady: randomly overwritten until write amplification is stable",
+    "filled": "filled once, in order: writes find only the spare flash erased; add --state steady for sustained writes",
+    "fresh": "fresh: nothing written yet; add --state steady for sustained writes",
+}
 
 
 def flash_states(description: Mapping[str, Any]) -> list[str]:
@@ -22,10 +24,4 @@ def flash_states(description: Mapping[str, Any]) -> list[str]:
     """
     array = description.get("array")
     devices = array["devices"] if array is not None else [description.get("drive", description)]
-    return list(dict.fromkeys(_state(device["ssd"]) for device in devices if "ssd" in device))
-
-
-def _state(ssd: Mapping[str, Any]) -> str:
-    if ssd.get("preconditioned"):
-        return STEADY
-    return FILLED if ssd.get("filled") else FRESH
+    return list(dict.fromkeys(STATES[device["ssd"]["state"]] for device in devices if "ssd" in device))

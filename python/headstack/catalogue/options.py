@@ -154,11 +154,12 @@ OPTIONS: tuple[Option, ...] = (
         lambda: _native.READ_AHEADS,
     ),
     Option(
-        "preconditioned",
-        "yes|no",
-        "Start SSDs in the steady state of random overwrites.",
+        "state",
+        "|".join(_native.FLASH_STATES),
+        "Contents of SSDs when the run begins: fresh (nothing written), filled (written once, in order), or steady "
+        "(overwritten randomly until write amplification is stable).",
         "Drive",
-        lambda: ("yes", "no"),
+        lambda: _native.FLASH_STATES,
     ),
     Option(
         "depth",

@@ -12,8 +12,8 @@ Decision = Literal["meets", "does not", "undecided"]
 """The decision on a limit, or on all limits of a system."""
 
 
-SSD_STATE = "SSDs start with erased flash"
-"""Beginning of the warning that sustained writes are optimistic."""
+SSD_STATE = "SSDs are in the steady state of random overwrites"
+"""Beginning of the remark on the state in which SSDs are simulated."""
 
 
 def is_decided(decision: Decision) -> bool:

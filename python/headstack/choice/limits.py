@@ -157,8 +157,7 @@ factor meets it, if it only lacks an interval because few requests are slower.""
 CACHE_FILLING_FACTOR = 1.25
 """The same factor while data in a write cache still change: starting from an empty cache, later requests are no faster
 than earlier ones; starting at the steady dirty level, means were within 15 % of those of runs sixty times as long. An
-SSD that writes to erased flash is judged as a new drive, with this factor in both directions: the answer's warnings
-name its state."""
+SSD of a catalogue array that writes to erased flash is judged as a new drive, with this factor in both directions."""
 
 
 def judge(limit: Limit, estimate: Estimate) -> Decision:

@@ -10,7 +10,6 @@ from functools import partial
 
 from headstack import _native
 from headstack.catalogue.array import Array
-from headstack.catalogue.flash_state import STEADY, flash_states
 from headstack.catalogue.prices import PriceBook
 from headstack.choice.answer import SSD_STATE, Choice, Durability
 from headstack.choice.bottleneck import Bottleneck, bottlenecks
@@ -238,13 +237,9 @@ class Question:
         )
         if assumed:
             warnings.append(f"power assumed from the interface, because the file states none: {', '.join(assumed)}")
-        models = {model.name: model for candidate in shown if (model := candidate.family.model) and not model.is_disk}
-        flash = [name for name, model in models.items() if flash_states(model.drive.system) != [STEADY]]
-        if flash:
-            warnings.append(
-                f"{SSD_STATE}, so sustained writes may be several times slower in service: check the winner with "
-                f"`run --preconditioned yes` ({', '.join(sorted(flash))})"
-            )
         if any(candidate.family.host is not None and candidate.family.host.has_records for candidate in shown):
             warnings.append(_native.NOTE_OF_OPENZFS)
+        models = [model for candidate in shown if (model := candidate.family.model)]
+        if flash := sorted({model.name for model in models if model.drive.kind == "ssd"}):
+            warnings.append(f"{SSD_STATE}: {', '.join(flash)}")
         return tuple(warnings)

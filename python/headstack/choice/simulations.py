@@ -188,6 +188,9 @@ class Simulations:
         if preload:
             options.append(("preload", str(preload)))
         options.append(("seed", str(trial.seed)))
+        model = trial.candidate.family.model
+        if model is not None and model.drive.kind == "ssd":
+            options.append(("state", "steady"))
         if trial.rebuilding:
             options.append(("faults", REBUILDING))
         return options

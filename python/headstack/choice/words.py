@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
-from headstack.choice.answer import SSD_STATE, Answer, Choice, Decision, Durability, Part, Relaxed, Verdict, is_decided
+from headstack.choice.answer import Answer, Choice, Decision, Durability, Part, Relaxed, Verdict, is_decided
 
 MOST_DECIMALS = 9
 FEW = 3
@@ -28,7 +28,7 @@ WITHOUT = "without"
 """Value that means that a constraint is dropped."""
 
 NOTE_PRIORITY = (
-    *("undecided", SSD_STATE, "breaks first", "carries", "binding", "not enough"),
+    *("undecided", "breaks first", "carries", "binding", "not enough"),
     *("warning", "another wins", "next upgrade", "bottleneck", "left out"),
 )
 """Subjects of the remarks that a summary takes, the most important first."""
@@ -264,7 +264,7 @@ def select_notes(answer: Answer, count: int) -> list[Remark]:
     """Returns the most important remarks by ``NOTE_PRIORITY``, at most ``count``, one per subject."""
     by_topic: dict[str, Remark] = {}
     for subject, sentence in remarks(answer):
-        by_topic.setdefault(SSD_STATE if sentence.startswith(SSD_STATE) else subject, (subject, sentence))
+        by_topic.setdefault(subject, (subject, sentence))
     return [by_topic[topic] for topic in NOTE_PRIORITY if topic in by_topic][:count]
 
 

@@ -24,7 +24,7 @@ FIRST: dict[str, tuple[str, ...]] = {
         "time",
         "drives",
         "level",
-        "preconditioned",
+        "state",
         "curve",
         "limit",
         "json",

@@ -40,7 +40,7 @@ class ReplayOptions(TypedDict, total=False):
     elevator: Swept
     write_cache: Swept
     read_ahead: Swept
-    preconditioned: Swept
+    state: Swept
     interval: Swept
     seed: Swept
     faults: Swept

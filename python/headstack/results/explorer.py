@@ -22,7 +22,7 @@ ENGINE = FOLDER / "engine.wasm.lzma"
 """The simulator for pages (crates/web), which `make web` builds."""
 USUAL = ("cheetah-x15-36lp", "file-server")
 """The drive and the workload that the page shows by default."""
-CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned", "host")
+CHOICES = ("policy", "level", "write_cache", "read_ahead", "state", "host")
 """Options of which the page offers a choice of single values."""
 
 UNSEEN = "<noscript>This page needs JavaScript to run the simulator.</noscript>"

@@ -284,7 +284,7 @@ class ResultTable(Tabular):
         states: dict[str, list[str]] = {}
         seen: set[tuple[Any, ...]] = set()
         for index, row in enumerate(self):
-            key = (row["system"], row.get("preconditioned"), row.get("drive"))
+            key = (row["system"], row.get("state"), row.get("drive"))
             if key in seen:
                 continue
             seen.add(key)

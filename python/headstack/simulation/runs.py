@@ -59,7 +59,7 @@ class Options(TypedDict, total=False):
     elevator: Swept
     write_cache: Swept
     read_ahead: Swept
-    preconditioned: Swept
+    state: Swept
     depth: Swept
     rate: Swept
     arrivals: Swept

@@ -77,7 +77,7 @@ def settled(system: System) -> System:
     other = copy.deepcopy(system)
     for device in other["array"]["devices"] if "array" in other else [other["drive"]]:
         if "ssd" in device:
-            device["ssd"]["preconditioned"] = True
+            device["ssd"]["state"] = "steady"
         for limit in device.get("volume", {}).get("limits", ()):
             limit["burst"] = None
     return other

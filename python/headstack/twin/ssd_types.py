@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from headstack.twin.disk_types import Adapter
 
@@ -28,12 +28,8 @@ class Ssd(TypedDict):
     """Fixed costs of a command."""
     interface: Interface
     """The link to the host."""
-    filled: bool
-    """Whether unwritten data are read from the flash, as if the drive had been filled once in order. Otherwise the
-    controller knows that there are none. It takes no memory, and writes find the flash empty in either case. Trimmed
-    units count as unwritten."""
-    preconditioned: bool
-    """Whether it starts in the steady state of random overwrites instead of empty."""
+    state: Literal["fresh", "filled", "steady"]
+    """Contents of the flash at the start: none, written once in order, or randomly overwritten until stable."""
     power: NotRequired[SsdPower]
     """Power and cooling; absent if unknown."""
 

@@ -12,6 +12,7 @@ use headstack_sim::array::description::{
 };
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
+use headstack_sim::ssd::description::FlashState;
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::de::Error;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::standards::LinkStandard;
 use crate::hosts::HostProfile;
 use crate::key_error;
+use crate::ssd::former_state;
 use crate::twin::TwinTable;
 
 /// An array file.
@@ -90,7 +92,10 @@ pub struct DrivesTable {
     pub policy: Option<Policy>,
     /// Fraction of the queue from which the policy may choose.
     pub reordering: Option<f64>,
-    /// Whether SSDs start in the steady state of random overwrites.
+    /// Contents of SSDs when a run begins.
+    pub state: Option<FlashState>,
+    /// Former key for `state`: `true` for steady. Read but never written.
+    #[serde(default, skip_serializing)]
     pub preconditioned: Option<bool>,
 }
 
@@ -104,7 +109,12 @@ impl DrivesTable {
         self.policy = self.policy.filter(|_| of_disks);
         self.reordering = self.reordering.filter(|_| of_disks);
         self.write_rate = self.write_rate.filter(|_| of_disks || of_flash);
-        self.preconditioned = self.preconditioned.filter(|_| of_flash);
+        (self.state, self.preconditioned) = (self.state().filter(|_| of_flash), None);
+    }
+
+    /// Returns the stated contents of SSDs.
+    pub(super) fn state(&self) -> Option<FlashState> {
+        self.state.or(former_state(None, self.preconditioned))
     }
 }
 

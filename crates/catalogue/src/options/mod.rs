@@ -37,7 +37,7 @@ pub const OPTIONS: [&str; 33] = [
     "elevator",
     "write_cache",
     "read_ahead",
-    "preconditioned",
+    "state",
     "depth",
     "rate",
     "arrivals",
@@ -190,7 +190,15 @@ impl Draft {
                 let kind = choice(option, text, &system::READ_AHEADS)?;
                 self.each_disk(option, |disk| disk.buffer.read_ahead = kind)?;
             }
-            "preconditioned" => self.set_preconditioned(text)?,
+            "state" => {
+                // `yes` and `no` are the values of the former option `preconditioned`.
+                let text = match text {
+                    "yes" => "steady",
+                    "no" => "filled",
+                    other => other,
+                };
+                self.set_state(choice(option, text, &system::FLASH_STATES)?)?;
+            }
             "streams" => self.workload(option)?.streams = whole_u32(option, text)?,
             "depth" => self.set_depth(text)?,
             "rate" => self.set_rate(text)?,
@@ -217,6 +225,7 @@ impl Draft {
 
 fn place_of(option: &str) -> Result<usize, InputError> {
     let unknown = || key_error(option, "unknown option".to_owned());
+    let option = if option == "preconditioned" { "state" } else { option };
     OPTIONS.iter().position(|&known| known == option).ok_or_else(unknown)
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{DriveDescription, Policy, ReadAhead, WriteCache};
+use headstack_sim::ssd::description::FlashState;
 use headstack_sim::{Model, SystemDescription};
 use headstack_workload::{InputError, Span};
 
@@ -15,6 +16,7 @@ pub(super) const POLICIES: [Policy; 5] = Policy::ALL;
 pub(super) const HOSTS: [HostProfile; 9] = HostProfile::ALL;
 pub(super) const WRITE_CACHES: [WriteCache; 4] = WriteCache::ALL;
 pub(super) const READ_AHEADS: [ReadAhead; 5] = ReadAhead::ALL;
+pub(super) const FLASH_STATES: [FlashState; 3] = FlashState::ALL;
 
 impl Draft {
     fn system(&mut self, option: &str) -> Result<&mut SystemDescription, InputError> {
@@ -83,31 +85,18 @@ impl Draft {
         }
     }
 
-    pub(super) fn set_preconditioned(&mut self, text: &str) -> Result<(), InputError> {
-        let option = "preconditioned";
-        let (mut ssds, is_wanted) = (
-            0,
-            match text {
-                "yes" => Some(true),
-                "no" => Some(false),
-                _ => None,
-            },
-        );
+    pub(super) fn set_state(&mut self, state: FlashState) -> Result<(), InputError> {
+        let option = "state";
+        let mut ssds = 0;
         for device in self.devices(option)? {
-            match device {
-                DeviceDescription::Ssd(ssd) => {
-                    ssd.preconditioned = is_wanted.unwrap_or_default();
-                    ssds += 1;
-                }
-                DeviceDescription::Disk(_) | DeviceDescription::Volume(_) => {}
+            if let DeviceDescription::Ssd(ssd) = device {
+                ssd.state = state;
+                ssds += 1;
             }
         }
-        if ssds == 0 {
-            return Err(key_error(option, format!("{} has no solid-state drive", self.system_name)));
-        }
-        match is_wanted {
-            Some(_) => Ok(()),
-            None => Err(key_error(option, format!("'{text}' is unknown; allowed: yes, no"))),
+        match ssds {
+            0 => Err(key_error(option, format!("{} has no solid-state drive", self.system_name))),
+            _ => Ok(()),
         }
     }
 

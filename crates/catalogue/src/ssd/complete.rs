@@ -26,14 +26,12 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         collection,
         controller,
         interface,
-        filled,
-        preconditioned,
+        state,
         power,
     } = description;
     let file = SsdFile {
         name: name.clone(),
-        filled: Some(*filled),
-        preconditioned: Some(*preconditioned),
+        state: Some(*state),
         capacity: SsdCapacityTable {
             size: Some(Bytes(capacity.logical_bytes)),
             logical_block: Some(Bytes(u64::from(capacity.logical_block_bytes))),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::WriteCache;
+use headstack_sim::ssd::description::FlashState;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +29,13 @@ pub struct SsdFile {
     pub year: Option<u32>,
     /// Notes for readers.
     pub notes: Option<String>,
-    /// Whether reads of units that were never written access the flash; default true.
+    /// Contents of the flash when a run begins: fresh, filled or steady; default filled.
+    pub state: Option<FlashState>,
+    /// Former key for `state`: `false` for fresh. Read but never written.
+    #[serde(default, skip_serializing)]
     pub filled: Option<bool>,
-    /// Whether the drive starts in the steady state of random overwrites; default false (fresh).
+    /// Former key for `state`: `true` for steady. Read but never written.
+    #[serde(default, skip_serializing)]
     pub preconditioned: Option<bool>,
     /// Capacity and block size.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -69,6 +74,23 @@ pub struct SsdFile {
     pub sources: BTreeMap<String, String>,
     /// Provenance of a calibrated model (twin); stored, but not used by the model.
     pub twin: Option<TwinTable>,
+}
+
+impl SsdFile {
+    /// Returns the stated contents of the flash when a run begins.
+    pub fn stated_state(&self) -> Option<FlashState> {
+        self.state.or(former_state(self.filled, self.preconditioned))
+    }
+}
+
+/// Returns the state that the former keys `filled` and `preconditioned` mean.
+pub(crate) fn former_state(filled: Option<bool>, preconditioned: Option<bool>) -> Option<FlashState> {
+    match (filled, preconditioned) {
+        (_, Some(true)) => Some(FlashState::Steady),
+        (Some(false), _) => Some(FlashState::Fresh),
+        (Some(true), _) | (_, Some(false)) => Some(FlashState::Filled),
+        (None, None) => None,
+    }
 }
 
 /// Table `[capacity]`.

@@ -14,6 +14,7 @@ use crate::resolve::{Derived, source_of};
 use file::SsdFile;
 
 pub use complete::description_to_toml;
+pub(crate) use file::former_state;
 pub use resolve::resolve;
 
 /// A complete SSD with its file.

@@ -2,7 +2,7 @@
 
 use headstack_sim::InvalidDescription;
 use headstack_sim::ssd::description::{
-    Capacity, Collection, Flash, Interface, SlcCache, SsdDescription, SsdPower, Timing, WriteBuffer,
+    Capacity, Collection, Flash, FlashState, Interface, SlcCache, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
 use headstack_workload::quantity::{Bytes, DurationNs, LineCoding, Rate};
 use headstack_workload::{Document, InputError};
@@ -72,12 +72,11 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
         collection,
         controller,
         interface,
-        filled: resolver.or(file.filled, "filled", "D drives in use are not empty", true),
-        preconditioned: resolver.or(
-            file.preconditioned,
-            "preconditioned",
-            "fresh, unless a run preconditions it",
-            false,
+        state: resolver.or(
+            file.stated_state(),
+            "state",
+            "D drives in use are full, and a run sets another state",
+            FlashState::Filled,
         ),
         power: resolver.power()?,
     };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use headstack_catalogue::ssd::file::{SsdFile, WriteState};
 use headstack_sim::ssd::Ssd;
-use headstack_sim::ssd::description::SsdDescription;
+use headstack_sim::ssd::description::{FlashState, SsdDescription};
 use headstack_workload::{Kind, Purpose, Random, Request};
 
 /// A drive that runs commands in a closed loop.
@@ -144,17 +144,23 @@ impl Figure {
             }
             What::SteadyWrite { depth, bytes } => steady_writes(description, depth, bytes),
             What::SequentialRead => mb / ready(description).0.seconds(RUNS, RUN_DEPTH, in_order(Kind::Read)),
-            What::SequentialWrite => mb / Bench::new(description).seconds(RUNS, RUN_DEPTH, in_order(Kind::Write)),
+            What::SequentialWrite => mb / fresh(description).seconds(RUNS, RUN_DEPTH, in_order(Kind::Write)),
             What::SlcCache => slc_cliff(description).0,
             What::AfterSlc => slc_cliff(description).1,
         }
     }
 }
 
+/// Returns an empty drive.
+fn fresh(description: &SsdDescription) -> Bench {
+    Bench::new(&SsdDescription { state: FlashState::Fresh, ..description.clone() })
+}
+
 /// Returns a drive for short runs and the number of bytes at its start that they use. Makers of drives with an SLC
 /// cache measure on data that was just written.
 fn ready(description: &SsdDescription) -> (Bench, u64) {
-    let mut bench = Bench::new(&SsdDescription { filled: description.slc_cache.is_none(), ..description.clone() });
+    let state = if description.slc_cache.is_none() { FlashState::Filled } else { FlashState::Fresh };
+    let mut bench = Bench::new(&SsdDescription { state, ..description.clone() });
     if description.slc_cache.is_none() && description.controller.map_cache_bytes.is_none() {
         let span = bench.ssd.capacity_bytes();
         return (bench, span);
@@ -210,7 +216,7 @@ fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
     // Blocks with enough units behave like large blocks in garbage collection.
     let row_units = (description.row_bytes() / description.capacity.mapping_unit_bytes).max(1);
     let (small, _) = small(&part, 192 / row_units.min(12), 160);
-    let mut bench = Bench::new(&SsdDescription { preconditioned: true, slc_cache: None, ..small });
+    let mut bench = Bench::new(&SsdDescription { state: FlashState::Steady, slc_cache: None, ..small });
     let places = bench.ssd.capacity_bytes() / u64::from(bytes);
     let mut random = Random::new(3, Purpose::Addresses);
     let mut next = |_| request(Kind::Write, random.below(places) * u64::from(bytes), bytes);
@@ -225,7 +231,7 @@ fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
 /// that.
 fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
     let (small, times) = small(description, 96, 400);
-    let mut bench = Bench::new(&SsdDescription { filled: false, ..small });
+    let mut bench = Bench::new(&SsdDescription { state: FlashState::Fresh, ..small });
     let cache_bytes = description.slc_cache.map_or(0, |slc| slc.static_bytes + slc.dynamic_bytes) as f64 / times;
     // The steps are 2 % of the cache.
     let step = (cache_bytes / 50.0 / f64::from(RUN_BYTES)).max(64.0) as u32;

@@ -29,16 +29,30 @@ pub struct SsdDescription {
     pub controller: Controller,
     /// Connection to the host.
     pub interface: Interface,
-    /// Whether reads of unwritten units access the flash, as if the drive had been filled once sequentially; otherwise
-    /// the controller knows that these units are empty. This takes no memory, and writes find the flash empty in either
-    /// case. Trimmed units count as unwritten.
-    pub filled: bool,
-    /// Whether the drive starts in the steady state of random overwrites instead of empty. This takes no time: the state
-    /// is drawn.
-    pub preconditioned: bool,
+    /// Contents of the flash when a run begins.
+    pub state: FlashState,
     /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<SsdPower>,
+}
+
+/// Contents of an SSD's flash when a run begins. No state takes time to set up: places are computed or drawn when they
+/// are first needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlashState {
+    /// Nothing is written: writes find erased flash, and reads of unwritten units need none.
+    Fresh,
+    /// Every unit was written once, in order: writes find only the spare flash erased.
+    #[default]
+    Filled,
+    /// Random overwrites of the whole drive continued until the write amplification was stable.
+    Steady,
+}
+
+impl FlashState {
+    /// Every state.
+    pub const ALL: [FlashState; 3] = [FlashState::Fresh, FlashState::Filled, FlashState::Steady];
 }
 
 /// Exported capacity.

@@ -129,10 +129,6 @@ impl Ssd {
         for (unit, bytes) in units(self.unit_shift, request.offset_bytes, request.length_bytes) {
             let at = self.ftl.place(unit);
             let (die, place) = match at {
-                FlashPlace::Nowhere if self.description.filled => {
-                    self.counters.unwritten_reads += 1;
-                    (self.ftl.die_of_filled(unit), Some(unit))
-                }
                 FlashPlace::Nowhere => {
                     self.counters.unwritten_reads += 1;
                     bytes_at_hand += bytes;
@@ -289,9 +285,6 @@ impl Ssd {
             }
             FlashPlace::Flash(place) => self.read_rest(now_ns, self.ftl.die_of(place), bytes, self.sense_ns(at)),
             FlashPlace::OnDie(die) => self.read_rest(now_ns, die, bytes, self.sense_ns(at)),
-            FlashPlace::Nowhere if self.description.filled => {
-                self.read_rest(now_ns, self.ftl.die_of_filled(unit), bytes, self.description.timing.read_ns)
-            }
             FlashPlace::Buffer(_) | FlashPlace::Nowhere => {}
         }
         let slot = self.buffer.take(unit);

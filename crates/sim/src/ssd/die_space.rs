@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use headstack_workload::Random;
 
 use super::layout::FlashLayout;
+use super::unit_map::UnitMap;
 
 /// Owner of a slot that holds nothing valid.
 const NO_OWNER: u32 = 0;
@@ -30,6 +31,33 @@ pub struct Block {
     pub closed: bool,
     /// Whether it holds one bit a cell.
     pub slc: bool,
+}
+
+impl Block {
+    /// Decides whether a slot of this victim holds one of its unplaced units, which are equally likely in each slot that
+    /// is left.
+    #[inline]
+    pub fn draw_unplaced(&mut self, victim: &mut Victim, random: &mut Random) -> bool {
+        debug_assert!(self.unplaced <= victim.candidates, "unplaced units fit into the rows that are left");
+        if self.unplaced == 0 {
+            return false;
+        }
+        let holds = random.below(u64::from(victim.candidates)) < u64::from(self.unplaced);
+        victim.candidates -= 1;
+        self.unplaced -= u32::from(holds);
+        holds
+    }
+}
+
+/// Contents of a slot that was programmed before the start.
+#[derive(Clone, Copy, Debug)]
+pub enum Initial {
+    /// Stale data.
+    Stale,
+    /// A valid unit, undecided which.
+    Unplaced,
+    /// This valid unit.
+    Unit(u32),
 }
 
 /// A block that is being collected.
@@ -97,6 +125,8 @@ pub struct DieSpace {
     /// Rows of moved units that are not yet programmed.
     pub moved_rows: u32,
     pub victim: Option<Victim>,
+    /// Full blocks that lost their last valid unit, in case they have not been erased since.
+    emptied: Vec<u32>,
     /// Valid units, unplaced ones included.
     pub valid: u32,
     /// Unplaced units.
@@ -152,22 +182,20 @@ impl DieSpace {
     }
 
     /// Whether another block shall hold one bit a cell. In addition to the reserved ones, only blocks that nothing else
-    /// needs do. `share` is the die's part of a full drive, in units.
-    fn takes_slc(&self, layout: &FlashLayout, share: u32) -> bool {
+    /// needs do.
+    fn takes_slc(&self, layout: &FlashLayout) -> bool {
         let free = self.free_blocks(layout);
         if self.slc_blocks < layout.slc_static_blocks {
             return free >= 2;
         }
-        let unwritten =
-            if layout.filled { share.saturating_sub(self.valid).div_ceil(layout.units_per_block) } else { 0 };
         self.slc_blocks < layout.slc_static_blocks.saturating_add(layout.slc_dynamic_blocks)
-            && free > layout.free_blocks_min + 1 + unwritten
+            && free > layout.free_blocks_min + 1
     }
 
     /// Opens a block for the host's next row if needed; returns whether it holds one bit a cell.
-    pub fn open_host_block(&mut self, layout: &FlashLayout, share: u32) -> bool {
+    pub fn open_host_block(&mut self, layout: &FlashLayout) -> bool {
         let has_slc = layout.units_per_slc_block > 0;
-        let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout, share));
+        let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout));
         let left = if slc { self.host_slc.left } else { self.host.left };
         if left == 0 {
             let block = self.take_free_block(layout);
@@ -180,9 +208,21 @@ impl DieSpace {
         slc
     }
 
-    /// Chooses a block to collect if too few blocks are free.
+    /// Chooses a block to collect if too few blocks are free; otherwise one that holds nothing valid, which only needs
+    /// to be erased.
     pub fn choose_victim(&mut self, layout: &FlashLayout) {
-        if self.victim.is_some() || self.free_blocks(layout) >= self.free_blocks_kept(layout) {
+        if self.victim.is_some() {
+            return;
+        }
+        if self.free_blocks(layout) >= self.free_blocks_kept(layout) {
+            while let Some(block) = self.emptied.pop() {
+                let Block { closed, valid, slc, .. } = self.blocks[block as usize];
+                if closed && valid == 0 {
+                    let (next_row, moved, accepted, candidates) = (0, 0, 0, 0);
+                    self.victim = Some(Victim { block, next_row, valid, moved, accepted, candidates, folds: slc });
+                    return;
+                }
+            }
             return;
         }
         // Blocks reserved for one bit a cell free nothing, since they are used for that again.
@@ -221,13 +261,28 @@ impl DieSpace {
         self.valid += 1;
     }
 
-    /// Records that the data in a slot are stale.
+    /// Records that the data in a slot are stale. Data that are there since the start have no owner on record.
     #[inline]
-    pub fn release(&mut self, slot: u32, layout: &FlashLayout) {
+    pub fn release(&mut self, slot: u32, since_start: bool, layout: &FlashLayout) {
         let block = slot / layout.units_per_block;
-        self.owners_mut(block)[(slot % layout.units_per_block) as usize] = NO_OWNER;
-        self.blocks[block as usize].valid -= 1;
+        if since_start {
+            self.blocks[block as usize].unplaced -= 1;
+            self.unplaced -= 1;
+        } else {
+            self.owners_mut(block)[(slot % layout.units_per_block) as usize] = NO_OWNER;
+        }
+        self.lose_one(block);
+    }
+
+    /// Counts a valid unit less in a block.
+    #[inline]
+    fn lose_one(&mut self, block: u32) {
+        let state = &mut self.blocks[block as usize];
+        state.valid -= 1;
         self.valid -= 1;
+        if state.valid == 0 && state.closed {
+            self.emptied.push(block);
+        }
     }
 
     /// Records that an unplaced unit is stale: each is equally likely to be in any block, in proportion to the unplaced
@@ -254,68 +309,64 @@ impl DieSpace {
             };
             self.blocks.iter().position(holds_it).expect("the blocks hold all unplaced units of the die")
         };
-        let block = &mut self.blocks[index];
-        block.valid -= 1;
-        block.unplaced -= 1;
-        self.valid -= 1;
+        self.blocks[index].unplaced -= 1;
         self.unplaced -= 1;
+        self.lose_one(index as u32);
     }
 
-    /// Gives each valid unit of the victim's next row a new slot at once; calls `moved` with each placed unit and its
-    /// slot. That it is programmed there later only matters to a read in between, which finds the same die busy with
-    /// it.
+    /// Gives each valid unit of the victim's next row a new slot at once, and records it in the map, where `base` is the
+    /// code of the die's first slot. That it is programmed there later only matters to a read in between, which finds
+    /// the same die busy with it. `initial` decides what a slot holds that was programmed before the start.
     pub fn move_row(
         &mut self,
         victim: &mut Victim,
         layout: &FlashLayout,
-        random: &mut Random,
-        mut moved: impl FnMut(u32, u32),
+        map: &mut UnitMap,
+        base: u32,
+        mut initial: impl FnMut(u32, &UnitMap, &mut Block, &mut Victim) -> Initial,
     ) -> MovedRow {
         let mut row = MovedRow::default();
         let mut last_page = u32::MAX;
         let first = victim.next_row * layout.units_per_row;
         victim.next_row += 1;
         for slot in first..first + layout.units_per_row {
-            let block = &self.blocks[victim.block as usize];
+            let block = &mut self.blocks[victim.block as usize];
             let owner = match block.owners {
                 0 => UNPLACED,
                 owners => self.owners[owners as usize - 1][slot as usize],
             };
-            if owner == NO_OWNER || owner == UNPLACED && !self.draw_unplaced(victim, random) {
+            let new_owner = if owner == UNPLACED {
+                match initial(victim.block * layout.units_per_block + slot, map, block, victim) {
+                    Initial::Stale => continue,
+                    Initial::Unplaced => UNPLACED,
+                    Initial::Unit(unit) => {
+                        block.unplaced -= 1;
+                        self.unplaced -= 1;
+                        unit + 1
+                    }
+                }
+            } else if owner == NO_OWNER {
                 continue;
-            }
+            } else {
+                self.owners_mut(victim.block)[slot as usize] = NO_OWNER;
+                owner
+            };
             row.units += 1;
             let page = slot / layout.units_per_page;
             row.pages += u32::from(page != last_page);
             last_page = page;
             let to = self.slot_for_moved(layout);
             let to_block = to / layout.units_per_block;
-            self.owners_mut(to_block)[(to % layout.units_per_block) as usize] = owner;
-            if owner == UNPLACED {
+            self.owners_mut(to_block)[(to % layout.units_per_block) as usize] = new_owner;
+            if new_owner == UNPLACED {
                 self.blocks[to_block as usize].unplaced += 1;
             } else {
-                self.owners_mut(victim.block)[slot as usize] = NO_OWNER;
-                moved(owner - 1, to);
+                map.set(new_owner - 1, base + to);
             }
         }
         self.blocks[victim.block as usize].valid -= row.units;
         victim.moved += row.units;
         row
-    }
-
-    /// Decides whether a slot of the victim holds one of its unplaced units, which are equally likely in each slot that
-    /// is left.
-    #[inline]
-    fn draw_unplaced(&mut self, victim: &mut Victim, random: &mut Random) -> bool {
-        let block = &mut self.blocks[victim.block as usize];
-        debug_assert!(block.unplaced <= victim.candidates, "unplaced units fit into the rows that are left");
-        if block.unplaced == 0 {
-            return false;
-        }
-        let holds = random.below(u64::from(victim.candidates)) < u64::from(block.unplaced);
-        victim.candidates -= 1;
-        block.unplaced -= u32::from(holds);
-        holds
     }
 
     /// Returns the next slot for a moved unit, which is counted there.
@@ -347,6 +398,23 @@ impl DieSpace {
         (block.closed, block.slc, block.erases) = (false, false, block.erases + 1);
         self.spare_owners.extend(owners.checked_sub(1));
         self.erased.push_back(victim.block);
+    }
+
+    /// Creates the blocks of a die that was filled in order: full ones, and the one that the host's next row goes to.
+    pub fn fill_in_order(&mut self, layout: &FlashLayout) {
+        let units = self.valid;
+        (self.undrawn, self.valid, self.unplaced) = (false, 0, 0);
+        let block = layout.units_per_block;
+        for _ in 0..units / block {
+            self.add_closed(block);
+        }
+        let (rest, used) = (units % block, (units % block).next_multiple_of(layout.units_per_row));
+        if used == block {
+            self.add_closed(rest);
+        } else if used > 0 {
+            let index = self.add_open(used, rest, layout);
+            self.host = OpenBlock { next: index * block + used, left: block - used };
+        }
     }
 
     /// Adds a block of the initial state: full, with `valid` unplaced units.

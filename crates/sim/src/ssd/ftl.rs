@@ -8,11 +8,11 @@
 
 use headstack_workload::{Purpose, Random};
 
-use super::die_space::{DieSpace, MovedRow};
+use super::die_space::{DieSpace, Initial, MovedRow};
 use super::layout::FlashLayout;
 use super::unit_map::UnitMap;
 use super::worn_in::WornIn;
-use crate::description::ssd::SsdDescription;
+use crate::description::ssd::{FlashState, SsdDescription};
 
 /// Place of a unit of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,19 @@ pub enum FlashPlace {
     OnDie(u32),
 }
 
-/// Map entry of a unit that a worn-in drive holds since the start.
+/// Map entry of a unit that the drive holds since the start.
 const UNPLACED: u32 = u32::MAX;
+
+/// Initial contents of the flash.
+#[derive(Clone, Debug)]
+enum Origin {
+    /// None.
+    Fresh,
+    /// Every unit, in order: the place of a unit is computed.
+    Filled,
+    /// The steady state of random overwrites.
+    WornIn(Box<WornIn>),
+}
 
 /// Next task of a die for its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +63,9 @@ pub struct Ftl {
     dies: Vec<DieSpace>,
     /// The die whose turn it is.
     turn: u32,
-    /// Units of a full drive on each die.
-    share: u32,
     /// Units that a die may hold before it loses its turn, so that every die keeps half of its share of the spare.
     fair_units: u32,
-    /// The initial state of a worn-in drive; `None` if it starts empty.
-    worn_in: Option<Box<WornIn>>,
+    origin: Origin,
     /// Draws of what the initial state leaves open.
     random: Random,
     /// Units moved by collection so far.
@@ -67,8 +75,17 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// Creates an empty drive.
+    /// Creates a drive in the state of its description.
     pub fn new(description: &SsdDescription, seed: u64) -> Self {
+        match description.state {
+            FlashState::Fresh => Ftl::fresh(description, seed),
+            FlashState::Filled => Ftl::filled(description, seed),
+            FlashState::Steady => Ftl::worn_in(description, seed),
+        }
+    }
+
+    /// Creates an empty drive.
+    pub fn fresh(description: &SsdDescription, seed: u64) -> Self {
         let layout = FlashLayout::new(description);
         let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
         let share = logical_units.div_ceil(u64::from(layout.dies)) as u32;
@@ -76,9 +93,8 @@ impl Ftl {
             map: UnitMap::new(logical_units as u32, 0),
             dies: vec![DieSpace::default(); layout.dies as usize],
             turn: 0,
-            share,
             fair_units: share + layout.usable_units().saturating_sub(share) / 2,
-            worn_in: None,
+            origin: Origin::Fresh,
             random: Random::new(seed, Purpose::Preconditioning),
             moved_units: 0,
             erases: 0,
@@ -86,9 +102,25 @@ impl Ftl {
         }
     }
 
+    /// Creates a drive that was filled once, in order.
+    pub fn filled(description: &SsdDescription, seed: u64) -> Self {
+        let mut ftl = Ftl::fresh(description, seed);
+        let (units, layout) = (ftl.logical_units(), ftl.layout);
+        ftl.map = UnitMap::new(units, UNPLACED);
+        let turn = layout.dies * layout.units_per_row;
+        for (number, die) in (0u32..).zip(&mut ftl.dies) {
+            let rest = (units % turn).saturating_sub(number * layout.units_per_row).min(layout.units_per_row);
+            let units = units / turn * layout.units_per_row + rest;
+            (die.undrawn, die.valid, die.unplaced) = (true, units, units);
+        }
+        ftl.turn = units / layout.units_per_row % layout.dies;
+        ftl.origin = Origin::Filled;
+        ftl
+    }
+
     /// Creates a drive in the steady state of random overwrites of all of it.
     pub fn worn_in(description: &SsdDescription, seed: u64) -> Self {
-        let mut ftl = Ftl::new(description, seed);
+        let mut ftl = Ftl::fresh(description, seed);
         let units = ftl.logical_units();
         ftl.map = UnitMap::new(units, UNPLACED);
         let worn_in = WornIn::new(units, &ftl.layout, &mut ftl.random);
@@ -96,7 +128,7 @@ impl Ftl {
             let units = worn_in.units_of(number);
             (die.undrawn, die.valid, die.unplaced) = (true, units, units);
         }
-        ftl.worn_in = Some(Box::new(worn_in));
+        ftl.origin = Origin::WornIn(Box::new(worn_in));
         ftl
     }
 
@@ -114,7 +146,11 @@ impl Ftl {
         } else if code <= self.layout.dies * self.layout.units_per_die {
             FlashPlace::Flash(code - 1)
         } else if code == UNPLACED {
-            FlashPlace::OnDie(self.worn_in.as_ref().expect("only worn-in drives have such units").die_of(unit))
+            match &self.origin {
+                Origin::Fresh => unreachable!("a fresh drive holds nothing since the start"),
+                Origin::Filled => FlashPlace::Flash(self.layout.filled_place(unit)),
+                Origin::WornIn(worn_in) => FlashPlace::OnDie(worn_in.die_of(unit)),
+            }
         } else {
             FlashPlace::Buffer(UNPLACED - 1 - code)
         }
@@ -124,12 +160,6 @@ impl Ftl {
     #[inline]
     pub fn die_of(&self, place: u32) -> u32 {
         place / self.layout.units_per_die
-    }
-
-    /// Returns the die that would hold a unit in a drive filled in order.
-    #[inline]
-    pub fn die_of_filled(&self, unit: u32) -> u32 {
-        unit / self.layout.units_per_row % self.layout.dies
     }
 
     /// Records that a unit is in a slot of the write buffer; its data in flash become stale.
@@ -151,7 +181,10 @@ impl Ftl {
         match self.place(unit) {
             FlashPlace::Flash(place) => {
                 let die = self.die_of(place);
-                self.dies[die as usize].release(place - die * self.layout.units_per_die, &self.layout);
+                self.draw(die);
+                let since_start = self.map.get(unit) == UNPLACED;
+                let space = &mut self.dies[die as usize];
+                space.release(place - die * self.layout.units_per_die, since_start, &self.layout);
             }
             FlashPlace::OnDie(die) => {
                 self.draw(die);
@@ -161,13 +194,16 @@ impl Ftl {
         }
     }
 
-    /// Draws the blocks of a die of a worn-in drive when they first matter.
+    /// Creates the initial blocks of a die when they first matter.
     #[inline]
     pub fn draw(&mut self, die: u32) {
         let space = &mut self.dies[die as usize];
         if space.undrawn {
-            let worn_in = self.worn_in.as_ref().expect("only worn-in drives are drawn");
-            worn_in.draw(space, die, &self.layout, &mut self.random);
+            match &self.origin {
+                Origin::Fresh => unreachable!("a fresh drive has no initial blocks"),
+                Origin::Filled => space.fill_in_order(&self.layout),
+                Origin::WornIn(worn_in) => worn_in.draw(space, die, &self.layout, &mut self.random),
+            }
         }
     }
 
@@ -222,13 +258,23 @@ impl Ftl {
     /// Moves the victim's next row with valid data, or erases the victim.
     fn collect(&mut self, die: u32) -> Task {
         let layout = self.layout;
-        let Ftl { map, dies, random, moved_units, .. } = self;
+        let Ftl { map, dies, random, moved_units, origin, .. } = self;
         let space = &mut dies[die as usize];
         let mut victim = space.victim.take().expect("a die that collects has a victim");
         let base = die * layout.units_per_die + 1;
         let mut row = MovedRow::default();
         while row.units == 0 && space.blocks[victim.block as usize].valid > 0 {
-            row = space.move_row(&mut victim, &layout, random, |unit, slot| map.set(unit, base + slot));
+            row = match origin {
+                Origin::Filled => space.move_row(&mut victim, &layout, map, base, |slot, map, _, _| {
+                    let unit = layout.filled_unit(base - 1 + slot);
+                    if unit < map.units() && map.get(unit) == UNPLACED { Initial::Unit(unit) } else { Initial::Stale }
+                }),
+                Origin::Fresh | Origin::WornIn(_) => {
+                    space.move_row(&mut victim, &layout, map, base, |_, _, block, victim| {
+                        if block.draw_unplaced(victim, random) { Initial::Unplaced } else { Initial::Stale }
+                    })
+                }
+            };
         }
         space.victim = Some(victim);
         *moved_units += u64::from(row.units);
@@ -251,7 +297,7 @@ impl Ftl {
             return false;
         }
         let space = &mut self.dies[die as usize];
-        let slc = space.open_host_block(&self.layout, self.share);
+        let slc = space.open_host_block(&self.layout);
         space.programs_slc = Some(slc);
         slc
     }
@@ -264,7 +310,8 @@ impl Ftl {
         }
         let die = self.die_of(place);
         let block = (place - die * self.layout.units_per_die) / self.layout.units_per_block;
-        self.dies[die as usize].blocks[block as usize].slc
+        // The initial blocks of a die have all bits a cell.
+        self.dies[die as usize].blocks.get(block as usize).is_some_and(|block| block.slc)
     }
 
     /// Whether a die that is not collecting has a full one-bit block.
@@ -284,7 +331,7 @@ impl Ftl {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
         space.promised -= units;
-        let slc = space.programs_slc.take().unwrap_or_else(|| space.open_host_block(&layout, self.share));
+        let slc = space.programs_slc.take().unwrap_or_else(|| space.open_host_block(&layout));
         let open = if slc { &mut space.host_slc } else { &mut space.host };
         let start = open.next;
         open.next += layout.units_per_row;
@@ -313,7 +360,12 @@ impl Ftl {
         let layout = &self.layout;
         let free = |die: &DieSpace| {
             if die.undrawn {
-                return 0;
+                let blocks = layout.blocks_per_die.saturating_sub(die.valid.div_ceil(layout.units_per_block));
+                let kept = layout.free_blocks_min + layout.slc_static_blocks + 1;
+                return match self.origin {
+                    Origin::Fresh | Origin::WornIn(_) => 0,
+                    Origin::Filled => u64::from(blocks.saturating_sub(kept)) * u64::from(layout.units_per_block),
+                };
             }
             let blocks = die.free_blocks(layout).saturating_sub(die.free_blocks_kept(layout) + 1);
             // A one-bit block holds less, and takes as much flash.
@@ -353,7 +405,12 @@ impl Ftl {
         let mapped = (0..self.logical_units()).filter(|&unit| holds(unit)).count();
         assert_eq!(mapped as u32, self.dies.iter().map(|die| die.valid).sum::<u32>());
         let unplaced = |die: u32| {
-            (0..self.logical_units()).filter(|&unit| self.place(unit) == FlashPlace::OnDie(die)).count() as u32
+            let is_on_die = |unit: u32| match self.place(unit) {
+                FlashPlace::OnDie(other) => other == die,
+                FlashPlace::Flash(place) => self.map.get(unit) == UNPLACED && self.die_of(place) == die,
+                FlashPlace::Nowhere | FlashPlace::Buffer(_) => false,
+            };
+            (0..self.logical_units()).filter(|&unit| is_on_die(unit)).count() as u32
         };
         for (die, space) in (0u32..).zip(&self.dies) {
             assert_eq!(unplaced(die), space.unplaced, "die {die}");

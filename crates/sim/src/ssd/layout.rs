@@ -18,8 +18,6 @@ pub struct FlashLayout {
     /// Blocks of a die that are reserved for one bit a cell, and the most in addition to them.
     pub slc_static_blocks: u32,
     pub slc_dynamic_blocks: u32,
-    /// Whether unwritten units take room as well.
-    pub filled: bool,
 }
 
 impl FlashLayout {
@@ -41,7 +39,6 @@ impl FlashLayout {
             units_per_slc_block,
             slc_static_blocks: slc.map_or(0, |slc| slc_blocks(slc.static_bytes)),
             slc_dynamic_blocks: slc.map_or(0, |slc| slc_blocks(slc.dynamic_bytes)),
-            filled: description.filled,
             dies: description.dies(),
             unit_bytes,
             units_per_page,
@@ -51,6 +48,21 @@ impl FlashLayout {
             units_per_die: units_per_block * flash.blocks_per_plane,
             free_blocks_min: description.collection.free_blocks_min,
         }
+    }
+
+    /// Returns the place of a unit in a drive that was filled in order: rows go to the dies in turn.
+    #[inline]
+    pub fn filled_place(&self, unit: u32) -> u32 {
+        let (row, in_row) = (unit / self.units_per_row, unit % self.units_per_row);
+        row % self.dies * self.units_per_die + row / self.dies * self.units_per_row + in_row
+    }
+
+    /// Returns the unit that [`Self::filled_place`] puts into a place; it may exceed the capacity.
+    #[inline]
+    pub fn filled_unit(&self, place: u32) -> u32 {
+        let (die, slot) = (place / self.units_per_die, place % self.units_per_die);
+        let row = slot / self.units_per_row * self.dies + die;
+        row.saturating_mul(self.units_per_row).saturating_add(slot % self.units_per_row)
     }
 
     /// Returns the units of a die that may hold data while collection still finds a block with stale data: two blocks

@@ -10,8 +10,8 @@
 //!
 //! Memory is 4 bytes for each mapping unit of capacity and of flash, once they are written to: 1 TB on 1.10 TB of flash
 //! with units of 16 KiB takes 491 MiB when full and 2 MiB when empty (measured; the sum over the units is 489 MiB). A
-//! drive that starts worn in takes memory for what is written since, and 20 bytes for each block of a die once the die
-//! is written to.
+//! drive that starts filled or worn in takes memory for what is written since, and 20 bytes for each block of a die once
+//! the die is written to.
 
 mod agenda;
 mod buffer;
@@ -118,14 +118,12 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// Creates an idle drive: empty, or in the steady state of random overwrites if its description requires it. `seed`
-    /// drives the draws of that state.
+    /// Creates an idle drive in the state of its description. `seed` drives the draws of that state.
     ///
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
-        let ftl = if description.preconditioned { Ftl::worn_in } else { Ftl::new };
-        Ssd::with_ftl(description, seed, ftl)
+        Ssd::with_ftl(description, seed, Ftl::new)
     }
 
     /// Creates an idle drive without data: a replacement.
@@ -133,7 +131,7 @@ impl Ssd {
     /// # Errors
     /// The first impossible value in the description.
     pub fn empty(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
-        Ssd::with_ftl(description, seed, Ftl::new)
+        Ssd::with_ftl(description, seed, Ftl::fresh)
     }
 
     fn with_ftl(

@@ -63,8 +63,8 @@ def draw(random: np.random.Generator) -> System:
         device = flash_draw.draw(random)["drive"]
         while device["ssd"]["capacity"]["logical_bytes"] > FLASH_MOST:
             device = flash_draw.draw(random)["drive"]
-        # Hidden arrays of flash are fresh, as the probes of members assume.
-        device["ssd"]["preconditioned"] = False
+        # Hidden arrays of flash are filled in order, as the probes of members assume.
+        device["ssd"]["state"] = "filled"
     layout = Layout(level, count, unit)
     return assembled(layout, device, SimulatedDevice({"drive": device}).capacity_bytes // unit)
 
@@ -225,11 +225,8 @@ def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any])
             return float("inf")
 
     best: Change = {}
-    ((kind, described),) = drive.items()
+    (kind,) = drive
     knobs = KNOBS[kind]
-    if described.get("preconditioned"):
-        # Members that must be overwritten first cost a second each, so only the program time is fitted.
-        knobs = {path: values for path, values in knobs.items() if path == "timing.program_ns"}
     for _ in range(min(2, len(knobs))):
         for path, values in knobs.items():
             best = min(

@@ -7,7 +7,6 @@ overwritten until it is in steady state, which shows the rest.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
@@ -81,8 +80,6 @@ SPREAD_MOST: Final = 0.8
 ONE_BIT: Final = 0.8
 """Share of the time to sense all bits: cells with one bit take half of it or less."""
 LARGE_UNITS: Final = (8192, 16384, 32768, 65536)
-SMALL_BYTES: Final = 4 << 30
-FOLD_BYTES: Final = 1 << 20
 WARM_SHARE: Final = 0.12
 WARM_MOST: Final = 600_000
 SLC_STEP: Final = 0.015
@@ -252,8 +249,7 @@ def _from_reads(session: Session, initial: Map, visible: Map, state: str, values
                        "read_ns_per_byte": path.link_ns, "write_ns_per_byte": path.link_ns},
         "interface": {"read_ns_per_byte": path.link_ns, "write_ns_per_byte": path.link_ns,
                       "full_duplex": path.link_ns < 1.4, "queue_depth": at_once or 1024},
-        "filled": initial.reads_conflict,
-        "preconditioned": initial.reads_conflict and initial.dies is None,
+        "state": "fresh" if not initial.reads_conflict else "steady" if initial.dies is None else "filled",
     }
     # fmt: on
     if memory is not None:
@@ -269,7 +265,7 @@ def _from_reads(session: Session, initial: Map, visible: Map, state: str, values
                 "read_ns": max(5_000, round(map_read_ns)),
                 "program_ns": PROGRAM_USUAL_NS // 3,
             }
-    if drive["preconditioned"] and initial.row_bytes in LARGE_UNITS:
+    if drive["state"] == "steady" and initial.row_bytes in LARGE_UNITS:
         # If no other period is visible, contiguous data form a mapping unit.
         drive["capacity"]["mapping_unit_bytes"] = initial.row_bytes
         drive["capacity"]["logical_bytes"] = device.capacity_bytes // initial.row_bytes * initial.row_bytes
@@ -343,7 +339,6 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     if "map_cache_bytes" in controller:
         # The same share of a map with larger units.
         controller["map_cache_bytes"] = max(4096, controller["map_cache_bytes"] * 4096 // unit // 4096 * 4096)
-    drive["filled"] = drive["filled"] and _reads_of_nothing_sense(session)
 
     load = row * timing["channel_ns_per_byte"]
     full, empty = (flash_writes.flush_times(session, name) for name in ("full", "empty"))
@@ -430,9 +425,6 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         )
     onset = flash_writes.onset_bytes(session)
     aside: float = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
-    if drive["filled"] and "slc_cache" in drive:
-        # Unwritten data occupy space as well, so that the whole cache is in addition to them.
-        aside = first.cache_bytes * BITS
     _give_blocks(drive, capacity * 1.02 + max(aside, onset or 0.1 * capacity))
     _fit_streams(session, system, first, full is None and not met.program_ns and not bound)
     _fit_spare(session, system, values)
@@ -486,12 +478,6 @@ def _unit(session: Session, interval_ns: float, row: int) -> int:
     return int(min(4096 << power, row))
 
 
-def _reads_of_nothing_sense(session: Session) -> bool:
-    (trimmed,) = session.runs_of("latency, random, trimmed")
-    (initial,) = session.runs_of("latency, random, found")
-    return bool(np.median(trimmed.answers.response_ns) > 0.7 * np.median(initial.answers.response_ns))
-
-
 def _fit_streams(session: Session, system: System, first: flash_writes.Stream, programs: bool) -> None:
     """Adjusts buffer, cache and programs until the simulated drive fills like the device."""
     drive = ssd(system)
@@ -526,7 +512,7 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
     def rate(blocks: float, long_after: bool = False) -> float:
         trial = copy.deepcopy(system)
         ssd(trial)["flash"]["blocks_per_plane"] = round(blocks)
-        ssd(trial)["preconditioned"] = True
+        ssd(trial)["state"] = "steady"
         device, random = SimulatedDevice(trial), np.random.default_rng(session.seed)
         if long_after:
             count = int(LONG_AFTER * device.capacity_bytes) // LONG_PIECE
@@ -595,19 +581,11 @@ def _spare(drive: Ssd) -> float:
 
 def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], list[float]]:
     """Returns the residuals of reads in the device's initial state, and the errors of rates."""
-    small = _smaller(system)
-    capacity = ssd(small)["capacity"]["logical_bytes"]
-    device, residuals, off = SimulatedDevice(small), {}, []
+    device, residuals, off = SimulatedDevice(system), {}, []
     for run in session.runs:
         if not run.test.endswith(", found") or run.test.startswith("dies"):
             continue
-        requests = run.requests
-        if capacity < session.device.capacity_bytes:
-            # Random positions are equivalent in a drive that was overwritten randomly.
-            requests = dataclasses.replace(
-                requests, offsets=requests.offsets % np.uint64(capacity // FOLD_BYTES * FOLD_BYTES)
-            )
-        answers = device.ask(requests)
+        answers = device.ask(run.requests)
         residuals[run.test] = Residual.of(run.answers.response_ns, answers.response_ns)
         off.append(float(np.log(run.answers.per_s / answers.per_s)))
     return residuals, off
@@ -621,20 +599,6 @@ def _spread(session: Session) -> float:
 
 def _too_wide(spread: float) -> str:
     return f"latencies of single reads differ by a factor of {np.exp(spread):.1f}, more than those of flash pages"
-
-
-def _smaller(system: System) -> System:
-    """Returns a scaled-down drive if its steady state would take long to reach."""
-    drive = ssd(system)
-    if not drive["preconditioned"] or drive["capacity"]["logical_bytes"] <= SMALL_BYTES:
-        return system
-    other = copy.deepcopy(system)
-    small = ssd(other)
-    unit = small["capacity"]["mapping_unit_bytes"]
-    small["capacity"]["logical_bytes"] = SMALL_BYTES // unit * unit
-    small["flash"]["pages_per_block"] = 0
-    _give_blocks(small, 1.3 * SMALL_BYTES)
-    return other
 
 
 def _verdict(session: Session, initial: Map, residuals: Mapping[str, Residual], off: list[float]) -> tuple[bool, str]:

@@ -103,10 +103,10 @@ def _draw(random: np.random.Generator) -> System:
             "idle_ns": None if random.random() < 0.3 else int(random.choice((1, 2, 5))) * 1_000_000_000,
         }
         fixed_share = fixed * bits
-        drive["filled"] = bool(random.random() < 0.5)
+        drive["state"] = "filled" if random.random() < 0.5 else "fresh"
     else:
         fixed_share = 0.0
-        drive["preconditioned"] = bool(random.random() < 0.3)
+        drive["state"] = "steady" if random.random() < 0.3 else "filled"
     if not sata and not drive["buffer"]["power_loss_protected"] and random.random() < 0.2:
         controller["map_cache_bytes"] = int(random.choice((256, 512, 1024))) * 1024
     if generation.startswith("qlc") and random.random() < 0.4:
@@ -114,11 +114,6 @@ def _draw(random: np.random.Generator) -> System:
     spare = float(random.uniform(0.07, 0.35)) + 8 / blocks + fixed_share
     unit = drive["capacity"]["mapping_unit_bytes"]
     drive["capacity"]["logical_bytes"] = int(flash_bytes / (1 + spare)) // unit // 256 * 256 * unit
-    _check(system)
+    # Rejects systems that the model rejects.
+    SimulatedDevice(system)
     return system
-
-
-def _check(system: System) -> None:
-    """Rejects systems that the model rejects."""
-    whole = {**system, "drive": {"ssd": {**system["drive"]["ssd"], "preconditioned": False}}}
-    SimulatedDevice(whole)

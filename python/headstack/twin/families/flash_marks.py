@@ -33,7 +33,7 @@ def _dies(system: System) -> float:
 def _cliff_bytes(system: System) -> float | None:
     """Returns the position at which a sequential fill of an empty drive slows down; ``None`` if it does not."""
     empty = copy.deepcopy(system)
-    ssd(empty)["preconditioned"] = False
+    ssd(empty)["state"] = "fresh"
     device = SimulatedDevice(empty)
     fill = Requests.writes(np.arange(device.capacity_bytes // PIECE_BYTES) * PIECE_BYTES, PIECE_BYTES, depth=DEPTH)
     buffer_bytes = ssd(system)["buffer"]["bytes"]

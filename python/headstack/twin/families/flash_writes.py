@@ -121,12 +121,11 @@ def flush_times(session: Session, state: str) -> Flushes | None:
     writes, flushes = took[::2], np.sort(took[1::2])
     if np.median(flushes) <= max(1.5 * np.median(writes), 60_000):
         return None
-    # Two groups, where the largest gap is, unless it is small or only a few flushes are longer.
-    gaps = np.diff(flushes)
-    cut = int(np.argmax(gaps)) + 1
-    short, long = flushes[:cut], flushes[cut:]
-    if len(long) < len(flushes) / 8 or gaps[cut - 1] < LONG_FLUSH * np.median(short):
+    # The quantiles are those of two groups if at least a fifth of the flushes is long, and not of single outliers.
+    low, high = np.quantile(flushes, (0.2, 0.8))
+    if high - low < LONG_FLUSH * low:
         return Flushes(float(np.median(flushes)), 0.0, 1)
+    short, long = flushes[flushes < (low + high) / 2], flushes[flushes >= (low + high) / 2]
     update = float(np.median(long) - np.median(short))
     return Flushes(float(np.median(short)), update, round(len(flushes) / len(long)))
 

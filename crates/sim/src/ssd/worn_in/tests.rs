@@ -5,7 +5,7 @@ use headstack_workload::{Purpose, Random};
 use super::super::ftl::{FlashPlace, Ftl, Task};
 use super::valid_of_blocks;
 use crate::description::ssd::{
-    Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
+    Capacity, Collection, Controller, Flash, FlashState, Interface, SsdDescription, Timing, WriteBuffer,
 };
 
 /// A drive of `dies` dies with `blocks` blocks of `units` mapping units each, of which `exported` are the host's.
@@ -13,7 +13,7 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
     let raw_units = f64::from(dies) * f64::from(blocks) * f64::from(units);
     SsdDescription {
         name: "tiny".to_owned(),
-        filled: false,
+
         capacity: Capacity {
             logical_bytes: (raw_units * exported) as u64 * 4096,
             logical_block_bytes: 512,
@@ -57,7 +57,7 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
             queue_depth: 1,
             host: None,
         },
-        preconditioned: false,
+        state: FlashState::Fresh,
         power: None,
     }
 }
@@ -186,6 +186,25 @@ fn a_unit_stays_on_its_die_until_it_is_written() {
     (0..units / 2).for_each(|unit| ftl.unmap(unit));
     ftl.check_consistency();
     assert!((0..units / 2).all(|unit| ftl.place(unit) == FlashPlace::Nowhere));
+}
+
+#[test]
+fn a_filled_drive_has_computed_places_until_they_are_written_or_moved() {
+    let mut ftl = Ftl::filled(&drive(4, 96, 64, 0.83, 3), 1);
+    let units = ftl.logical_units();
+    let mut seen = std::collections::HashSet::new();
+    for unit in 0..units {
+        let FlashPlace::Flash(place) = ftl.place(unit) else { panic!("{unit} is in the flash") };
+        assert_eq!(ftl.layout.filled_unit(place), unit);
+        assert!(seen.insert(place));
+    }
+    ftl.check_consistency();
+    let free = ftl.free_units();
+    for share in [0.02, 0.5, 1.0] {
+        overwrite(&mut ftl, share, &mut Random::new(1, Purpose::Addresses));
+        ftl.check_consistency();
+    }
+    assert!(free > 0 && ftl.free_units() == 0 && ftl.moved_units > 0);
 }
 
 #[test]
