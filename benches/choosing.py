@@ -440,7 +440,7 @@ def speed(count: int, seed: int, folder: Path) -> Iterator[Row]:
             survive=1,
             estimate_prices=True,
             on="2026-01",
-            stripe_units=units[:more],
+            chunk_sizes=units[:more],
             requests=120_000,
         )
         total = candidates(question.space, question.job, question.book, True).total

@@ -222,11 +222,13 @@ def test_which_hosts_and_levels(tmp_path: Path) -> None:
 
 
 def test_which_settings() -> None:
-    units = members("--stripe-units", "64KiB,256KiB", "--drives", "4", "--levels", "raid6")
+    units = members("--chunk-sizes", "64KiB,256KiB", "--drives", "4", "--levels", "raid6")
     units.sort(key=lambda one: one.family.settings, reverse=True)
-    assert [one.family.settings for one in units] == [(("stripe unit", "64KiB"),), (("stripe unit", "256KiB"),)]
-    sizes = [array_of(one).description["groups"][0]["stripe_unit_bytes"] for one in units]
+    assert [one.family.settings for one in units] == [(("chunk size", "64KiB"),), (("chunk size", "256KiB"),)]
+    sizes = [array_of(one).description["groups"][0]["chunk_bytes"] for one in units]
     assert sizes == [64 << 10, 256 << 10]
+    earlier = members("--stripe-units", "64KiB,256KiB", "--drives", "4", "--levels", "raid6")
+    assert sorted(one.family.settings for one in earlier) == sorted(one.family.settings for one in units)
     cached = members("--hosts", "server-12-raid6-cache", "--caches", "2GiB,8GiB", "--drives", "4", "--levels", "raid6")
     memory = [array_of(one).description["controller"]["cache"]["memory_bytes"] for one in cached]
     assert memory == [2 << 30, 8 << 30]

@@ -33,7 +33,7 @@ def test_polars_reads_results_in_place(results: hs.Results) -> None:
 
 
 def test_histograms_hold_every_request(results: hs.Results) -> None:
-    bins = pl.DataFrame(results.histograms()).filter(pl.col("figure") == "response")
+    bins = pl.DataFrame(results.histograms()).filter(pl.col("figure") == "latency")
     counts = bins.group_by("run").agg(pl.col("count").sum()).sort("run")["count"].to_list()
     assert counts == [row["requests"] for row in results]
     first = bins.filter(pl.col("run") == 0)

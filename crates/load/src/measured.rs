@@ -191,15 +191,15 @@ pub fn joined_intervals<'a>(
     let mut joined: BTreeMap<u64, (Interval, LatencyHistogram)> = BTreeMap::new();
     for (start_ns, interval) in each {
         let index = (start_ns - first_ns).saturating_add(interval_ns / 2) / interval_ns;
-        let (sum, response) = joined
+        let (sum, latency) = joined
             .entry(index)
             .or_insert_with(|| (Interval { start_ns, ..Interval::default() }, LatencyHistogram::new()));
         sum.count += interval.count;
         sum.bytes += interval.bytes;
         sum.duration_ns = sum.duration_ns.max(interval.duration_ns);
-        response.merge(&interval.response.open());
+        latency.merge(&interval.latency.open());
     }
-    joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum }).collect()
+    joined.into_values().map(|(sum, latency)| Interval { latency: latency.store(), ..sum }).collect()
 }
 
 /// Merges the sampling errors of the mean. Threads share devices, so a slow period affects all of them; in the worst

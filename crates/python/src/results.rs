@@ -158,8 +158,8 @@ impl Results {
     fn histograms(&self) -> Table {
         let mut bins = Vec::new();
         for (run, row) in self.rows.iter().enumerate() {
-            for (kind, KindResult { response, service, .. }) in row.result.kinds.all() {
-                for (figure, histogram) in [("response", response), ("service", service)] {
+            for (kind, KindResult { latency, service, .. }) in row.result.kinds.all() {
+                for (figure, histogram) in [("latency", latency), ("service", service)] {
                     bins.extend(histogram.bins().map(|(middle_ns, count)| Bin {
                         run: run as u64,
                         system: row.result.system.name.clone(),
@@ -249,7 +249,7 @@ impl Results {
     /// another run: the root mean square horizontal distance of their distributions. `None` if a run has no response
     /// times.
     fn demerit_ms(&self, index: isize, measured: &Results, measured_index: isize) -> PyResult<Option<f64>> {
-        Ok(demerit_of_histograms_ms(&self.row(index)?.response, &measured.row(measured_index)?.response))
+        Ok(demerit_of_histograms_ms(&self.row(index)?.latency, &measured.row(measured_index)?.latency))
     }
 
     /// Returns the quantile `q` (0 to 1) of the response times of one run in ms; `None` if there are no requests or the

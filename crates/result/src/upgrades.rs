@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{ResultError, Sampling, TooShort};
+use crate::{ResultError, Sampling, TooShort, content_hash};
 
 /// Version of the schema. Increase it whenever a field is added or removed or changes its meaning; then add a step from
 /// the previous version, and a result of that version to `tests/fixtures`.
-pub const SCHEMA_VERSION: u32 = 6;
+pub const SCHEMA_VERSION: u32 = 7;
 
 type Fields = Map<String, Value>;
 
 /// Steps from each version to the next, starting with version 1.
 const STEPS: [fn(&mut Fields); SCHEMA_VERSION as usize - 1] =
-    [from_1_to_2, from_2_to_3, from_3_to_4, from_4_to_5, from_5_to_6];
+    [from_1_to_2, from_2_to_3, from_3_to_4, from_4_to_5, from_5_to_6, from_6_to_7];
 
 /// Converts a result of schema `found` to the current schema.
 ///
@@ -59,6 +59,43 @@ fn from_4_to_5(result: &mut Fields) {
 
 /// Before schema 6, there were no workloads on files and directories; results without them omit the field.
 fn from_5_to_6(_: &mut Fields) {}
+
+/// Before schema 7, some keys had other names. The hash of the system follows from its description.
+fn from_6_to_7(result: &mut Fields) {
+    for key in ["kinds", "operations", "intervals", "streams", "stalls"] {
+        result.get_mut(key).into_iter().for_each(|part| rename(part, &[("response", "latency")]));
+    }
+    let figures = [
+        ("mean_response_ns", "mean_latency_ns"),
+        ("p50_response_ns", "p50_latency_ns"),
+        ("p99_response_ns", "p99_latency_ns"),
+    ];
+    result.get_mut("model_error").into_iter().for_each(|part| rename(part, &figures));
+    let Some(system) = result.get_mut("system").and_then(Value::as_object_mut) else { return };
+    let Some(description) = system.get_mut("description") else { return };
+    let before = description.clone();
+    rename(description, &[("stripe_unit_bytes", "chunk_bytes")]);
+    if *description != before {
+        let hash = content_hash(description.to_string().as_bytes());
+        system.insert("hash".to_owned(), hash.into());
+    }
+}
+
+/// Renames keys in a value and in all values inside it.
+fn rename(value: &mut Value, names: &[(&str, &str)]) {
+    match value {
+        Value::Object(fields) => {
+            for (old, new) in names {
+                if let Some(value) = fields.remove(*old) {
+                    fields.insert((*new).to_owned(), value);
+                }
+            }
+            fields.values_mut().for_each(|value| rename(value, names));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -439,7 +439,7 @@ def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[floa
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("bins", bins)
         rows = connection.execute(
-            "select run, middle_ms, count from bins where kind = ? and figure = 'response' order by run, middle_ms",
+            "select run, middle_ms, count from bins where kind = ? and figure = 'latency' order by run, middle_ms",
             [kind],
         ).fetchall()
     latencies_ms: list[float | None] = [None] * len(results)

@@ -569,8 +569,8 @@ class ResultTable(Tabular):
         return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
 
     def compared(self, limit: str | None = None) -> list[Row]:
-        """Returns the rows, each with its ``gain`` and its verdict ``within`` a limit. Leaves out capacities if all are
-        equal.
+        """Returns the rows, each with its ``speedup`` and its verdict ``within`` a limit. Leaves out capacities if all
+        are equal.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> [row["within"] for row in results.compared("10s")]
@@ -578,7 +578,7 @@ class ResultTable(Tabular):
         """
         verdicts = [None] * len(self) if limit is None else self.within(limit)
         rows = [
-            row | between(row) | {"gain": gain and str(gain), "within": verdict}
+            row | between(row) | {"speedup": gain and str(gain), "within": verdict}
             for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
         ]
         if len({row["capacity_gb"] for row in rows}) > 1:

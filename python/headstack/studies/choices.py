@@ -31,7 +31,7 @@ TEXTS = frozenset(("name", "capacity", "on", "objective"))
 FLAGS = frozenset(("rebuilding", "shipped_prices", "estimate_prices", "spread"))
 
 LISTS = frozenset(
-    ("workloads", "limits", "prices", "among", "without", "hosts", "levels", "stripe_units", "caches", "volumes")
+    ("workloads", "limits", "prices", "among", "without", "hosts", "levels", "chunk_sizes", "caches", "volumes")
 )
 
 FIGURES = frozenset(("rates", "drives"))
