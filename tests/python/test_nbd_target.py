@@ -89,7 +89,7 @@ def test_an_export_is_measured_and_named_in_the_result(disk: str) -> None:
     export = description["export"]
     assert (export["name"], export["replies"], export["connections"]) == ("disk", "extended", 1)
     assert {"flush", "fua", "trim", "multi-conn"} <= set(export["can"])
-    assert any("replies received by" in note for note in first["notes"])
+    assert any("replies received by" in note for note in first["method_notes"])
 
 
 def test_what_is_written_to_an_export_is_verified_under_load_and_later(headstack: Headstack, disk: str) -> None:

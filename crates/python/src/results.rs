@@ -293,15 +293,14 @@ impl Results {
         Ok(within.map(|within| (within.throughput_per_s, within.is_at_least)))
     }
 
-    /// Returns the distinct notes of the runs.
+    /// Returns the distinct notes of the runs that may require action.
     fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = Vec::new();
-        for note in self.rows.iter().flat_map(|row| &row.result.notes) {
-            if !notes.contains(note) {
-                notes.push(note.clone());
-            }
-        }
-        notes
+        distinct(self.rows.iter().flat_map(|row| &row.result.notes))
+    }
+
+    /// Returns the distinct notes on how the runs were made.
+    fn method_notes(&self) -> Vec<String> {
+        distinct(self.rows.iter().flat_map(|row| &row.result.method_notes))
     }
 
     /// Returns the failed checks of one run, one line each.
@@ -333,4 +332,15 @@ pub fn result_fields() -> Vec<(&'static str, Vec<Field>)> {
         ("facts", fields_of(FACT_COLUMNS)),
         ("histograms", fields_of(BIN_COLUMNS)),
     ]
+}
+
+/// Returns the distinct texts, in the order of their first occurrence.
+fn distinct<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for text in texts {
+        if !found.contains(text) {
+            found.push(text.clone());
+        }
+    }
+    found
 }

@@ -78,8 +78,11 @@ pub struct RunResult {
     pub saturated: bool,
     /// Self-checks of the run.
     pub checks: Vec<Check>,
-    /// Notes for the reader.
+    /// Notes that may require action, such as on failed requests.
     pub notes: Vec<String>,
+    /// Notes that describe how the run was made, such as the length of the warm-up, and require no action.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub method_notes: Vec<String>,
 }
 
 impl RunResult {
@@ -117,6 +120,7 @@ impl RunResult {
             saturated: false,
             checks: Vec::new(),
             notes: Vec::new(),
+            method_notes: Vec::new(),
         }
     }
 

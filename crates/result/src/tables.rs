@@ -164,6 +164,12 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     figure("mean_low_ms", "ms", "low end of the interval of the mean", |row| low_ms(&row.result.sampling.mean)),
     figure("mean_high_ms", "ms", "high end of the interval of the mean", |row| high_ms(&row.result.sampling.mean)),
     text("sampling", "", "why the mean has no confidence interval", |row| too_short(&row.result.sampling.mean)),
+    text("sampling_code", "", "code of this reason, for example `few_requests`", |row| {
+        match row.result.sampling.mean {
+            Estimate::Between { .. } => None,
+            Estimate::TooShort(why) => Some(why.code()),
+        }
+    }),
     count("warm_up_requests", "requests", "measured requests that still belonged to the warm-up", |row| {
         Some(row.result.sampling.warm_up_requests)
     }),

@@ -60,7 +60,8 @@ fn from_4_to_5(result: &mut Fields) {
 /// Before schema 6, there were no workloads on files and directories; results without them omit the field.
 fn from_5_to_6(_: &mut Fields) {}
 
-/// Before schema 7, some keys had other names. The hash of the system follows from its description.
+/// Before schema 7, some keys had other names, and one list had all notes. The hash of the system follows from its
+/// description.
 fn from_6_to_7(result: &mut Fields) {
     for key in ["kinds", "operations", "intervals", "streams", "stalls"] {
         result.get_mut(key).into_iter().for_each(|part| rename(part, &[("response", "latency")]));
@@ -70,6 +71,7 @@ fn from_6_to_7(result: &mut Fields) {
         ("p50_response_ns", "p50_latency_ns"),
         ("p99_response_ns", "p99_latency_ns"),
     ];
+    split_notes(result);
     result.get_mut("model_error").into_iter().for_each(|part| rename(part, &figures));
     let Some(system) = result.get_mut("system").and_then(Value::as_object_mut) else { return };
     let Some(description) = system.get_mut("description") else { return };
@@ -78,6 +80,27 @@ fn from_6_to_7(result: &mut Fields) {
     if *description != before {
         let hash = content_hash(description.to_string().as_bytes());
         system.insert("hash".to_owned(), hash.into());
+    }
+}
+
+/// Moves the notes on how a run was made to a list of their own. Only headstack 0.2 and earlier wrote these sentences
+/// into one list with all others.
+fn split_notes(result: &mut Fields) {
+    let describes_method = |note: &Value| {
+        note.as_str().is_some_and(|note| {
+            note.starts_with("warm-up, excluded: ")
+                || note.starts_with("requests were ")
+                || note.contains(" threads: the queue depth is the sum over threads")
+                || note.contains(" were prepared in ")
+                || note.contains(": removed ") && note.ends_with(" directories")
+                || note.contains(": verified ") && note.contains(" MB of written data in ")
+        })
+    };
+    let Some(notes) = result.get_mut("notes").and_then(Value::as_array_mut) else { return };
+    let (method, others): (Vec<Value>, Vec<Value>) = std::mem::take(notes).into_iter().partition(describes_method);
+    *notes = others;
+    if !method.is_empty() {
+        result.insert("method_notes".to_owned(), method.into());
     }
 }
 

@@ -60,6 +60,30 @@ fn keys_that_schema_7_renamed_are_read() {
 }
 
 #[test]
+fn notes_on_the_method_of_earlier_results_are_split_off() {
+    let method = [
+        "requests were submitted by io_uring",
+        "4 threads: the queue depth is the sum over threads, without a distribution",
+        "warm-up, excluded: 14 requests in 0.10 s",
+        "the trees, 120 files, were prepared in 0.31 s",
+        "/tmp/mail: removed 120 files, 7 directories",
+        "/tmp/data: verified 1.5 MB of written data in 0.02 s",
+    ];
+    let others = [
+        "io_uring is not available (ENOSYS): requests were submitted by psync",
+        "warm-up: ended after 60.00 s with 3 of 200 requests, which are excluded; set a time",
+        "3 requests failed; the first: EIO",
+    ];
+    let mut old = fixture(6);
+    old["notes"] = method.iter().chain(&others).copied().collect();
+    let read = RunResult::from_json(&old.to_string()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        (read.method_notes, read.notes),
+        (method.map(str::to_owned).to_vec(), others.map(str::to_owned).to_vec())
+    );
+}
+
+#[test]
 fn every_schema_version_is_read_without_loss() {
     for version in 1..=SCHEMA_VERSION {
         let old = fixture(version);

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NOT_STEADY = "not steady"
-"""Start of the reason why a run that used up its erased flash has no interval (crates/result/src/sampling.rs)."""
-
 STEADY = "steady: preconditioned until write amplification is stable"
 FILLED = "filled, not preconditioned: writes find erased flash; add --preconditioned yes for the steady state"
 FRESH = "fresh: nothing written yet; add --preconditioned yes for the steady state"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
+from headstack.catalogue.prices import ESTIMATED
 from headstack.choice.answer import Answer, Choice
 from headstack.choice.choose import Chooser
 from headstack.choice.question_parser import parse_question
@@ -42,9 +43,6 @@ WHOLE = frozenset(("depth", "survive", "spares", "bays", "requests"))
 
 FILES = ("workloads", "prices", "among", "hosts")
 """Keys whose files are in the study's folder."""
-
-ESTIMATED = "estimated from"
-"""Prefix of the source of an estimated price (``headstack.catalogue.prices``)."""
 
 
 @dataclass(frozen=True)

@@ -476,5 +476,5 @@ fn the_null_target_needs_no_engine_to_be_named() {
     let target = std::sync::Arc::new(headstack_load::Target::null(1 << 30));
     let result = measure(vec![job(&[target], EngineKind::Auto, workload(4096, 50.0, &closed(4)), requests(1_000))]);
     assert_eq!((count(&result), errors(&result)), (1_000, 0));
-    assert!(result.notes[0].contains("null engine"), "{:?}", result.notes);
+    assert!(result.method_notes[0].contains("null engine"), "{:?}", result.method_notes);
 }
