@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn stalls_are_moved_to_the_time_of_the_first_host() {
         let (a, mut b) = (host("a", 1000, 10, 1000), host("b", 1250, 10, 1000));
-        let longest = vec![headstack_result::Stall { start_ns: 200_000_000, duration_ns: 150_000_000, outstanding: 2 }];
+        let longest = vec![headstack_result::Stall { start_ns: 200_000_000, duration_ns: 150_000_000, queue_depth: 2 }];
         b.result.stalls = Some(Stalls { longest, latency: headstack_result::LatencyHistogram::new().store() });
         let (joined, _) = all(vec![a, b]).joined().unwrap();
         assert_eq!(joined.stalls.unwrap().longest[0].start_ns, 450_000_000);

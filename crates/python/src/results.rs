@@ -336,11 +336,11 @@ pub fn result_fields() -> Vec<(&'static str, Vec<Field>)> {
 
 /// Returns the distinct texts, in the order of their first occurrence.
 fn distinct<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut kept: Vec<String> = Vec::new();
     for text in texts {
-        if !found.contains(text) {
-            found.push(text.clone());
+        if !kept.contains(text) {
+            kept.push(text.clone());
         }
     }
-    found
+    kept
 }

@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(stalled(Measuring::new(0, 0, u64::MAX)), None);
         let stalls = stalled(Measuring::of_device(0, 0, u64::MAX)).expect("a stall");
         let measured: Vec<_> =
-            stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.outstanding)).collect();
+            stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.queue_depth)).collect();
         assert_eq!(measured, [(100_000_000, 1_001_000_000, 1)]);
     }
 }

@@ -28,8 +28,8 @@ pub struct Stall {
     pub start_ns: u64,
     /// Length of the stall, in ns.
     pub duration_ns: u64,
-    /// Number of requests outstanding at the end of the stall.
-    pub outstanding: u64,
+    /// Queue depth at the end of the stall.
+    pub queue_depth: u64,
 }
 
 /// The stalls of a measurement.
@@ -65,7 +65,7 @@ impl Stalls {
                 Some(last) => {
                     let end_ns = (last.start_ns + last.duration_ns).max(stall.start_ns + stall.duration_ns);
                     last.duration_ns = end_ns - last.start_ns;
-                    last.outstanding += stall.outstanding;
+                    last.queue_depth += stall.queue_depth;
                 }
                 None => longest.push(stall),
             }
@@ -130,7 +130,7 @@ impl StallWatch {
         let duration_ns = at_ns.saturating_sub(self.since_ns);
         self.busy_ns += duration_ns;
         if duration_ns >= LEAST_NS {
-            self.add(Stall { start_ns: self.since_ns, duration_ns, outstanding: self.outstanding as u64 });
+            self.add(Stall { start_ns: self.since_ns, duration_ns, queue_depth: self.outstanding as u64 });
         }
         self.since_ns = at_ns;
     }
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(watched(8, 1_000, &[]), None);
         assert_eq!(watched(8, 1_000, &[(500, 99)]), None, "shorter than a stall");
         let found = watched(8, 1_000, &[(500, 1_000)]).unwrap();
-        assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, outstanding: 8 }]);
+        assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, queue_depth: 8 }]);
         assert_eq!(found.latency.open().count(), 8);
         assert_eq!(found.latency.open().max_ns(), 1_007 * MS);
         // A stall at the beginning, and one at the end, after which nothing completes.
@@ -216,7 +216,7 @@ mod tests {
         }
         watch.count_depth(2_000 * MS, 2);
         let found = watch.finish(2_000 * MS).unwrap();
-        assert_eq!(found.longest, [Stall { start_ns: 100 * MS, duration_ns: 1_900 * MS, outstanding: 2 }]);
+        assert_eq!(found.longest, [Stall { start_ns: 100 * MS, duration_ns: 1_900 * MS, queue_depth: 2 }]);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let one = watched(4, 1_000, &[(500, 1_000)]).unwrap();
         let other = watched(4, 1_000, &[(700, 900)]).unwrap();
         let both = Stalls::joined([(0, &one), (0, &other)].into_iter()).unwrap();
-        assert_eq!(both.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_100 * MS, outstanding: 8 }]);
+        assert_eq!(both.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_100 * MS, queue_depth: 8 }]);
         assert_eq!(both.latency.open().count(), 8);
         assert_eq!(Stalls::joined([(0, &one), (5_000_000_000, &other)].into_iter()).unwrap().longest.len(), 2);
         assert_eq!(Stalls::joined(std::iter::empty()), None);
@@ -286,12 +286,12 @@ mod tests {
     #[test]
     fn joined_stalls_overlap_or_follow_each_other() {
         let stalls = |each: &[(u64, u64)]| {
-            let longest = each.iter().map(|&(start_ns, duration_ns)| Stall { start_ns, duration_ns, outstanding: 2 });
+            let longest = each.iter().map(|&(start_ns, duration_ns)| Stall { start_ns, duration_ns, queue_depth: 2 });
             Stalls { longest: longest.collect(), latency: LatencyHistogram::new().store() }
         };
         let joined = |each: &[(i64, Stalls)]| {
             let joined = Stalls::joined(each.iter().map(|(later_ns, stalls)| (*later_ns, stalls))).unwrap();
-            joined.longest.iter().map(|it| (it.start_ns, it.duration_ns, it.outstanding)).collect::<Vec<_>>()
+            joined.longest.iter().map(|it| (it.start_ns, it.duration_ns, it.queue_depth)).collect::<Vec<_>>()
         };
         // One within the other, one that begins at the end of another, and one that is moved before the start.
         assert_eq!(joined(&[(0, stalls(&[(100, 50)])), (0, stalls(&[(110, 10)]))]), [(100, 50, 4)]);

@@ -66,6 +66,9 @@ fn from_6_to_7(result: &mut Fields) {
     for key in ["kinds", "operations", "intervals", "streams", "stalls"] {
         result.get_mut(key).into_iter().for_each(|part| rename(part, &[("response", "latency")]));
     }
+    if let Some(stalls) = result.get_mut("stalls") {
+        rename(stalls, &[("outstanding", "queue_depth")]);
+    }
     let figures = [
         ("mean_response_ns", "mean_latency_ns"),
         ("p50_response_ns", "p50_latency_ns"),

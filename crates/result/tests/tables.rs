@@ -145,7 +145,7 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
     result.kinds.read.latency.record(900_000_000);
     let mut latency = LatencyHistogram::new();
     latency.record(900_000_000);
-    let longest = vec![Stall { start_ns: 5, duration_ns: 800_000_000, outstanding: 1 }];
+    let longest = vec![Stall { start_ns: 5, duration_ns: 800_000_000, queue_depth: 1 }];
     result.stalls = Some(Stalls { longest, latency: latency.store() });
     result.counters = vec![Counter { name: "read_hits".to_owned(), value: 12 }];
     result.sampling.mean = Estimate::Between { low_ns: 3e6, high_ns: 5e6 };
@@ -175,7 +175,11 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
     }
     result.sampling.mean = Estimate::TooShort(TooShort::FewRequests);
     let row = Row::new(RunSettings::default(), result);
-    let expected = [("mean_low_ms", json!(null)), ("sampling", json!("run too short: fewer than 64 requests"))];
+    let expected = [
+        ("mean_low_ms", json!(null)),
+        ("sampling", json!("run too short: fewer than 64 requests")),
+        ("sampling_code", json!("few_requests")),
+    ];
     assert_cells(RUN_COLUMNS, &row, &expected);
 }
 
@@ -207,7 +211,7 @@ fn full() -> RunResult {
     ];
     let mut slowest = LatencyHistogram::new();
     (901..=1_000).for_each(|ms| slowest.record(ms * 1_000_000));
-    let stall = |start_ns, duration_ns| Stall { start_ns, duration_ns, outstanding: 1 };
+    let stall = |start_ns, duration_ns| Stall { start_ns, duration_ns, queue_depth: 1 };
     let longest = vec![stall(5, 800_000_000), stall(900_000_000, 400_000_000)];
     result.stalls = Some(Stalls { longest, latency: slowest.store() });
     let range = |low, high| Some(Range { low, high });
@@ -266,6 +270,7 @@ fn every_column_of_a_run_shows_its_own_figure_in_its_unit() {
         ("mean_low_ms", json!(480.0)),
         ("mean_high_ms", json!(520.0)),
         ("sampling", json!(null)),
+        ("sampling_code", json!(null)),
         ("warm_up_requests", json!(42)),
         ("p50_ms", json!(500.0)),
         ("p50_low_ms", json!(501.0)),

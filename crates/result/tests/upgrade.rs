@@ -49,14 +49,16 @@ fn keys_that_schema_7_renamed_are_read() {
         "level": 0.9, "learnt_from": "", "throughput_per_s": null,
         "mean_response_ns": range, "p50_response_ns": null, "p99_response_ns": null,
     });
-    old["stalls"] = json!({"longest": [], "response": old["kinds"]["read"]["response"]});
+    let stall = json!({"start_ns": 5, "duration_ns": 200_000_000, "outstanding": 3});
+    old["stalls"] = json!({"longest": [stall], "response": old["kinds"]["read"]["response"]});
     let read = RunResult::from_json(&old.to_string()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read.system.description["array"]["groups"][0], json!({"chunk_bytes": 65_536, "members": [0]}));
     let again = SystemRecord::new("", "", read.system.description.as_ref().clone());
     assert_eq!(read.system.hash, again.hash, "the hash is that of the description with current names");
     let model = read.model_error.as_ref().expect("the result has one");
     assert_eq!((model.mean_latency_ns.map(|range| range.high), model.p99_latency_ns), (Some(2.0), None));
-    assert_eq!(read.stalls.as_ref().map(|stalls| stalls.latency.open()), Some(read.kinds.read.latency.clone()));
+    let stalls = read.stalls.as_ref().expect("the result has some");
+    assert_eq!((stalls.latency.open(), stalls.longest[0].queue_depth), (read.kinds.read.latency.clone(), 3));
 }
 
 #[test]

@@ -13,15 +13,16 @@ struct RenamedKey {
 
 const RENAMED_KEYS: &[RenamedKey] = &[RenamedKey { table: "groups", old: "stripe_unit", new: "chunk_size" }];
 
-/// Old and new names of columns of tables.
-const RENAMED_COLUMNS: &[(&str, &str)] = &[("mean_response_ns", "mean_latency_ns")];
+/// Old and new names of columns of tables, and of the keys that declare columns.
+const RENAMED_COLUMNS: &[(&str, &str)] =
+    &[("mean_response_ns", "mean_latency_ns"), ("busy", "utilization"), ("busy_percent", "utilization_percent")];
 
 /// Table of an array or drive file whose keys are themselves key paths.
 const SOURCES: &str = "sources";
 
 /// Notes on old names that were read.
 struct Notes {
-    /// Files, each with an old name that it contains.
+    /// Files, each with an old name that it contains, since the last call of [`take_notes_of_renamed_keys`].
     seen: BTreeSet<(String, &'static str)>,
     /// Notes that were not returned yet.
     pending: Vec<String>,
@@ -29,9 +30,11 @@ struct Notes {
 
 static NOTES: Mutex<Notes> = Mutex::new(Notes { seen: BTreeSet::new(), pending: Vec::new() });
 
-/// Returns the notes on old names of keys that were read since the last call: one for each file and name.
+/// Returns the notes on old names that were read since the last call: one for each file and name.
 pub fn take_notes_of_renamed_keys() -> Vec<String> {
-    std::mem::take(&mut NOTES.lock().unwrap_or_else(PoisonError::into_inner).pending)
+    let mut notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+    notes.seen.clear();
+    std::mem::take(&mut notes.pending)
 }
 
 /// Returns the current form of a key path such as `groups[0].chunk_size`, and adds a note if a name in it is old.

@@ -256,24 +256,24 @@ class PriceBook:
         """
         day = self._day(on)
         book = self if on is None else self.at(on)
-        found: list[PriceWarning] = []
+        coded: list[PriceWarning] = []
         for item in dict.fromkeys(items):
             price = book.price(item)
             if price is None:
-                found.append(PriceWarning("missing", item, book._missing(item).removeprefix(f"{item}: ")))
+                coded.append(PriceWarning("missing", item, book._missing(item).removeprefix(f"{item}: ")))
                 continue
             limit = min(old_days, OLD_FLASH_DAYS) if book.kind_of(item).startswith("ssd") else old_days
             age = price.age_days(day)
             if age > limit:
                 text = f"the price is from {price.date}, at least {age:,} days old on {day}"
-                found.append(PriceWarning("old", item, text))
+                coded.append(PriceWarning("old", item, text))
             if "-" not in price.date and price.until > last_day(day):
                 text = f"the price is from {price.date}, which may be after {day}"
-                found.append(PriceWarning("later", item, text))
+                coded.append(PriceWarning("later", item, text))
             if price.is_estimate:
                 text = f"the price is an estimate ({price.confidence}): {price.source}"
-                found.append(PriceWarning("estimate", item, text))
-        return found
+                coded.append(PriceWarning("estimate", item, text))
+        return coded
 
     def kind_of(self, item: str) -> str:
         """Returns the kind of a drive, from a price file or else from the catalogue; empty for an unknown drive.

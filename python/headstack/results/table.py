@@ -358,7 +358,7 @@ class ResultTable(Tabular):
             notes.append(
                 f"run {number}: the device stalled {times}, for {row['stalled_s']:.3g} s in total; the longest stall "
                 f"began at {longest['start_ns'] / 1e9:.3g} s and lasted {longest['duration_ns'] / 1e9:.3g} s with "
-                f"{longest['outstanding']:,} requests in flight; {compared}"
+                f"{longest['queue_depth']:,} requests in flight; {compared}"
             )
         return notes
 
