@@ -201,13 +201,13 @@ class Long:
         runs = self.of(job)
         (pilot,) = runs.estimate(limit, [candidate], max(PILOT, limit.requests_min))
         if miss_factor(limit, pilot) > HOPELESS:
-            return Estimate(pilot.value, pilot.value, pilot.value, PILOT, "pilot", pilot.piles_up)
+            return Estimate(pilot.value, pilot.value, pilot.value, PILOT, "pilot", piles_up=pilot.piles_up)
         found = pilot
         for requests in LENGTHS:
             rows = runs.rows([Trial(candidate, requests, seed=seed) for seed in SEEDS])
             values = [one.figures[limit.column] for one in rows]
             if any(one.saturated for one in rows) or None in values:
-                return Estimate(None, None, None, requests, "piles up", True)
+                return Estimate(None, None, None, requests, "piles up", piles_up=True)
             mean, half = _interval(values)
             if told := next((one.sampling for one in rows if one.sampling), ""):
                 # A cache still fills: the results so far are not those in service, however similar the four runs are.
@@ -440,7 +440,7 @@ def speed(count: int, seed: int, folder: Path) -> Iterator[Row]:
             survive=1,
             estimate_prices=True,
             on="2026-01",
-            stripe_units=units[:more],
+            chunk_sizes=units[:more],
             requests=120_000,
         )
         total = candidates(question.space, question.job, question.book, True).total

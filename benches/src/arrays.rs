@@ -125,7 +125,7 @@ pub fn an_hour_of_oltp(report: &mut Report) {
     let start = Instant::now();
     let result = run(&spec, &|_| true).expect("the specification is valid");
     let seconds = start.elapsed().as_secs_f64();
-    let requests = result.response().count();
+    let requests = result.latency().count();
     let name = "one hour of OLTP on 24 drives with flash, cold at first";
     let row =
         |name: String, value, unit, bar, answer| Figure { name, value, best: None, unit, peer: None, bar, answer };

@@ -134,7 +134,7 @@ fn live_against_simulated(
         faults: None,
     };
     let simulated = run(&spec, &|_| true).map_err(|error| error.to_string())?;
-    let model = simulated.response();
+    let model = simulated.latency();
     let off = |live: f64, model: f64| (live / model - 1.0).abs() * 100.0;
     let p99 = |histogram: &LatencyHistogram| histogram.quantile_ns(0.99).unwrap_or(0) as f64;
     let demerit_ms = demerit_of_histograms_ms(&live, &model).ok_or("a distribution with an overflow")?;

@@ -83,7 +83,7 @@ pub fn child(target: &str, depth: u32, requests: u64) {
     let arrivals = Arrivals::Closed { outstanding: depth, think: Think::None };
     let result = measure(target, engine, arrivals, Limits { requests: Some(requests), ..Limits::default() });
     assert!(result.ended_early.is_none() && result.checks.iter().all(|check| check.passed), "{:?}", result.notes);
-    let response = &result.kinds.read.response;
+    let response = &result.kinds.read.latency;
     let quantile_us = |q| response.quantile_ns(q).unwrap_or(0) as f64 / 1e3;
     let per_s = response.count() as f64 / (result.duration_ns as f64 / 1e9);
     println!("{per_s} {} {}", quantile_us(0.5), quantile_us(0.99));
@@ -352,7 +352,7 @@ pub fn overload(report: &mut Report) {
         let name = format!("{what}, {name}");
         report.add(Figure { name, value, best: None, unit, peer: None, bar, answer: None });
     };
-    add("mean response", read.response.mean_ns() / 1e9, "s", Some(Bar::AtLeast(1.0)));
+    add("mean response", read.latency.mean_ns() / 1e9, "s", Some(Bar::AtLeast(1.0)));
     add("mean service", read.service.mean_ns() / 1e6, "ms", Some(Bar::AtMost(2.2)));
     add("backlog", result.backlog as f64, "requests", Some(Bar::AtLeast(2_200.0)));
 }

@@ -66,7 +66,7 @@ pub fn array_child(lun_mb: u64) {
     const REQUESTS: u64 = 100_000;
     let text = format!(
         "name = \"virtual array\"\n[[drives]]\ndrive = \"constellation2-1tb\"\ncount = 15\n\
-                [[groups]]\nlevel = \"raid10\"\nstripe_unit = \"256KiB\"\n[groups.pool]\n\
+                [[groups]]\nlevel = \"raid10\"\nchunk_size = \"256KiB\"\n[groups.pool]\n\
                 [[luns]]\nname = \"lun\"\nsize = \"{lun_mb}MB\"\nprefill = \"serial\"\n"
     );
     let document = Document::parse("virtual array", &text).expect("it is TOML");

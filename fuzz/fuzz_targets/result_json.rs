@@ -14,5 +14,5 @@ fuzz_target!(|text: &str| {
     assert_eq!(again, result);
     assert_eq!(again.to_json().expect("as above"), written);
     // Figures of a contradictory result may be absurd; asking for them must not panic.
-    let _ = (result.throughput_per_s(), result.mean_response_ns(), result.quantile_ns(0.99), result.bottleneck());
+    let _ = (result.throughput_per_s(), result.mean_latency_ns(), result.quantile_ns(0.99), result.bottleneck());
 });

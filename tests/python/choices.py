@@ -40,7 +40,7 @@ def system(drives: int, drive: str, level: str, usd: float, verdict: Verdict, **
         verdicts=(verdict,),
         says=verdict.says,
         bottleneck="drives",
-        busy_percent=71.4,
+        utilization_percent=71.4,
         rate_per_s=300.0,
         rate_at_limit=412.3,
         breaks_first="p99=20ms, by the drives",
@@ -66,7 +66,7 @@ OPEN = system(
     2921,
     p99(19.97, 18.9, 21.1, "undecided", "the model's error reaches over the limit"),
     rate_at_limit=301.0,
-    busy_percent=81.0,
+    utilization_percent=81.0,
 )
 SLOW = system(6, "exos-x18-18tb", "raid6", 2632, p99(27.44, 26.0, 29.2, "does not"), rate_at_limit=262.0)
 STUCK = system(5, "hc320-8tb", "raid6", 2140, p99(None, None, None, "does not"), rate_at_limit=None)
@@ -179,7 +179,7 @@ def volume(name: str, months_usd: float, value: float, says: Decision) -> Choice
         bays=0,
         watts=0.0,
         bottleneck="token bucket of I/Os",
-        busy_percent=None,
+        utilization_percent=None,
         rate_per_s=None,
         rate_at_limit=None,
         breaks_first="iops=4000, by the volume's bound",

@@ -40,7 +40,7 @@ kind = "pci-32-33"
 name = "data"
 level = "raid5"
 drives = ["d0..d4"]
-stripe_unit = "64KiB"
+chunk_size = "64KiB"
 spares = ["d5"]
 
 [[luns]]
@@ -117,12 +117,22 @@ IMPOSSIBLE = [
     ('"d0..d4"', '"d0..d9"', "bad.toml:21: groups[0].drives: ", 'no drive "d9"'),
     ('"d0..d4"', '"d0..d4", "d2"', "bad.toml:21: groups[0].drives: ", "already used by group"),
     ('spares = ["d5"]', 'spares = ["d4"]', "bad.toml:23: groups[0].spares: ", "already used by group"),
-    ('"64KiB"\nspares', '"0B"\nspares', "bad.toml:22: groups[0].stripe_unit: ", "multiple"),
-    ('"64KiB"\nspares', '"1000B"\nspares', "bad.toml:22: groups[0].stripe_unit: ", "multiple"),
+    ('"64KiB"\nspares', '"0B"\nspares', "bad.toml:22: groups[0].chunk_size: ", "multiple"),
+    ('"64KiB"\nspares', '"1000B"\nspares', "bad.toml:22: groups[0].chunk_size: ", "multiple"),
     ("spares =", "spans = 2\nspares =", "bad.toml:23: groups[0].spans: ", "2 spans do not divide 5 drives"),
     ("spares =", 'drive_size = "3TB"\nspares =', "bad.toml:23: groups[0].drive_size: ", "holds 2000398934016"),
-    ("spares =", 'rebuild.step = "0B"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
-    ("spares =", 'rebuild.step = "96KiB"\nspares =', "bad.toml:23: groups[0].rebuild.step: ", "multiple of the stripe"),
+    (
+        "spares =",
+        'rebuild.step = "0B"\nspares =',
+        "bad.toml:23: groups[0].rebuild.step: ",
+        "multiple of the chunk size",
+    ),
+    (
+        "spares =",
+        'rebuild.step = "96KiB"\nspares =',
+        "bad.toml:23: groups[0].rebuild.step: ",
+        "multiple of the chunk size",
+    ),
     ("spares =", 'rebuild.rate_limit = "0B/s"\nspares =', "bad.toml:23: groups[0].rebuild.rate_limit: ", "above 0"),
     ("spares =", 'pool.segment = "96KiB"\nspares =', "bad.toml:23: groups[0].pool.segment: ", "a power of two"),
     ("spares =", 'pool.segment = "0B"\nspares =', "bad.toml:23: groups[0].pool.segment: ", "a power of two"),
@@ -177,6 +187,26 @@ def test_what_is_impossible_is_one_line(good: str, bad: str, start: str, words: 
     (folder / "bad.toml").write_text(GOOD.replace(good, bad, 1))
     refused(called("run", "bad.toml", "--json", "r.json"), start, words)
     assert not (folder / "r.json").exists()
+
+
+def test_an_earlier_name_of_a_key_is_read_with_one_note(folder: Path) -> None:
+    old = folder / "old.toml"
+    old.write_text(GOOD.replace("chunk_size", "stripe_unit") + '[sources]\n"groups[0].stripe_unit" = "C default"\n')
+    (folder / "new.toml").write_text(GOOD)
+    shown = {name: called("catalog", "arrays", "show", str(folder / f"{name}.toml")) for name in ("old", "new")}
+    assert shown["old"].exit_code == shown["new"].exit_code == 0, shown["old"].output
+    assert shown["old"].stderr == f"headstack: {old}:22: `stripe_unit` is now `chunk_size`\n"
+    assert shown["new"].stderr == ""
+    assert hs.Array.load(str(old)).description == hs.Array.load(str(folder / "new.toml")).description
+    # An option may have the earlier name, too.
+    for key, stderr in (("chunk_size", ""), ("stripe_unit", "headstack: `stripe_unit` is now `chunk_size`\n")):
+        swept = folder / f"{key}.csv"
+        done = called(
+            *("sweep", str(folder / "new.toml"), "-w", "file-server", "--requests", "200", "-q"),
+            *("--vary", f"groups[0].{key}=16KiB,64KiB", "-o", str(swept)),
+        )
+        assert (done.exit_code, done.stderr) == (0, stderr), done.output
+        assert swept.read_text().count("\n") == 3
 
 
 def test_levels_need_their_drives(folder: Path) -> None:

@@ -12,16 +12,19 @@ import pytest
 
 import headstack as hs
 from headstack import _native
+from headstack.choice import search
 from headstack.choice.answer import SSD_STATE, Answer
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, candidates
-from headstack.choice.choose import Chooser
-from headstack.choice.limits import WRITE_CACHE, Estimate, judge, limit_of
+from headstack.choice.choose import Chooser, _tell_apart
+from headstack.choice.limits import Estimate, estimate_from_row, judge, limit_of
 from headstack.choice.question_parser import parse_question
+from headstack.choice.run_rows import RunRow
 from headstack.choice.simulations import Trial
 from headstack.choice.space import Candidate, array_of
 from headstack.cli.predict.choosing import _build_search
 from headstack.cli.predict.choosing import choose as command
+from headstack.results.reasons import TooShort
 
 DRIVE, HOST, FLASH = "exos-x16-16tb", "md-raid6-12x16tb", "dc-s3700-400gb"
 JOB: dict[str, Any] = {
@@ -222,11 +225,13 @@ def test_which_hosts_and_levels(tmp_path: Path) -> None:
 
 
 def test_which_settings() -> None:
-    units = members("--stripe-units", "64KiB,256KiB", "--drives", "4", "--levels", "raid6")
+    units = members("--chunk-sizes", "64KiB,256KiB", "--drives", "4", "--levels", "raid6")
     units.sort(key=lambda one: one.family.settings, reverse=True)
-    assert [one.family.settings for one in units] == [(("stripe unit", "64KiB"),), (("stripe unit", "256KiB"),)]
-    sizes = [array_of(one).description["groups"][0]["stripe_unit_bytes"] for one in units]
+    assert [one.family.settings for one in units] == [(("chunk size", "64KiB"),), (("chunk size", "256KiB"),)]
+    sizes = [array_of(one).description["groups"][0]["chunk_bytes"] for one in units]
     assert sizes == [64 << 10, 256 << 10]
+    earlier = members("--stripe-units", "64KiB,256KiB", "--drives", "4", "--levels", "raid6")
+    assert sorted(one.family.settings for one in earlier) == sorted(one.family.settings for one in units)
     cached = members("--hosts", "server-12-raid6-cache", "--caches", "2GiB,8GiB", "--drives", "4", "--levels", "raid6")
     memory = [array_of(one).description["controller"]["cache"]["memory_bytes"] for one in cached]
     assert memory == [2 << 30, 8 << 30]
@@ -466,26 +471,41 @@ def test_percentiles_well_within_a_limit_meet_it_without_an_interval() -> None:
     """Few requests are slower than a high percentile: it has no interval, however far within the limit it is."""
     limit = limit_of("p999=20ms")
 
-    def verdict_of(
-        value: float, why: str = "run too short: too few requests above this percentile", requests: int = 32_000
-    ) -> str:
-        return judge(limit, Estimate(value, None, None, requests, why))
+    def verdict_of(value: float, code: TooShort = "few_beyond", requests: int = 32_000) -> str:
+        return judge(limit, Estimate(value, None, None, requests, "the words decide nothing", code))
 
     assert [verdict_of(value) for value in (1.0, 10.0, 10.1, 40.0, 40.1)] == ["meets"] * 2 + ["undecided"] * 2 + [
         "does not"
     ]
     assert verdict_of(1.0, requests=limit.requests_min - 1) == "undecided"
-    for why in ("response times drifted during the whole run", "a few events dominate"):
-        assert verdict_of(1.0, f"run too short: {why}") == "undecided"
+    others: tuple[TooShort, ...] = ("drifts", "few_events")
+    for code in others:
+        assert verdict_of(1.0, code) == "undecided"
 
 
 def test_a_miss_while_the_write_cache_fills_is_decided_sooner() -> None:
-    """The reason is recognized by its text, which is that of a real run."""
-    why = hs.run("nearline-24-raid6", "oltp-8k", depth=16, requests=1000)[0]["sampling"]
-    assert WRITE_CACHE in why
+    """The reason is recognized by its code, not by its words."""
+    row = hs.run("nearline-24-raid6", "oltp-8k", depth=16, requests=1000)[0]
+    assert row["sampling_code"] == "write_cache_moves"
     limit = limit_of("p99=20ms")
-    assert judge(limit, Estimate(30.0, None, None, 1000, why)) == "does not"
-    assert judge(limit, Estimate(30.0, None, None, 1000, "run too short: fewer than 64 requests")) == "undecided"
+    estimate = estimate_from_row(limit, replace(RunRow.of(row), sampling="reworded"))
+    assert (estimate.why, estimate.code) == ("reworded", "write_cache_moves")
+    assert judge(limit, replace(estimate, value=30.0)) == "does not"
+    assert judge(limit, replace(estimate, value=30.0, code="few_requests")) == "undecided"
+
+
+def test_an_ssd_that_is_not_steady_is_judged_by_the_code() -> None:
+    limit = limit_of("p99=20ms")
+    estimate = Estimate(30.0, None, None, 1000, "reworded", "free_flash_falls")
+    assert judge(limit, estimate) == "does not"
+    assert judge(limit, replace(estimate, value=10.0)) == "meets"
+
+
+def test_a_calibrated_model_is_advised_only_if_the_model_has_an_interval() -> None:
+    (candidate, *_) = members("--levels", "raid6")
+    tested = search.Tested(candidate, (), "meets", 1000, models=(None,), model_error="no interval: reworded")
+    assert "headstack measure twin" not in _tell_apart([tested])
+    assert "headstack measure twin" in _tell_apart([replace(tested, models=((1.0, 2.0),))])
 
 
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:

@@ -51,7 +51,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
     assert best["name"] in run.stdout
     swept = headstack(
         *("sweep", "best.toml", "-w", "file-server", "--requests", "500", "--store", "store", "-q"),
-        *("--vary", "groups[0].stripe_unit=64KiB,256KiB", "-o", "swept.csv"),
+        *("--vary", "groups[0].chunk_size=64KiB,256KiB", "-o", "swept.csv"),
     )
     assert swept.returncode == 0, swept.stderr
 
@@ -95,7 +95,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--budget", "-5"], "budget: -5 is out of range"),
         (["--reserve", "100"], "reserve: 100% leaves no capacity; must be below 100%"),
         (["--compression", "0"], "compression: 0 is out of range"),
-        (["--stripe-units", "foo"], 'stripe-units: "foo" is not a size'),
+        (["--chunk-sizes", "foo"], 'chunk-sizes: "foo" is not a size'),
         (["--caches", "2GiB"], f"caches: no host has one that can be set ({HOST})"),
         (["--volumes", "gp3"], "volumes: cloud volumes are billed monthly; add --years"),
         (["--no-arrays"], "hosts: no candidates: name hosts or cloud volumes"),

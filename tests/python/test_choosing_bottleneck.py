@@ -32,7 +32,7 @@ def test_drives_that_take_longest_are_it_though_the_controller_is_busier(tmp_pat
     """One processor that takes 10 us for a request is busier than four drives that take several times as long."""
     found = bottleneck(tmp_path, "10us", rates=[15_000])
     assert found.name != CONTROLLER
-    assert found.busy_percent is None, "what is named is not the busiest"
+    assert found.utilization_percent is None, "what is named is not the busiest"
     assert found.saves_percent is not None
     assert 5 < found.saves_percent < 15
 
@@ -41,8 +41,8 @@ def test_drives_that_take_longest_are_it_though_the_controller_is_busier(tmp_pat
 def test_a_controller_that_is_in_the_way_is_it(tmp_path: Path, load: dict[str, Any]) -> None:
     found = bottleneck(tmp_path, "400us", **load)
     assert found.name == CONTROLLER
-    assert found.busy_percent is not None
-    assert found.busy_percent > 85
+    assert found.utilization_percent is not None
+    assert found.utilization_percent > 85
     assert found.saves_percent is not None
     assert found.saves_percent > 8
 

@@ -28,7 +28,7 @@ from headstack.comparison.differences.estimates import (
     unpaired,
 )
 from headstack.comparison.differences.gate import judge_limits, limits_of
-from headstack.comparison.differences.headline import next_steps, split_remarks
+from headstack.comparison.differences.headline import next_steps
 from headstack.comparison.differences.runs import Outcome, Run, Side
 from headstack.comparison.differences.student import chi_square_of, p_of, t_of
 
@@ -135,7 +135,8 @@ def test_drift_is_separated_from_a_difference() -> None:
 def test_remarks_on_the_method_are_apart_from_those_that_call_for_action() -> None:
     draw = random.Random(4)
     few = compared([draw.gauss(0, 0.002) for _ in range(8)], order="blocks")
-    on_runs, on_method = split_remarks(few.remarks)
+    on_runs, on_method = few.remarks_on_runs, few.remarks_on_method
+    assert few.remarks == (*on_runs, *on_method)
     for words in ("each run is one sample", "questions at once"):
         assert any(words in remark for remark in on_method), (words, few.remarks)
         assert not any(words in remark for remark in on_runs)

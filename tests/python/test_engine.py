@@ -96,7 +96,7 @@ def test_the_engine_of_pages_gives_what_the_program_gives(systems: list[str]) ->
 def test_what_is_changed_in_a_file_and_by_options_is_changed_alike() -> None:
     changes: list[tuple[str, dict[str, str]]] = [
         ("cheetah-x15-36lp", {"spindle.speed": "7200rpm", "policy": "fcfs", "depth": "16", "requests": "500"}),
-        ("nearline-24-raid6", {"groups[0].stripe_unit": "64KiB", "fail": "d0@0s", "depth": "16", "requests": "500"}),
+        ("nearline-24-raid6", {"groups[0].chunk_size": "64KiB", "fail": "d0@0s", "depth": "16", "requests": "500"}),
         ("970-evo-plus-1tb", {"range": "0%..10%", "rate": "5000", "requests": "500"}),
     ]
     chunks = [points(system, "file-server", values) for system, values in changes]

@@ -49,7 +49,7 @@ mine,150,USD,2003,S,a quote
 {DRIVES_OF_IT},300,USD,2022,S,a quote
 """
 STATES = {
-    "changed": f"#at=32&requests=1000&shows=p99&of={ARRAY}|file-server|groups[0].stripe_unit=64KiB",
+    "changed": f"#at=32&requests=1000&shows=p99&of={ARRAY}|file-server|groups[0].chunk_size=64KiB",
     "rebuilt": f"#at=16&requests=500&of={ARRAY}|file-server|faults=member-rebuilt.toml",
     "errors": f"#at=4&requests=500&of={CHEETAH}|file-server|faults=media-errors-1GiB.toml",
     "clients": f"#at=16&requests=500&of={CHEETAH}|serverbench",
@@ -209,7 +209,7 @@ def test_the_command_of_an_address_gives_its_numbers(
 
 def test_a_state_is_in_the_address(addressed: Told, dragged: Told) -> None:
     shown = addressed["changed"]
-    assert f"{ARRAY}|file-server|groups[0].stripe_unit=64KiB" in shown["hash"]
+    assert f"{ARRAY}|file-server|groups[0].chunk_size=64KiB" in shown["hash"]
     assert "at=32&requests=1000&shows=p99" in shown["hash"]
     assert shown["answer"].startswith(f"{ARRAY} at queue depth 32")
     assert "spindle.speed=7" in dragged["after"]["hash"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -10,7 +12,7 @@ import headstack as hs
 from conftest import CHEETAH, REPOSITORY, Headstack
 from headstack.cli.answers import answer_of_exploration, answer_of_trace
 from headstack.crash.findings import Coverage, Exploration
-from headstack.results.notes import actionable_first, is_standing
+from headstack.results.reasons import TooShort
 
 INSPECTED = REPOSITORY / "tests/python/samples/inspect"
 
@@ -66,17 +68,24 @@ def test_an_exploration_states_failures_and_coverage() -> None:
     assert answer_of_exploration(exploration(0, 0, 0, 0.0)).startswith("not enough data for a verdict: ")
 
 
-def test_notes_that_call_for_action_come_first() -> None:
-    standing = [
-        "warm-up, excluded: 14 requests in 0.10 s",
-        "4 threads: the queue depth is the sum over threads, without a distribution",
-        "the trees, 120 files, were prepared in 0.31 s",
-        "/tmp/mail: removed 120 files, 7 directories",
-        "/tmp/data: verified 1.5 MB of written data in 0.02 s",
+def test_notes_that_require_action_come_first(tmp_path: Path) -> None:
+    measured = hs.measure("null:1ms", size="4KiB", depth=[1, 2, 3], requests=40, warm_up=10)
+    method = measured.whole(0)["method_notes"]
+    assert [note.partition(":")[0] for note in method] == [
+        "requests were answered by the null engine, which stores nothing",
+        "warm-up, excluded",
     ]
-    failed = "3 requests failed; the first: input/output error"
-    assert actionable_first([*standing, failed]) == [failed, *standing]
-    assert not is_standing("warm-up: ended after 60.00 s with 3 of 200 requests, which are excluded; set a time")
-    warnings = hs.measure("null:1ms", size="4KiB", depth=[1, 2, 3], requests=40, warm_up=10).warnings
-    assert sum(map(is_standing, warnings)) >= 3
-    assert warnings == actionable_first(warnings)
+    # A note is placed by its list, whatever its words are.
+    document = json.loads(measured.to_json())
+    for number, run in enumerate(document):
+        run["notes"], run["method_notes"] = [f"warm-up, excluded: {number}"], ["reworded"]
+    path = tmp_path / "measured.json"
+    path.write_text(json.dumps(document))
+    warnings = hs.Results.read(path).warnings
+    assert warnings[:3] == [f"warm-up, excluded: {number}" for number in range(3)]
+    assert warnings[-1] == "reworded"
+
+
+def test_codes_of_reasons_are_those_of_the_published_schema() -> None:
+    schema = json.loads((REPOSITORY / "docs" / "results.schema.json").read_text())
+    assert [one["const"] for one in schema["$defs"]["TooShort"]["oneOf"]] == list(get_args(TooShort))

@@ -201,7 +201,7 @@ def counted(result: dict[str, Any]) -> Counter[tuple[str, str, int]]:
     for kind, counts in result["kinds"].items():
         for name in ("count", "bytes", "errors"):
             found[kind, name, 0] = counts[name]
-        for figure in ("response", "service"):
+        for figure in ("latency", "service"):
             histogram = counts[figure]
             found.update({(kind, figure, int(middle)): count for middle, count in histogram["bins"]})
             for name in ("sum_ns", "sum_squares_ns2", "overflow"):

@@ -20,7 +20,7 @@ import polars as pl
 import pytest
 
 from conftest import lacks
-from headstack import InputError
+from headstack import InputError, _native
 from headstack.diagnosis.judging.observations import SCHEMA
 from headstack.diagnosis.judging.sources import kinds as sources
 from headstack.diagnosis.judging.sources import table
@@ -531,7 +531,7 @@ def test_columns_are_declared_with_units_and_rates(write: Write, tmp_path: Path)
     text = (
         "box,dev,at,iops,mb,lat,use\nb,sda,2023-11-14 22:13:20,100,1.5,3000,50\na,sdb,2023-11-14 22:13:35,,2,4000,10\n"
     )
-    told = "host=box,disk=dev,time=at:iso,every=15s,requests=iops:/s,bytes=mb:MB/s,latency=lat:us,busy=use:%"
+    told = "host=box,disk=dev,time=at:iso,every=15s,requests=iops:/s,bytes=mb:MB/s,latency=lat:us,utilization=use:%"
     rows, how = read(write("t.csv", text), columns=told)
     assert rows[0] == {
         "host": "b", "disk": "sda", "start_s": T, "length_s": 15, "requests": 1500, "bytes": 22.5e6,
@@ -539,6 +539,11 @@ def test_columns_are_declared_with_units_and_rates(write: Write, tmp_path: Path)
     }  # fmt: skip
     assert "requests" not in rows[1]
     assert "taken as UTC" in caveats(how)
+    _native.take_notes_of_renamed_keys()
+    assert read(tmp_path / "t.csv", columns=told.replace("utilization", "busy"))[0] == rows
+    assert "`busy` is now `utilization`" in _native.take_notes_of_renamed_keys()
+    with pytest.raises(InputError, match="two names of one key"):
+        read(tmp_path / "t.csv", columns=f"{told},busy=use:%")
     toml = "\n".join(f'{key} = "{value}"' for key, _, value in (pair.partition("=") for pair in told.split(",")))
     pl.read_csv(tmp_path / "t.csv").write_parquet(tmp_path / "t.parquet")
     assert read(tmp_path / "t.parquet", columns=str(write("mine.toml", toml)))[0] == rows

@@ -84,7 +84,7 @@ def test_progress_and_results_are_as_stated() -> None:
     assert list(differences(heard, list[ProgressReport])) == []
     whole = results.whole(0)
     assert list(differences(whole["kinds"], Mapping[str, StoredKind])) == []
-    assert list(differences(whole["intervals"][0]["response"], StoredHistogram)) == []
+    assert list(differences(whole["intervals"][0]["latency"], StoredHistogram)) == []
 
 
 def test_passes_are_as_stated(data: Path, tmp_path: Path) -> None:

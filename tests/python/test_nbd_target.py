@@ -89,7 +89,7 @@ def test_an_export_is_measured_and_named_in_the_result(disk: str) -> None:
     export = description["export"]
     assert (export["name"], export["replies"], export["connections"]) == ("disk", "extended", 1)
     assert {"flush", "fua", "trim", "multi-conn"} <= set(export["can"])
-    assert any("replies received by" in note for note in first["notes"])
+    assert any("replies received by" in note for note in first["method_notes"])
 
 
 def test_what_is_written_to_an_export_is_verified_under_load_and_later(headstack: Headstack, disk: str) -> None:
@@ -182,7 +182,7 @@ def test_a_stall_is_named_and_no_interval_rests_on_it(headstack: Headstack, tmp_
     (result,) = json.loads((tmp_path / "r.json").read_text())
     longest = max(result["stalls"]["longest"], key=lambda stall: stall["duration_ns"])
     assert 1.2e9 < longest["duration_ns"] < 3e9
-    assert 1 <= longest["outstanding"] <= 4
+    assert 1 <= longest["queue_depth"] <= 4
     # A busy machine makes the response times drift besides, which goes before.
     assert result["sampling"]["mean"] in ({"too_short": "few_events"}, {"too_short": "drifts"})
     assert "the device stalled" in said

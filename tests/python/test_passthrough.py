@@ -71,7 +71,7 @@ def put(data: bytes, offset: int = 0) -> None:
 def test_reads_are_nvme_commands_to_all_of_the_namespace(measure: Measure) -> None:
     [one, deep] = measure(NAMESPACE, "--size", "4KiB", "--depth", "1,16", "--time", "500ms")
     for result in (one, deep):
-        assert "requests were submitted as NVMe commands by io_uring" in result["notes"]
+        assert "requests were submitted as NVMe commands by io_uring" in result["method_notes"]
         assert result["system"]["kind"] == "NVMe namespace"
         described = result["system"]["description"]
         assert (described["capacity_bytes"], described["block_bytes"]) == (CAPACITY, BLOCK)

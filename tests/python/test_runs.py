@@ -206,5 +206,5 @@ def test_public_api_is_documented() -> None:
 
 def test_result_document_is_the_schema_of_the_project() -> None:
     (document,) = json.loads(hs.run(ATLAS, requests=100).to_json())
-    assert document["schema"] == 6
+    assert document["schema"] == 7
     assert document["system"]["description"]["drive"]["disk"]["mechanics"]["rpm"] == 10000

@@ -14,6 +14,7 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
+from headstack import _native
 from headstack.studies.claims import Verdict
 from headstack.studies.power import Tolerance
 from headstack.studies.scorecard import first_difference, scorecard
@@ -92,13 +93,23 @@ def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
     percentiles = {(row["run"], row["percent"]): row["ms"] for row in outcome.data["runs_percentiles"].dicts()}
     assert percentiles[2, 99.0] == runs.percentile_ms(1, 99)
     busy = [row for row in outcome.data["runs_components"].dicts() if row["run"] == 1]
-    assert max(row["busy_percent"] for row in busy) == pytest.approx(runs[0]["utilisation_percent"])
+    assert max(row["utilization_percent"] for row in busy) == pytest.approx(runs[0]["utilisation_percent"])
     (curves,) = outcome.figures
     assert curves.kind == "lines"
     assert [series.name for series in curves.series] == ["cheetah-x15-36lp", "atlas-10k-iii-73"]
     assert curves.series[0].x == [runs[0]["iops"], runs[1]["iops"]]
     assert [table.name for table in outcome.tables] == ["gains"]
     assert {run.system for run in outcome.runs} == {"cheetah-x15-36lp", "atlas-10k-iii-73"}
+
+
+@pytest.mark.parametrize(("column", "notes"), [("utilization_percent", 0), ("busy_percent", 1)])
+def test_the_earlier_name_of_a_column_is_read_with_one_note(column: str, notes: int, tmp_path: Path) -> None:
+    sql = f"select 100 as published, max({column}) as found, min({column}) as least from runs_components"
+    claim = f'\n[[claims]]\nid = "c"\nsays = "s"\nsql = "{sql}"\ntolerance = "100 points"\n'
+    _native.take_notes_of_renamed_keys()
+    found = hs.studies.run(put(tmp_path, HEAD + claim)).claims[-1]
+    assert 0 < found.rows[0][1] <= 100
+    assert _native.take_notes_of_renamed_keys() == ["`busy_percent` is now `utilization_percent`"] * notes
 
 
 def test_what_is_not_of_runs_or_compares_runs_is_not_predicted(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_predictions_fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     figures |= {"mean_ms_low": 7.9, "mean_ms_high": 8.5, "saturated": False}
     figures |= {"p50_ms": 7.7, "p50_ms_low": 7.0, "p50_ms_high": 8.2, "p99_ms": 19.5, "p99_ms_low": 18.0}
     figures |= {"p99_ms_high": 22.0}
-    gains = {"gain_percent": 12.0, "gain_percent_low": 10.0, "gain_percent_high": 14.0}
+    gains = {"speedup_percent": 12.0, "speedup_percent_low": 10.0, "speedup_percent_high": 14.0}
     named = {"system": ATLAS, "environment": "file-server", "load": "depth 4", "bottleneck": "mechanism"}
     one = Prediction(**named, **figures, **gains)  # type: ignore[arg-type]
     assert repr(Predictions([one])).endswith("\npredictions: 1")

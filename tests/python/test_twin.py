@@ -390,7 +390,7 @@ def test_an_array_is_written_beside_its_member(tmp_path: Path) -> None:
     own = load_system(tmp_path / "own.toml").system["array"]
     for key in ("members", "controller", "links"):
         assert own[key] == drawn["array"][key]
-    for key in ("level", "stripe_unit_bytes", "member_bytes"):
+    for key in ("level", "chunk_bytes", "member_bytes"):
         assert own["groups"][0][key] == drawn["array"]["groups"][0][key]
     assert own["luns"][0]["length_bytes"] == drawn["array"]["luns"][0]["length_bytes"]
 

@@ -39,7 +39,7 @@ def made(level: Any, members: Any, unit_kib: Any, device: Any) -> Any:
         ("raid6", 5, 512, FLASH),
     ],
 )
-def test_stripe_unit_members_and_level_are_exact(level: Any, members: Any, unit: Any, device: Any) -> None:
+def test_chunk_size_members_and_level_are_exact(level: Any, members: Any, unit: Any, device: Any) -> None:
     layout, array_of = made(level, members, unit, device)
     assert stripes.probe(Session(array_of)) == layout
 

@@ -102,9 +102,10 @@ def test_a_choice_that_cannot_be_is_refused(
 
 
 def test_what_is_not_known_fulfils_nothing() -> None:
-    unknown = {"mean_response_ns": None}
-    assert not condition("mean_response_ns>0")(unknown)
-    assert not condition("mean_response_ns<=0")(unknown)
+    unknown = {"mean_latency_ns": None}
+    assert not condition("mean_latency_ns>0")(unknown)
+    assert condition("mean_response_ns>0")({"mean_latency_ns": 1.0}), "the earlier name of the column"
+    assert not condition("mean_latency_ns<=0")(unknown)
 
 
 def test_maps_put_volumes_where_they_say() -> None:

@@ -66,7 +66,7 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
       ...(count ? [{ label: "drives", fields: ["drives"], usual: [count], reach: 4 }] : []),
       chosen("drive", "drive", drives),
       chosen("level", "level", words.level ?? []),
-      ...scaled("chunk size", /^groups\[\d+\]\.stripe_unit$/, 16, true),
+      ...scaled("chunk size", /^groups\[\d+\]\.chunk_size$/, 16, true),
       ...scaled("cache", /^controller\.cache\.(data|memory)$/, 16, true),
       chosen("scheduling in the drives", "policy", words.policy ?? []),
       ...faults,

@@ -69,7 +69,7 @@ export interface Watched {
   machine: {
     devices: Device[];
     members: { name: string; device: number }[];
-    groups: { level: string; stripe_unit_bytes: number; members: number[]; spares: number[] }[];
+    groups: { level: string; chunk_bytes: number; members: number[]; spares: number[] }[];
     dirty_pages_max: number;
   };
   events: Event[];

@@ -210,6 +210,9 @@ export function toHash(state: State): string {
   return `#${told}`;
 }
 
+/** Returns the current form of a key, which has another name in addresses of earlier versions. */
+const currentKey = (key: string) => key.replace(/^(groups\[\d+\])\.stripe_unit$/, "$1.chunk_size");
+
 /** Decodes the state of an address fragment; missing parts are taken from `other`. */
 export function fromHash(hash: string, other: State): State {
   const told = new URLSearchParams(hash.replace(/^#/, ""));
@@ -221,7 +224,7 @@ export function fromHash(hash: string, other: State): State {
     const [system = "", demand = "", ...rest] = text.split("|");
     const varied = rest.filter((part) => part && part !== PIN).map((part): [string, string] => {
       const at = part.indexOf("=");
-      return [part.slice(0, at), part.slice(at + 1)];
+      return [currentKey(part.slice(0, at)), part.slice(at + 1)];
     });
     return { system, demand, values: Object.fromEntries(varied), pinned: rest.includes(PIN) };
   });

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::{Demand, SystemDescription};
-use headstack_workload::{Document, InputError, Scenario, Workload};
+use headstack_workload::{Document, InputError, Scenario, Workload, current_key};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -217,7 +217,8 @@ impl Drafter {
     fn drafted(&self, values: &[(String, String)]) -> Result<(Table, Changes), InputError> {
         let mut changes = Changes::default();
         let (mut stated, mut others) = (Vec::new(), Vec::new());
-        for (key, text) in values {
+        let values: Vec<(String, &String)> = values.iter().map(|(key, text)| (current_key(key), text)).collect();
+        for (key, text) in &values {
             match (Changes::NAMES.contains(&key.as_str()), self.blueprint.kind) {
                 (true, BlueprintKind::Array) => changes.set(key, text)?,
                 (true, BlueprintKind::Drive) => {

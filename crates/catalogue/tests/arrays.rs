@@ -190,10 +190,10 @@ fn capacities_follow_from_the_level() {
     assert_eq!(array("nearline-24-raid10").description.capacity_bytes(), 12 * drive);
     assert_eq!(array("nearline-24-raid6").description.capacity_bytes(), 22 * drive);
     let mut group = array("va-7100").description.groups.remove(0);
-    let rows = group.member_bytes / group.stripe_unit_bytes;
-    assert_eq!(group.capacity_bytes(), rows / 2 * 15 * group.stripe_unit_bytes, "whole groups of two rows");
+    let rows = group.member_bytes / group.chunk_bytes;
+    assert_eq!(group.capacity_bytes(), rows / 2 * 15 * group.chunk_bytes, "whole groups of two rows");
     group.pool = None;
-    assert_eq!(group.capacity_bytes(), 15 * rows / 2 * group.stripe_unit_bytes, "fifteen drives hold seven and a half");
+    assert_eq!(group.capacity_bytes(), 15 * rows / 2 * group.chunk_bytes, "fifteen drives hold seven and a half");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_drafted_file_matches_its_sweep_point() {
     let changes: [&[(&str, &str)]; 5] = [
         &[],
         &[("drive", "re4-2tb"), ("drives", "9"), ("level", "raid5")],
-        &[("drives", "14"), ("level", "4+3"), ("groups[0].stripe_unit", "64KiB")],
+        &[("drives", "14"), ("level", "4+3"), ("groups[0].chunk_size", "64KiB")],
         &[("drive", "dc-s3700-400gb"), ("drives", "6"), ("level", "raid10")],
         &[("drives", "16"), ("level", "raidz2")],
     ];

@@ -86,7 +86,7 @@ fn answered(told: &Chronicle) -> Vec<(u64, u64, u64)> {
     answered
 }
 
-fn mean_response_ns(told: &Chronicle) -> f64 {
+fn mean_latency_ns(told: &Chronicle) -> f64 {
     let answered = answered(told);
     answered.iter().map(|&(from_ns, _, to_ns)| (to_ns - from_ns) as f64).sum::<f64>() / answered.len() as f64
 }
@@ -97,7 +97,7 @@ fn events_of_every_kind_of_system_have_its_mean_response() {
     let mut means = Vec::new();
     for system in [disk(Policy::Sptf), disk(Policy::Fcfs), system(SSD), system(RAID5), system("barracuda-8tb-smr")] {
         let (result, told) = watched(system, &load);
-        let (mean_ns, of_result_ns) = (mean_response_ns(&told), result.mean_response_ns());
+        let (mean_ns, of_result_ns) = (mean_latency_ns(&told), result.mean_latency_ns());
         assert_eq!(answered(&told).len(), 300);
         assert!((mean_ns - of_result_ns).abs() < 1e-6 * of_result_ns, "{mean_ns} {of_result_ns}");
         means.push(mean_ns);

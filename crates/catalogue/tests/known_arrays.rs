@@ -64,7 +64,7 @@ fn hp_2001_va_7100_table_1_random_requests_within_25_ms() {
             let id = if kind == "oltp" { format!("hp-oltp-{size}") } else { format!("hp-random-{kind}-{size}") };
             let processes = [16, 32, 64];
             let runs: Vec<RunSpec> = processes.iter().map(|&n| spec("va-7100", scenario(&id, n, 10))).collect();
-            let within = results(&runs).into_iter().filter(|result| result.mean_response_ns() <= 25e6);
+            let within = results(&runs).into_iter().filter(|result| result.mean_latency_ns() <= 25e6);
             let most = within.map(|result| result.throughput_per_s()).fold(0.0, f64::max);
             assert_near(&format!("VA 7100 {kind} {size}"), most, published, percent);
         }
@@ -92,7 +92,7 @@ fn hp_2001_va_7100_figure_3_and_table_2_sequential_requests() {
     println!("reads of 1, 8, 24 streams {:.1?} MB/s, writes of 1, 16 {:.1?} MB/s", &rates[..3], &rates[3..]);
     assert!(rates[0] < 85.0);
     assert_near("many sequential readers", rates[2], 90.0, 5.0);
-    assert_near("their response", results[2].mean_response_ns() / 1e6, 17.0, 10.0);
+    assert_near("their response", results[2].mean_latency_ns() / 1e6, 17.0, 10.0);
     assert_near("one sequential writer", rates[3], 42.0, 5.0);
     // The rate falls towards 36 MB/s, but the filling cache absorbs some writes for a while.
     assert!(rates[4] < 0.97 * rates[3] && rates[4] > 34.0, "{rates:.1?}");
@@ -102,7 +102,7 @@ fn hp_2001_va_7100_figure_3_and_table_2_sequential_requests() {
 fn demartek_2016_24_drives_in_raid_10_start_at_5_ms_and_top_out_near_6000_reads() {
     let runs = [1, 64].map(|n| spec("demartek-512n-raid10-24", workload("4KiB", 100.0, 100.0, n, 40_000)));
     let results = results(&runs);
-    assert_near("response at depth 1, ms", results[0].mean_response_ns() / 1e6, 5.0, 15.0);
+    assert_near("response at depth 1, ms", results[0].mean_latency_ns() / 1e6, 5.0, 15.0);
     assert_near("reads a second at depth 64", results[1].throughput_per_s(), 6000.0, 15.0);
 }
 
@@ -156,6 +156,6 @@ fn demartek_2016_oltp_of_the_two_variants_without_flash() {
     });
     for (result, published) in results(&runs).iter().zip([6614.0, 6601.0]) {
         assert_near("OLTP", result.throughput_per_s(), published, 15.0);
-        assert_near("OLTP response, ms", result.mean_response_ns() / 1e6, 8.0, 15.0);
+        assert_near("OLTP response, ms", result.mean_latency_ns() / 1e6, 8.0, 15.0);
     }
 }

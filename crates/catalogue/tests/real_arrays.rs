@@ -39,7 +39,7 @@ reordering  = 1.0
 
 [[groups]]
 level       = "raid5"
-stripe_unit = "512KiB"
+chunk_size = "512KiB"
 rotation    = "left-symmetric"
 drives      = ["fast0..fast1", "slow0", "fast2..fast3", "slow1", "fast4", "slow2"]
 drive_size  = "500GB"
@@ -164,7 +164,7 @@ fn a_raid_0_behind_a_raid_controller_follows_its_measured_reads_over_depth() {
     assert!(drive.contains("115us") && !drive.contains("72_000"));
     fs::write(folder.join("drive.toml"), drive).unwrap();
     let text = "name = \"three\"\n[[drives]]\ndrive = \"drive.toml\"\ncount = 3\n[[groups]]\nlevel = \"raid0\"\n\
-                stripe_unit = \"256KiB\"\n[host]\nadapter = \"p420i\"\n";
+                chunk_size = \"256KiB\"\n[host]\nadapter = \"p420i\"\n";
     fs::write(folder.join("array.toml"), text).unwrap();
     let array = load_array(&folder.join("array.toml").to_string_lossy(), &Changes::default());
     fs::remove_dir_all(&folder).unwrap();

@@ -130,13 +130,13 @@ impl Tally {
 fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
     let system = case.system();
     let truths = case.runs(&system, 1_000_000, TRUTHS, (case.long, case.settle), |result| {
-        (result.mean_response_ns(), result.quantile_ns(0.99).expect("nothing takes an hour") as f64)
+        (result.mean_latency_ns(), result.quantile_ns(0.99).expect("nothing takes an hour") as f64)
     });
     let (mean_ns, error_ns) = mean_and_error(truths.iter().map(|truth| truth.0));
     let (p99_ns, _) = mean_and_error(truths.iter().map(|truth| truth.1));
     let stated = WarmUp::default().requests;
     let found = case.runs(&system, 1, runs, (case.requests, stated), |result| {
-        (result.mean_response_ns(), result.sampling.mean, result.sampling.percentiles[3].value)
+        (result.mean_latency_ns(), result.sampling.mean, result.sampling.percentiles[3].value)
     });
     let (mut mean, mut p99) = (Tally::default(), Tally::default());
     for (_, of_mean, of_p99) in &found {
@@ -364,7 +364,7 @@ fn a_preloaded_write_cache_begins_as_it_stays() {
         (cache.memory_bytes / 16, cache.data_bytes / 16, cache.dirty_bytes_max / 16);
     let mean_ms = |rate_per_s: f64, requests: u64, preload: u64| {
         let spec = RunSpec { preload, ..case(rate_per_s).spec(&system, 1, requests, requests / 4) };
-        run_all(&[spec], &|_, _| true).remove(0).expect("it is possible").mean_response_ns() / 1e6
+        run_all(&[spec], &|_, _| true).remove(0).expect("it is possible").mean_latency_ns() / 1e6
     };
     let far = |found: f64, truth: f64| (found / truth - 1.0).abs();
     // Busy: the cache stays dirty well above the low-water mark, to which only an idle host lets it fall.

@@ -178,8 +178,7 @@ fn cut(name: &str, groups: &str, seed: u64, waits: bool) -> Left {
     left
 }
 
-const RAID5: &str =
-    "level = \"raid5\"\ndrives = [\"d0..d3\"]\nstripe_unit = \"64KiB\"\nrotation = \"left-symmetric\"\n";
+const RAID5: &str = "level = \"raid5\"\ndrives = [\"d0..d3\"]\nchunk_size = \"64KiB\"\nrotation = \"left-symmetric\"\n";
 
 #[test]
 fn power_loss_and_failure_change_unwritten_blocks() {

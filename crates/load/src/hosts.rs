@@ -191,8 +191,8 @@ impl AllHosts {
     /// Checks that no request is lost or counted twice, and repeats the checks of each host.
     fn checks(&self, all: &RunResult) -> Vec<Check> {
         let sum = |of: fn(&RunResult) -> u64| self.runs.iter().map(|run| of(&run.result)).sum::<u64>();
-        let hosts = (sum(RunResult::count), sum(RunResult::bytes), sum(|one| one.response().count()));
-        let joined = (all.count(), all.bytes(), all.response().count());
+        let hosts = (sum(RunResult::count), sum(RunResult::bytes), sum(|one| one.latency().count()));
+        let joined = (all.count(), all.bytes(), all.latency().count());
         let added = Check {
             name: "all = the sum of the hosts".to_owned(),
             passed: hosts == joined,
@@ -277,19 +277,19 @@ mod tests {
         let mut result = RunResult::new(Mode::Measured, system, workload, 1, GENERATOR_NAME);
         (result.start_ns, result.duration_ns) = (100_000_000, intervals * 100_000_000);
         for index in 0..intervals {
-            let mut response = headstack_result::LatencyHistogram::new();
+            let mut latency = headstack_result::LatencyHistogram::new();
             for times in 1..=10 {
                 result.kinds.read.count += 1;
                 result.kinds.read.bytes += 4096;
-                result.kinds.read.response.record(times * unit_ns);
-                response.record(times * unit_ns);
+                result.kinds.read.latency.record(times * unit_ns);
+                latency.record(times * unit_ns);
             }
             result.intervals.push(Interval {
                 start_ns: 100_000_000 * (1 + index),
                 duration_ns: 100_000_000,
                 count: 10,
                 bytes: 40_960,
-                response: response.store(),
+                latency: latency.store(),
             });
         }
         HostRun { host: name.to_owned(), began_ns: began_ms * 1_000_000, facts: Vec::new(), result }
@@ -310,9 +310,9 @@ mod tests {
     #[test]
     fn what_hosts_measured_adds_up_to_the_last_request() {
         let (joined, each) = all(vec![host("a", 1000, 10, 1000), host("b", 1000, 10, 7001)]).joined().unwrap();
-        let mut union = each[0].response();
-        union.merge(&each[1].response());
-        assert_eq!(joined.response(), union);
+        let mut union = each[0].latency();
+        union.merge(&each[1].latency());
+        assert_eq!(joined.latency(), union);
         assert_eq!((joined.count(), joined.bytes()), (200, 200 * 4096));
         assert!(joined.passed(), "{:?}", joined.checks);
         let names: Vec<_> = joined.streams.iter().map(|stream| stream.name.as_str()).collect();
@@ -439,8 +439,8 @@ mod tests {
     #[test]
     fn stalls_are_moved_to_the_time_of_the_first_host() {
         let (a, mut b) = (host("a", 1000, 10, 1000), host("b", 1250, 10, 1000));
-        let longest = vec![headstack_result::Stall { start_ns: 200_000_000, duration_ns: 150_000_000, outstanding: 2 }];
-        b.result.stalls = Some(Stalls { longest, response: headstack_result::LatencyHistogram::new().store() });
+        let longest = vec![headstack_result::Stall { start_ns: 200_000_000, duration_ns: 150_000_000, queue_depth: 2 }];
+        b.result.stalls = Some(Stalls { longest, latency: headstack_result::LatencyHistogram::new().store() });
         let (joined, _) = all(vec![a, b]).joined().unwrap();
         assert_eq!(joined.stalls.unwrap().longest[0].start_ns, 450_000_000);
         let starts: Vec<_> = joined.intervals.iter().map(|interval| interval.start_ns).collect();

@@ -322,6 +322,11 @@ impl<'a> LoadLoop<'a> {
         self.engine.describe()
     }
 
+    /// Returns the reason why the engine is not the usual one.
+    pub fn instead_of(&self) -> Option<String> {
+        self.engine.instead_of().map(str::to_owned)
+    }
+
     /// Returns whether a request may be issued now.
     #[inline]
     pub fn has_room(&self) -> bool {

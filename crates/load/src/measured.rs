@@ -43,6 +43,8 @@ pub struct Measured {
     pub lost: Vec<LostRequest>,
     warmed_up: WarmedUp,
     engine: String,
+    /// Reason why another engine than the usual one submitted the requests.
+    instead_of: Option<String>,
     interval_ns: Option<u64>,
     /// Notes on the thread's targets.
     targets: Vec<String>,
@@ -74,6 +76,7 @@ pub fn gather(
     let nothing = SystemRecord::new("", "", Value::Null);
     let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, worker.seed, GENERATOR_NAME);
     let (errors, error_log, engine) = (load_loop.errors, load_loop.error_log.clone(), load_loop.engine());
+    let instead_of = load_loop.instead_of();
     let (issued, completed) = (load_loop.issued, load_loop.completed);
     let errno = load_loop.broken.as_ref().map(|broken| broken.errno);
     let zones = load_loop.zone_counters();
@@ -112,6 +115,7 @@ pub fn gather(
         lost,
         warmed_up,
         engine,
+        instead_of,
         interval_ns: worker.interval_ns,
         zones,
         targets: worker.targets.iter().flat_map(|target| target_notes(target)).collect(),
@@ -152,6 +156,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
         result.streams.clear();
     }
     result.checks = checks(all);
+    result.method_notes = method_notes(all);
     result.notes = notes(all, &error_log, &lateness);
     result.integrity = checked(all).map(Checked::integrity);
     let by_hand = || by_somebody.then(|| "stopped by hand".to_owned());
@@ -191,15 +196,15 @@ pub fn joined_intervals<'a>(
     let mut joined: BTreeMap<u64, (Interval, LatencyHistogram)> = BTreeMap::new();
     for (start_ns, interval) in each {
         let index = (start_ns - first_ns).saturating_add(interval_ns / 2) / interval_ns;
-        let (sum, response) = joined
+        let (sum, latency) = joined
             .entry(index)
             .or_insert_with(|| (Interval { start_ns, ..Interval::default() }, LatencyHistogram::new()));
         sum.count += interval.count;
         sum.bytes += interval.bytes;
         sum.duration_ns = sum.duration_ns.max(interval.duration_ns);
-        response.merge(&interval.response.open());
+        latency.merge(&interval.latency.open());
     }
-    joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum }).collect()
+    joined.into_values().map(|(sum, latency)| Interval { latency: latency.store(), ..sum }).collect()
 }
 
 /// Merges the sampling errors of the mean. Threads share devices, so a slow period affects all of them; in the worst
@@ -314,14 +319,25 @@ fn checks(all: &[Measured]) -> Vec<Check> {
     std::iter::once(conserved).chain(failed.cloned()).collect()
 }
 
-fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(first) = all.first() {
-        notes.push(first.engine.clone());
-    }
+/// Returns the notes on how the requests were made.
+fn method_notes(all: &[Measured]) -> Vec<String> {
+    let usual = all.first().filter(|first| first.instead_of.is_none());
+    let mut notes: Vec<String> = usual.map(|first| first.engine.clone()).into_iter().collect();
     if all.len() > 1 {
         notes.push(format!("{} threads: the queue depth is the sum over threads, without a distribution", all.len()));
     }
+    let WarmedUp { requests, requests_asked, time_ns } = warmed_up(all);
+    if time_ns > 0 && requests >= requests_asked {
+        notes.push(format!("warm-up, excluded: {} in {:.2} s", counted(requests, "request"), time_ns as f64 / 1e9));
+    }
+    notes
+}
+
+/// Returns the notes that may require action.
+fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) -> Vec<String> {
+    let mut notes = Vec::new();
+    let instead = |first: &Measured| Some(format!("{}: {}", first.instead_of.as_ref()?, first.engine));
+    notes.extend(all.first().and_then(instead));
     if error_log.count > 0 {
         notes.push(format!(
             "{} failed; the first: {}",
@@ -331,7 +347,7 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
     }
     let lost: Vec<LostRequest> = all.iter().flat_map(|one| one.lost.iter().cloned()).collect();
     notes.extend(describe_lost(&lost));
-    notes.extend(describe_warm_up(all));
+    notes.extend(describe_short_warm_up(all));
     for text in all.iter().flat_map(|one| &one.targets) {
         if !notes.contains(text) {
             notes.push(text.clone());
@@ -378,21 +394,25 @@ pub fn describe_lost(lost: &[LostRequest]) -> Option<String> {
     Some(format!("{} had not completed {when} ({counts}): {text}{more}", counted(lost.len() as u64, "request")))
 }
 
-/// Describes the excluded warm-up of the threads that had a warm-up.
-fn describe_warm_up(all: &[Measured]) -> Option<String> {
-    let (mut wanted, mut came, mut longest_ns) = (0, 0, 0);
-    for WarmedUp { requests, requests_asked, time_ns } in all.iter().map(|one| one.warmed_up) {
-        (wanted, came, longest_ns) = (wanted + requests_asked, came + requests, longest_ns.max(time_ns));
-    }
-    let seconds = longest_ns as f64 / 1e9;
-    match (came, wanted) {
-        _ if longest_ns == 0 => None,
-        (came, wanted) if came < wanted => Some(format!(
-            "warm-up: ended after {seconds:.2} s with {came} of {wanted} requests, which are excluded; set a time, such as \
-             10s, for a longer warm-up"
-        )),
-        (came, _) => Some(format!("warm-up, excluded: {} in {seconds:.2} s", counted(came, "request"))),
-    }
+/// Returns the requests of the warm-up of all threads, and the longest time.
+fn warmed_up(all: &[Measured]) -> WarmedUp {
+    all.iter().map(|one| one.warmed_up).fold(WarmedUp::default(), |sum, one| WarmedUp {
+        requests: sum.requests + one.requests,
+        requests_asked: sum.requests_asked + one.requests_asked,
+        time_ns: sum.time_ns.max(one.time_ns),
+    })
+}
+
+/// Describes a warm-up that ended before all its requests completed.
+fn describe_short_warm_up(all: &[Measured]) -> Option<String> {
+    let WarmedUp { requests, requests_asked, time_ns } = warmed_up(all);
+    let seconds = time_ns as f64 / 1e9;
+    (time_ns > 0 && requests < requests_asked).then(|| {
+        format!(
+            "warm-up: ended after {seconds:.2} s with {requests} of {requests_asked} requests, which are excluded; set a \
+             time, such as 10s, for a longer warm-up"
+        )
+    })
 }
 
 /// Returns the notes on a target.

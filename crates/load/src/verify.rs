@@ -133,8 +133,12 @@ fn read_again(
     }
     let whole = join(&result.system, &Value::Null, 0, &read, &ran);
     let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
-    result.notes.push(format!("{}: verified {mb:.1} MB of written data in {seconds:.2} s", target.name()));
-    result.notes.extend(whole.notes.into_iter().skip(1));
+    result.method_notes.push(format!("{}: verified {mb:.1} MB of written data in {seconds:.2} s", target.name()));
+    for note in whole.notes {
+        if !result.notes.contains(&note) {
+            result.notes.push(note);
+        }
+    }
     Ok((checked(&read), read))
 }
 

@@ -271,7 +271,7 @@ fn submission_latency_is_measured_on_request() {
         );
         if let Some(times) = &read.handing_over {
             assert!(times.min_ns() > 0);
-            assert_eq!(times.sum_ns() + read.service.sum_ns(), read.response.sum_ns());
+            assert_eq!(times.sum_ns() + read.service.sum_ns(), read.latency.sum_ns());
         }
     }
 }

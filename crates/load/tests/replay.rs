@@ -125,7 +125,7 @@ fn timed_issues_every_request_once_in_order_and_never_before_its_time() {
         }
         // A response time counts from the due time, however late the issue was.
         let responses_ns: u128 = seen.iter().map(|one| u128::from(completion_ns(one) - one.due_ns)).sum();
-        assert_eq!(result.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum::<u128>(), responses_ns);
+        assert_eq!(result.kinds.all().iter().map(|(_, kind)| kind.latency.sum_ns()).sum::<u128>(), responses_ns);
         let fidelity = result.fidelity.unwrap();
         assert_eq!((fidelity.recorded_requests, fidelity.replayed_requests), (3_000, 3_000));
         assert_eq!((fidelity.early, fidelity.reordered, fidelity.dropped), (0, 0, 0));
@@ -261,7 +261,7 @@ fn what_the_target_cannot_keep_up_with_waits_and_counts() {
     assert!(result.saturated && result.late_arrivals > 290, "{}", result.late_arrivals);
     // The last request waited for all earlier ones, and this wait counts.
     let read = &result.kinds.read;
-    assert_eq!((read.response.max_ns(), read.service.max_ns()), (301 * MS, 2 * MS));
+    assert_eq!((read.latency.max_ns(), read.service.max_ns()), (301 * MS, 2 * MS));
     assert_eq!((result.duration_ns, result.backlog), (600 * MS, 0));
     let late = |observed: &&Observed| observed.recorded.arrival_ns > observed.due_ns;
     assert_eq!(seen.iter().filter(late).count(), 299);

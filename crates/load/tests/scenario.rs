@@ -141,14 +141,14 @@ fn rates_are_kept_and_queueing_counts() {
     };
     let kept = at_rate(64);
     assert!((900..1_100).contains(&kept.count()) && !kept.saturated, "{}", kept.count());
-    assert_eq!((kept.kinds.read.response.min_ns(), kept.kinds.read.response.max_ns()), (2 * MS, 2 * MS));
+    assert_eq!((kept.kinds.read.latency.min_ns(), kept.kinds.read.latency.max_ns()), (2 * MS, 2 * MS));
     let piled = at_rate(1);
     assert!(piled.saturated && piled.count().abs_diff(499) <= 2, "{}", piled.count());
     // All arrivals are accounted for. One of two requests waits at the end, and the last one served waited for half of
     // the run.
     let arrived = piled.count() + piled.backlog;
     assert!((900..1_100).contains(&arrived), "{arrived}");
-    assert!((400 * MS..600 * MS).contains(&piled.kinds.read.response.max_ns()));
+    assert!((400 * MS..600 * MS).contains(&piled.kinds.read.latency.max_ns()));
 }
 
 #[test]

@@ -362,3 +362,15 @@ pub fn unmapped_line(unmapped: &headstack_disksim::Unmapped) -> String {
     let headstack_disksim::Unmapped { file, line, block, parameter, value, why } = unmapped;
     format!("{file}:{line}: {block}: {parameter} = {value}: {why}")
 }
+
+/// Returns the current name of a column of a table, and notes an old name for [`take_notes_of_renamed_keys`].
+#[pyfunction]
+pub fn current_column(name: &str) -> &str {
+    headstack_workload::current_column(name)
+}
+
+/// Returns the notes on old names of keys and columns that were read since the last call.
+#[pyfunction]
+pub fn take_notes_of_renamed_keys() -> Vec<String> {
+    headstack_workload::take_notes_of_renamed_keys()
+}

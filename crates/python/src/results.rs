@@ -158,8 +158,8 @@ impl Results {
     fn histograms(&self) -> Table {
         let mut bins = Vec::new();
         for (run, row) in self.rows.iter().enumerate() {
-            for (kind, KindResult { response, service, .. }) in row.result.kinds.all() {
-                for (figure, histogram) in [("response", response), ("service", service)] {
+            for (kind, KindResult { latency, service, .. }) in row.result.kinds.all() {
+                for (figure, histogram) in [("latency", latency), ("service", service)] {
                     bins.extend(histogram.bins().map(|(middle_ns, count)| Bin {
                         run: run as u64,
                         system: row.result.system.name.clone(),
@@ -249,7 +249,7 @@ impl Results {
     /// another run: the root mean square horizontal distance of their distributions. `None` if a run has no response
     /// times.
     fn demerit_ms(&self, index: isize, measured: &Results, measured_index: isize) -> PyResult<Option<f64>> {
-        Ok(demerit_of_histograms_ms(&self.row(index)?.response, &measured.row(measured_index)?.response))
+        Ok(demerit_of_histograms_ms(&self.row(index)?.latency, &measured.row(measured_index)?.latency))
     }
 
     /// Returns the quantile `q` (0 to 1) of the response times of one run in ms; `None` if there are no requests or the
@@ -293,15 +293,14 @@ impl Results {
         Ok(within.map(|within| (within.throughput_per_s, within.is_at_least)))
     }
 
-    /// Returns the distinct notes of the runs.
+    /// Returns the distinct notes of the runs that may require action.
     fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = Vec::new();
-        for note in self.rows.iter().flat_map(|row| &row.result.notes) {
-            if !notes.contains(note) {
-                notes.push(note.clone());
-            }
-        }
-        notes
+        distinct(self.rows.iter().flat_map(|row| &row.result.notes))
+    }
+
+    /// Returns the distinct notes on how the runs were made.
+    fn method_notes(&self) -> Vec<String> {
+        distinct(self.rows.iter().flat_map(|row| &row.result.method_notes))
     }
 
     /// Returns the failed checks of one run, one line each.
@@ -333,4 +332,15 @@ pub fn result_fields() -> Vec<(&'static str, Vec<Field>)> {
         ("facts", fields_of(FACT_COLUMNS)),
         ("histograms", fields_of(BIN_COLUMNS)),
     ]
+}
+
+/// Returns the distinct texts, in the order of their first occurrence.
+fn distinct<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for text in texts {
+        if !kept.contains(text) {
+            kept.push(text.clone());
+        }
+    }
+    kept
 }

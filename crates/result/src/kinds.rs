@@ -31,7 +31,7 @@ pub struct KindResult {
     /// Requests that failed; they are neither in `count` nor in the histograms.
     pub errors: u64,
     /// Response times: from intended arrival to completion.
-    pub response: LatencyHistogram,
+    pub latency: LatencyHistogram,
     /// Service times: from acceptance by the system to completion.
     pub service: LatencyHistogram,
     /// Times from the decision to issue a request until the system had accepted it, if measured separately; `service`
@@ -78,7 +78,7 @@ impl Kinds {
         let kind = self.of(finished.kind);
         kind.count += 1;
         kind.bytes += u64::from(finished.length_bytes);
-        kind.response.record(finished.at_ns - finished.intended_ns);
+        kind.latency.record(finished.at_ns - finished.intended_ns);
         kind.service.record(finished.at_ns - finished.started_ns.max(finished.intended_ns));
     }
 
@@ -89,7 +89,7 @@ impl Kinds {
             kind.count += theirs.count;
             kind.bytes += theirs.bytes;
             kind.errors += theirs.errors;
-            kind.response.merge(&theirs.response);
+            kind.latency.merge(&theirs.latency);
             kind.service.merge(&theirs.service);
             if let Some(theirs) = &theirs.handing_over {
                 kind.handing_over.get_or_insert_default().merge(theirs);
@@ -112,7 +112,7 @@ pub struct Interval {
     /// Bytes transferred by these requests.
     pub bytes: u64,
     /// Response times of these requests.
-    pub response: StoredHistogram,
+    pub latency: StoredHistogram,
 }
 
 /// Results of one stream of a scenario.
@@ -150,7 +150,7 @@ pub struct OperationResult {
     /// Bytes transferred by these operations.
     pub bytes: u64,
     /// Response times: from the intended start to the end.
-    pub response: LatencyHistogram,
+    pub latency: LatencyHistogram,
 }
 
 /// A named figure.
@@ -184,9 +184,9 @@ mod tests {
         kinds.record(&Finished { kind: 1, length_bytes: 4096, intended_ns: 100, started_ns: 130, at_ns: 150 });
         // Issued early: the service begins at the intended time.
         kinds.record(&Finished { kind: 1, length_bytes: 512, intended_ns: 100, started_ns: 70, at_ns: 160 });
-        let KindResult { count, bytes, errors, response, service, .. } = &kinds.write;
+        let KindResult { count, bytes, errors, latency, service, .. } = &kinds.write;
         assert_eq!((*count, *bytes, *errors), (2, 4608, 0));
-        assert_eq!((response.min_ns(), response.max_ns(), response.count()), (50, 60, 2));
+        assert_eq!((latency.min_ns(), latency.max_ns(), latency.count()), (50, 60, 2));
         assert_eq!((service.min_ns(), service.max_ns(), service.count()), (20, 60, 2));
     }
 
@@ -206,9 +206,9 @@ mod tests {
         both.merge(&Kinds::default());
         let read = &both.read;
         assert_eq!((read.count, read.bytes, read.errors), (2, 8192, 6));
-        assert_eq!((read.response.count(), read.response.sum_ns(), read.service.sum_ns()), (2, 30, 20));
+        assert_eq!((read.latency.count(), read.latency.sum_ns(), read.service.sum_ns()), (2, 30, 20));
         assert_eq!(read.handing_over.as_ref().map(|it| it.count()), Some(2));
-        assert_eq!((both.flush.count, both.flush.response.max_ns(), both.flush.service.max_ns()), (1, 30, 25));
+        assert_eq!((both.flush.count, both.flush.latency.max_ns(), both.flush.service.max_ns()), (1, 30, 25));
         assert_eq!((both.write.count, &both.write.handing_over), (0, &None));
     }
 

@@ -163,7 +163,7 @@ impl Measuring {
         let last_ns = self.intervals.last().map_or(self.start_ns, |last| last.start_ns + last.duration_ns);
         debug_assert_eq!(done.start_ns, last_ns, "intervals are contiguous");
         done.duration_ns = end_ns - done.start_ns;
-        done.response = std::mem::take(&mut self.interval_response).store();
+        done.latency = std::mem::take(&mut self.interval_response).store();
         if done.duration_ns > 0 {
             self.intervals.push(done);
         }
@@ -185,7 +185,7 @@ impl Measuring {
     }
 
     fn is_narrow(&self, percent: f64) -> bool {
-        let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum();
+        let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.latency.sum_ns()).sum();
         let mean_ns = sum_ns as f64 / self.completed as f64;
         Sampling::for_mean(&self.batches, self.stalls.is_some())
             .half_width_ns()
@@ -220,7 +220,7 @@ impl Measuring {
         result.start_ns = self.start_ns;
         result.duration_ns = end_ns - self.start_ns;
         result.kinds = self.kinds;
-        result.sampling = Sampling::of(&self.batches, &result.response(), self.stalls.is_some());
+        result.sampling = Sampling::of(&self.batches, &result.latency(), self.stalls.is_some());
         result.stalls = self.stalls.and_then(|stalls| stalls.finish(end_ns));
         result.intervals = self.intervals;
         result.depth = DepthResult::new(self.time_at_depth_ns);
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(measuring.batches.means_ns(), [10.0]);
         let result = ended(measuring, 200, 0);
         assert_eq!(result.checks[0].detail, "70 request-ns over time, 70 over requests");
-        assert_eq!((result.count(), result.errors(), result.response().count()), (1, 1, 1));
+        assert_eq!((result.count(), result.errors(), result.latency().count()), (1, 1, 1));
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(result.checks[0].detail, "130 request-ns over time, 130 over requests");
         assert!(result.checks[0].passed);
         assert_eq!((result.start_ns, result.duration_ns), (100, 100));
-        assert_eq!((result.kinds.read.response.max_ns(), result.kinds.read.service.max_ns()), (70, 50));
+        assert_eq!((result.kinds.read.latency.max_ns(), result.kinds.read.service.max_ns()), (70, 50));
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
         let result = ended(whole, 160, 0);
         let intervals: Vec<_> = result.intervals.iter().map(|one| (one.start_ns, one.duration_ns, one.count)).collect();
         assert_eq!(intervals, [(100, 50, 0), (150, 10, 1)]);
-        assert_eq!(result.intervals[1].response.open().max_ns(), 10);
+        assert_eq!(result.intervals[1].latency.open().max_ns(), 10);
     }
 
     /// Returns requests one after the other, that take 90, 110, 90, ... ns.
@@ -430,7 +430,7 @@ mod tests {
     fn precision_is_half_the_interval_as_a_share_of_the_mean() {
         let measuring = alternating(3_000);
         let half_ns = Sampling::for_mean(&measuring.batches, false).half_width_ns().expect("long enough");
-        let mean_ns = measuring.kinds().read.response.mean_ns();
+        let mean_ns = measuring.kinds().read.latency.mean_ns();
         let percent = 100.0 * half_ns / mean_ns;
         assert!(half_ns > 0.0 && (102.0..104.0).contains(&mean_ns), "{half_ns} of {mean_ns}");
         assert!(measuring.is_narrow(1.000_001 * percent) && !measuring.is_narrow(0.999_999 * percent));
@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(stalled(Measuring::new(0, 0, u64::MAX)), None);
         let stalls = stalled(Measuring::of_device(0, 0, u64::MAX)).expect("a stall");
         let measured: Vec<_> =
-            stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.outstanding)).collect();
+            stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.queue_depth)).collect();
         assert_eq!(measured, [(100_000_000, 1_001_000_000, 1)]);
     }
 }

@@ -15,11 +15,11 @@ pub struct ModelError {
     /// Completed requests per second.
     pub throughput_per_s: Option<Range>,
     /// Mean response time, in ns.
-    pub mean_response_ns: Option<Range>,
+    pub mean_latency_ns: Option<Range>,
     /// Median response time, in ns.
-    pub p50_response_ns: Option<Range>,
+    pub p50_latency_ns: Option<Range>,
     /// 99th percentile of the response times, in ns.
-    pub p99_response_ns: Option<Range>,
+    pub p99_latency_ns: Option<Range>,
 }
 
 /// The range of a figure.
@@ -36,7 +36,7 @@ pub struct Range {
 impl ModelError {
     /// Returns all numbers of the intervals.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> {
-        let ranges = [self.throughput_per_s, self.mean_response_ns, self.p50_response_ns, self.p99_response_ns];
+        let ranges = [self.throughput_per_s, self.mean_latency_ns, self.p50_latency_ns, self.p99_latency_ns];
         ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]).chain([self.level])
     }
 }

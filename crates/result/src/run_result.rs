@@ -78,8 +78,11 @@ pub struct RunResult {
     pub saturated: bool,
     /// Self-checks of the run.
     pub checks: Vec<Check>,
-    /// Notes for the reader.
+    /// Notes that may require action, such as on failed requests.
     pub notes: Vec<String>,
+    /// Notes that describe how the run was made, such as the length of the warm-up, and require no action.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub method_notes: Vec<String>,
 }
 
 impl RunResult {
@@ -117,6 +120,7 @@ impl RunResult {
             saturated: false,
             checks: Vec::new(),
             notes: Vec::new(),
+            method_notes: Vec::new(),
         }
     }
 
@@ -148,12 +152,12 @@ impl RunResult {
     }
 
     /// Returns the latencies of all kinds in one histogram.
-    pub fn response(&self) -> LatencyHistogram {
-        let mut response = LatencyHistogram::new();
+    pub fn latency(&self) -> LatencyHistogram {
+        let mut latency = LatencyHistogram::new();
         for (_, kind) in self.kinds.all() {
-            response.merge(&kind.response);
+            latency.merge(&kind.latency);
         }
-        response
+        latency
     }
 
     /// Returns the completed requests per second; 0 when nothing was measured.
@@ -167,25 +171,25 @@ impl RunResult {
     }
 
     /// Returns the mean latency over all kinds in ns, from exact sums; 0 when nothing completed.
-    pub fn mean_response_ns(&self) -> f64 {
+    pub fn mean_latency_ns(&self) -> f64 {
         let (mut sum_ns, mut count) = (0, 0);
         for (_, kind) in self.kinds.all() {
-            sum_ns += kind.response.sum_ns();
-            count += kind.response.count();
+            sum_ns += kind.latency.sum_ns();
+            count += kind.latency.count();
         }
         if count == 0 { 0.0 } else { sum_ns as f64 / count as f64 }
     }
 
     /// Returns a quantile of the latencies over all kinds, in ns; see [`LatencyHistogram::quantile_ns`]. Each call
-    /// merges the kinds, so call [`response`](Self::response) once if you need several quantiles.
+    /// merges the kinds, so call [`latency`](Self::latency) once if you need several quantiles.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        self.response().quantile_ns(q)
+        self.latency().quantile_ns(q)
     }
 
     /// Returns the latencies of all kinds without the requests that waited through a stall; `None` if there was no
     /// stall.
     pub fn response_without_stalls(&self) -> Option<LatencyHistogram> {
-        Some(self.response().without(&self.stalls.as_ref()?.response.open()))
+        Some(self.latency().without(&self.stalls.as_ref()?.latency.open()))
     }
 
     /// Returns the utilization of a component within the measured time, 0 to 1; 0 when nothing was measured.
@@ -249,13 +253,13 @@ pub(crate) mod tests {
         for i in 1..=300 {
             result.kinds.read.count += 1;
             result.kinds.read.bytes += 4096;
-            result.kinds.read.response.record(i * 1000);
+            result.kinds.read.latency.record(i * 1000);
             result.kinds.read.service.record(i * 900);
         }
         for _ in 0..100 {
             result.kinds.write.count += 1;
             result.kinds.write.bytes += 8192;
-            result.kinds.write.response.record(1_000_000);
+            result.kinds.write.latency.record(1_000_000);
         }
         result.kinds.write.errors = 3;
         result.depth = DepthResult::new(vec![500_000_000, 0, 1_500_000_000, 0]);
@@ -290,14 +294,14 @@ pub(crate) mod tests {
             level: 0.9,
             learnt_from: "9 disks".to_owned(),
             throughput_per_s: range,
-            mean_response_ns: range,
-            p50_response_ns: None,
-            p99_response_ns: None,
+            mean_latency_ns: range,
+            p50_latency_ns: None,
+            p99_latency_ns: None,
         };
         result.model_error = Some(model_error.clone());
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
         result.model_error =
-            Some(ModelError { p99_response_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..model_error });
+            Some(ModelError { p99_latency_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..model_error });
         assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "model_error", .. })));
     }
 
@@ -319,9 +323,9 @@ pub(crate) mod tests {
         assert_eq!(result.throughput_per_s(), 200.0);
         assert_eq!(result.throughput_bytes_per_s(), (300.0 * 4096.0 + 100.0 * 8192.0) / 2.0);
         let sum_ns = 300.0 * 301.0 / 2.0 * 1e3 + 100.0 * 1e6;
-        assert_eq!(result.mean_response_ns(), sum_ns / 400.0);
-        assert_eq!(result.response().count(), 400);
-        assert_eq!(result.response().mean_ns(), result.mean_response_ns());
+        assert_eq!(result.mean_latency_ns(), sum_ns / 400.0);
+        assert_eq!(result.latency().count(), 400);
+        assert_eq!(result.latency().mean_ns(), result.mean_latency_ns());
         let median = result.quantile_ns(0.5).unwrap();
         assert!(median.abs_diff(200_000) <= 100, "{median}");
         assert_eq!(result.quantile_ns(1.0), Some(1_000_000));
@@ -334,7 +338,7 @@ pub(crate) mod tests {
     fn an_empty_result_has_figures_and_none_is_nan() {
         let result = empty();
         assert_eq!((result.throughput_per_s(), result.throughput_bytes_per_s()), (0.0, 0.0));
-        assert_eq!((result.mean_response_ns(), result.quantile_ns(0.5)), (0.0, None));
+        assert_eq!((result.mean_latency_ns(), result.quantile_ns(0.5)), (0.0, None));
         assert_eq!(result.utilisation(&Component { name: String::new(), servers: 0, busy_ns: 5, waited_ns: 0 }), 0.0);
         assert_eq!((result.bottleneck(), result.depth.mean), (None, 0.0));
         assert!(result.passed());
@@ -412,11 +416,11 @@ pub(crate) mod tests {
     #[test]
     fn a_mean_over_kinds_weighs_requests() {
         let mut result = empty();
-        result.kinds.read.response.record(10);
-        assert_eq!(result.mean_response_ns(), 10.0);
-        result.kinds.flush.response.record(40);
-        result.kinds.flush.response.record(40);
-        assert_eq!(result.mean_response_ns(), 30.0);
+        result.kinds.read.latency.record(10);
+        assert_eq!(result.mean_latency_ns(), 10.0);
+        result.kinds.flush.latency.record(40);
+        result.kinds.flush.latency.record(40);
+        assert_eq!(result.mean_latency_ns(), 30.0);
         assert!(result.response_without_stalls().is_none());
     }
 }

@@ -119,6 +119,12 @@ impl TooShort {
         BY_LEVEL[level]
     }
 
+    /// Returns the code of the reason in results, such as `few_beyond`.
+    pub fn code(self) -> String {
+        let code = serde_json::to_value(self).expect("the reason can be written as JSON");
+        code.as_str().expect("a variant without fields is a string").to_owned()
+    }
+
     /// Returns the reason as text.
     pub fn describe(self) -> String {
         let moves = |level: usize| format!("run too short: {} still changed", LEVEL_NAMES[level]);

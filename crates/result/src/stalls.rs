@@ -28,8 +28,8 @@ pub struct Stall {
     pub start_ns: u64,
     /// Length of the stall, in ns.
     pub duration_ns: u64,
-    /// Number of requests outstanding at the end of the stall.
-    pub outstanding: u64,
+    /// Queue depth at the end of the stall.
+    pub queue_depth: u64,
 }
 
 /// The stalls of a measurement.
@@ -40,7 +40,7 @@ pub struct Stalls {
     /// The longest stalls (at most 64), in order of time.
     pub longest: Vec<Stall>,
     /// Response times of the requests that waited through a stall.
-    pub response: StoredHistogram,
+    pub latency: StoredHistogram,
 }
 
 impl Stalls {
@@ -51,12 +51,12 @@ impl Stalls {
 
     /// Merges the stalls of several threads or hosts, each with a time offset in ns. Overlapping stalls become one.
     pub fn joined<'a>(each: impl Iterator<Item = (i64, &'a Stalls)>) -> Option<Stalls> {
-        let (mut all, mut response) = (Vec::new(), LatencyHistogram::new());
+        let (mut all, mut latency) = (Vec::new(), LatencyHistogram::new());
         for (later_ns, stalls) in each {
             let moved =
                 |stall: &Stall| Stall { start_ns: stall.start_ns.saturating_add_signed(later_ns), ..stall.clone() };
             all.extend(stalls.longest.iter().map(moved));
-            response.merge(&stalls.response.open());
+            latency.merge(&stalls.latency.open());
         }
         all.sort_by_key(|stall| stall.start_ns);
         let mut longest: Vec<Stall> = Vec::new();
@@ -65,12 +65,12 @@ impl Stalls {
                 Some(last) => {
                     let end_ns = (last.start_ns + last.duration_ns).max(stall.start_ns + stall.duration_ns);
                     last.duration_ns = end_ns - last.start_ns;
-                    last.outstanding += stall.outstanding;
+                    last.queue_depth += stall.queue_depth;
                 }
                 None => longest.push(stall),
             }
         }
-        (!longest.is_empty()).then(|| Stalls { longest: the_longest(longest), response: response.store() })
+        (!longest.is_empty()).then(|| Stalls { longest: the_longest(longest), latency: latency.store() })
     }
 }
 
@@ -130,7 +130,7 @@ impl StallWatch {
         let duration_ns = at_ns.saturating_sub(self.since_ns);
         self.busy_ns += duration_ns;
         if duration_ns >= LEAST_NS {
-            self.add(Stall { start_ns: self.since_ns, duration_ns, outstanding: self.outstanding as u64 });
+            self.add(Stall { start_ns: self.since_ns, duration_ns, queue_depth: self.outstanding as u64 });
         }
         self.since_ns = at_ns;
     }
@@ -154,10 +154,10 @@ impl StallWatch {
         let others = self.completions.saturating_sub(self.gaps.len() as u64).max(1);
         let apart_ns = (self.busy_ns - of_gaps_ns) as f64 / others as f64;
         self.gaps.retain(|gap| gap.stall.duration_ns as f64 >= RARE * apart_ns);
-        let mut response = LatencyHistogram::new();
-        self.gaps.iter().flat_map(|gap| &gap.responses_ns).for_each(|&ns| response.record(ns));
+        let mut latency = LatencyHistogram::new();
+        self.gaps.iter().flat_map(|gap| &gap.responses_ns).for_each(|&ns| latency.record(ns));
         let longest = the_longest(self.gaps.into_iter().map(|gap| gap.stall).collect());
-        (!longest.is_empty()).then(|| Stalls { longest, response: response.store() })
+        (!longest.is_empty()).then(|| Stalls { longest, latency: latency.store() })
     }
 }
 
@@ -186,9 +186,9 @@ mod tests {
         assert_eq!(watched(8, 1_000, &[]), None);
         assert_eq!(watched(8, 1_000, &[(500, 99)]), None, "shorter than a stall");
         let found = watched(8, 1_000, &[(500, 1_000)]).unwrap();
-        assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, outstanding: 8 }]);
-        assert_eq!(found.response.open().count(), 8);
-        assert_eq!(found.response.open().max_ns(), 1_007 * MS);
+        assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, queue_depth: 8 }]);
+        assert_eq!(found.latency.open().count(), 8);
+        assert_eq!(found.latency.open().max_ns(), 1_007 * MS);
         // A stall at the beginning, and one at the end, after which nothing completes.
         assert_eq!(watched(1, 100, &[(0, 300)]).unwrap().longest[0].start_ns, 0);
     }
@@ -216,7 +216,7 @@ mod tests {
         }
         watch.count_depth(2_000 * MS, 2);
         let found = watch.finish(2_000 * MS).unwrap();
-        assert_eq!(found.longest, [Stall { start_ns: 100 * MS, duration_ns: 1_900 * MS, outstanding: 2 }]);
+        assert_eq!(found.longest, [Stall { start_ns: 100 * MS, duration_ns: 1_900 * MS, queue_depth: 2 }]);
     }
 
     #[test]
@@ -224,8 +224,8 @@ mod tests {
         let one = watched(4, 1_000, &[(500, 1_000)]).unwrap();
         let other = watched(4, 1_000, &[(700, 900)]).unwrap();
         let both = Stalls::joined([(0, &one), (0, &other)].into_iter()).unwrap();
-        assert_eq!(both.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_100 * MS, outstanding: 8 }]);
-        assert_eq!(both.response.open().count(), 8);
+        assert_eq!(both.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_100 * MS, queue_depth: 8 }]);
+        assert_eq!(both.latency.open().count(), 8);
         assert_eq!(Stalls::joined([(0, &one), (5_000_000_000, &other)].into_iter()).unwrap().longest.len(), 2);
         assert_eq!(Stalls::joined(std::iter::empty()), None);
     }
@@ -268,8 +268,8 @@ mod tests {
             watch.count_depth(at_ms * MS, 2);
             watch.complete(at_ms * MS, intended_ms * MS);
         }
-        let response = watch.finish(1_103 * MS).unwrap().response.open();
-        assert_eq!((response.count(), response.min_ns(), response.max_ns()), (2, 2 * MS, 1_000 * MS));
+        let latency = watch.finish(1_103 * MS).unwrap().latency.open();
+        assert_eq!((latency.count(), latency.min_ns(), latency.max_ns()), (2, 2 * MS, 1_000 * MS));
     }
 
     #[test]
@@ -286,12 +286,12 @@ mod tests {
     #[test]
     fn joined_stalls_overlap_or_follow_each_other() {
         let stalls = |each: &[(u64, u64)]| {
-            let longest = each.iter().map(|&(start_ns, duration_ns)| Stall { start_ns, duration_ns, outstanding: 2 });
-            Stalls { longest: longest.collect(), response: LatencyHistogram::new().store() }
+            let longest = each.iter().map(|&(start_ns, duration_ns)| Stall { start_ns, duration_ns, queue_depth: 2 });
+            Stalls { longest: longest.collect(), latency: LatencyHistogram::new().store() }
         };
         let joined = |each: &[(i64, Stalls)]| {
             let joined = Stalls::joined(each.iter().map(|(later_ns, stalls)| (*later_ns, stalls))).unwrap();
-            joined.longest.iter().map(|it| (it.start_ns, it.duration_ns, it.outstanding)).collect::<Vec<_>>()
+            joined.longest.iter().map(|it| (it.start_ns, it.duration_ns, it.queue_depth)).collect::<Vec<_>>()
         };
         // One within the other, one that begins at the end of another, and one that is moved before the start.
         assert_eq!(joined(&[(0, stalls(&[(100, 50)])), (0, stalls(&[(110, 10)]))]), [(100, 50, 4)]);

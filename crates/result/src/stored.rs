@@ -84,15 +84,15 @@ mod tests {
         );
         assert_eq!(keys(&value["system"]), "description hash kind name");
         assert_eq!(keys(&value["kinds"]), "flush read trim write");
-        assert_eq!(keys(&value["kinds"]["read"]), "bytes count errors response service");
-        assert_eq!(keys(&value["intervals"][0]), "bytes count duration_ns response start_ns");
+        assert_eq!(keys(&value["kinds"]["read"]), "bytes count errors latency service");
+        assert_eq!(keys(&value["intervals"][0]), "bytes count duration_ns latency start_ns");
         assert_eq!(keys(&value["depth"]), "max mean time_at_depth_ns");
         assert_eq!(
             value["components"][0],
             json!({"name": "link", "servers": 1, "busy_ns": 50_000_000, "waited_ns": 7})
         );
         assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
-        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(6)));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(7)));
         assert_eq!(value["offered_per_s"], Value::Null);
     }
 
@@ -100,8 +100,8 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":6", "\"schema\":7", "result: schema 7; this version reads schemas 1 to 6"),
-            ("\"schema\":6", "\"scheme\":3", "result: missing field `schema`"),
+            ("\"schema\":7", "\"schema\":8", "result: schema 8; this version reads schemas 1 to 7"),
+            ("\"schema\":7", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
             ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),
@@ -139,7 +139,7 @@ mod tests {
         ) {
             let mut result = filled();
             latencies.iter().for_each(|&ns| result.kinds.trim.service.record(ns));
-            result.intervals[0].response = result.kinds.trim.service.store();
+            result.intervals[0].latency = result.kinds.trim.service.store();
             result.depth = DepthResult { mean: floats[0], max: u32::MAX, time_at_depth_ns: times };
             result.sampling.mean = Estimate::Between { low_ns: floats[1], high_ns: floats[3] };
             result.offered_per_s = Some(floats[2]);
@@ -179,15 +179,15 @@ mod tests {
         let model = refused(|result| {
             let learnt_from = String::new();
             let range = Some(Range { low: f64::NEG_INFINITY, high: 1.0 });
-            let (mean_response_ns, p50_response_ns, p99_response_ns) = (None, None, None);
+            let (mean_latency_ns, p50_latency_ns, p99_latency_ns) = (None, None, None);
             let (level, throughput_per_s) = (0.9, range);
             result.model_error = Some(ModelError {
                 level,
                 learnt_from,
                 throughput_per_s,
-                mean_response_ns,
-                p50_response_ns,
-                p99_response_ns,
+                mean_latency_ns,
+                p50_latency_ns,
+                p99_latency_ns,
             });
         });
         let depth = fidelity(|replay| replay.recorded_depth_mean = Some(f64::NAN));

@@ -33,13 +33,13 @@ pub struct Row {
     /// The result of the run.
     pub result: RunResult,
     /// The latencies of all kinds of request.
-    pub response: LatencyHistogram,
+    pub latency: LatencyHistogram,
 }
 
 impl Row {
     /// Creates the row of a result.
     pub fn new(asked: RunSettings, result: RunResult) -> Row {
-        Row { asked, response: result.response(), result }
+        Row { asked, latency: result.latency(), result }
     }
 
     /// Returns the settings of the run.
@@ -59,7 +59,7 @@ impl Row {
 
     /// Returns a quantile of the latencies, in ms.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
+        self.latency.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
     }
 
     /// Returns a quantile without the requests that waited through a stall, in ms; `None` if there was no stall.
@@ -115,7 +115,7 @@ impl Row {
         CurvePoint {
             load: self.load(),
             throughput_per_s: self.result.throughput_per_s(),
-            response_ns: self.result.mean_response_ns(),
+            response_ns: self.result.mean_latency_ns(),
         }
     }
 }
@@ -157,13 +157,19 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
         Some(row.result.throughput_bytes_per_s() / BYTES_PER_MB)
     }),
-    figure("mean_ms", "ms", "mean response time", |row| Some(row.result.mean_response_ns() / NS_PER_MS)),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.result.mean_latency_ns() / NS_PER_MS)),
     figure("half_width_ms", "ms", "half-width of the 95 % confidence interval of the mean", |row| {
         row.result.sampling.mean.half_width_ns().map(|ns| ns / NS_PER_MS)
     }),
     figure("mean_low_ms", "ms", "low end of the interval of the mean", |row| low_ms(&row.result.sampling.mean)),
     figure("mean_high_ms", "ms", "high end of the interval of the mean", |row| high_ms(&row.result.sampling.mean)),
     text("sampling", "", "why the mean has no confidence interval", |row| too_short(&row.result.sampling.mean)),
+    text("sampling_code", "", "code of this reason, for example `few_requests`", |row| {
+        match row.result.sampling.mean {
+            Estimate::Between { .. } => None,
+            Estimate::TooShort(why) => Some(why.code()),
+        }
+    }),
     count("warm_up_requests", "requests", "measured requests that still belonged to the warm-up", |row| {
         Some(row.result.sampling.warm_up_requests)
     }),
@@ -192,7 +198,7 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     figure("p999_high_ms", "ms", "high end of the interval of the 99.9th percentile", |row| {
         high_ms(row.percentile(99.9)?)
     }),
-    figure("max_ms", "ms", "longest response time", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
+    figure("max_ms", "ms", "longest response time", |row| Some(row.latency.max_ns() as f64 / NS_PER_MS)),
     count("stalls", "", "stalls of a measured device: 0.1 s or more without a completion, 64 at most", |row| {
         (row.result.mode == Mode::Measured)
             .then(|| row.result.stalls.as_ref().map_or(0, |stalls| stalls.longest.len() as u64))
@@ -212,22 +218,22 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
         Some(row.model(|model| model.throughput_per_s)?.high)
     }),
     figure("mean_model_low_ms", "ms", "low end of the prediction interval of the device's mean response time", |row| {
-        Some(row.model(|model| model.mean_response_ns)?.low / NS_PER_MS)
+        Some(row.model(|model| model.mean_latency_ns)?.low / NS_PER_MS)
     }),
     figure("mean_model_high_ms", "ms", "high end of this interval", |row| {
-        Some(row.model(|model| model.mean_response_ns)?.high / NS_PER_MS)
+        Some(row.model(|model| model.mean_latency_ns)?.high / NS_PER_MS)
     }),
     figure("p50_model_low_ms", "ms", "low end of the prediction interval of the device's median", |row| {
-        Some(row.model(|model| model.p50_response_ns)?.low / NS_PER_MS)
+        Some(row.model(|model| model.p50_latency_ns)?.low / NS_PER_MS)
     }),
     figure("p50_model_high_ms", "ms", "high end of this interval", |row| {
-        Some(row.model(|model| model.p50_response_ns)?.high / NS_PER_MS)
+        Some(row.model(|model| model.p50_latency_ns)?.high / NS_PER_MS)
     }),
     figure("p99_model_low_ms", "ms", "low end of the prediction interval of the device's 99th percentile", |row| {
-        Some(row.model(|model| model.p99_response_ns)?.low / NS_PER_MS)
+        Some(row.model(|model| model.p99_latency_ns)?.low / NS_PER_MS)
     }),
     figure("p99_model_high_ms", "ms", "high end of this interval", |row| {
-        Some(row.model(|model| model.p99_response_ns)?.high / NS_PER_MS)
+        Some(row.model(|model| model.p99_latency_ns)?.high / NS_PER_MS)
     }),
     text("model_error", "", "the devices that the prediction interval was learned from, or why there is none", |row| {
         Some(row.result.model_error.as_ref()?.learnt_from.clone())
@@ -309,7 +315,7 @@ pub struct Bin {
     pub system: String,
     /// Kind of request.
     pub kind: &'static str,
-    /// `response` or `service`.
+    /// `latency` or `service`.
     pub figure: &'static str,
     /// Middle of the bin, in ns.
     pub middle_ns: u64,
@@ -322,7 +328,7 @@ pub static BIN_COLUMNS: &[Column<Bin>] = &[
     count("run", "", "index of the run, from 0", |bin| Some(bin.run)),
     text("system", "", "the system", |bin| Some(bin.system.clone())),
     text("kind", "", "kind of request: read, write, trim, flush", |bin| Some(bin.kind.to_owned())),
-    text("figure", "", "response or service time", |bin| Some(bin.figure.to_owned())),
+    text("figure", "", "latency or service time", |bin| Some(bin.figure.to_owned())),
     figure("middle_ms", "ms", "center of the bin", |bin| Some(bin.middle_ns as f64 / NS_PER_MS)),
     count("count", "requests", "requests in the bin", |bin| Some(bin.count)),
 ];
@@ -344,7 +350,7 @@ impl IntervalRow {
     /// Creates the row of an interval of a run.
     pub fn new(run: usize, result: &RunResult, interval: &Interval) -> Self {
         // Opened for this row only: memory holds many intervals only in their stored form.
-        let response = interval.response.open();
+        let latency = interval.latency.open();
         IntervalRow {
             run: run as u64,
             system: result.system.name.clone(),
@@ -352,9 +358,9 @@ impl IntervalRow {
             duration_ns: interval.duration_ns,
             requests: interval.count,
             bytes: interval.bytes,
-            mean_ns: response.mean_ns(),
-            p99_ns: response.quantile_ns(0.99),
-            max_ns: response.max_ns(),
+            mean_ns: latency.mean_ns(),
+            p99_ns: latency.quantile_ns(0.99),
+            max_ns: latency.max_ns(),
         }
     }
 
@@ -388,7 +394,7 @@ pub struct StreamRow {
     requests: u64,
     bytes: u64,
     duration_ns: u64,
-    response: LatencyHistogram,
+    latency: LatencyHistogram,
 }
 
 impl StreamRow {
@@ -401,12 +407,12 @@ impl StreamRow {
             requests: 0,
             bytes: 0,
             duration_ns: result.duration_ns,
-            response: LatencyHistogram::new(),
+            latency: LatencyHistogram::new(),
         };
         for (_, kind) in stream.kinds.all() {
             row.requests += kind.count;
             row.bytes += kind.bytes;
-            row.response.merge(&kind.response);
+            row.latency.merge(&kind.latency);
         }
         row
     }
@@ -427,9 +433,9 @@ pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
     figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
         Some(row.per_s(row.bytes)? / BYTES_PER_MB)
     }),
-    figure("mean_ms", "ms", "mean response time", |row| Some(row.response.mean_ns() / NS_PER_MS)),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.latency.mean_ns() / NS_PER_MS)),
     figure("p99_ms", "ms", "99th percentile of the response times", |row| {
-        Some(row.response.quantile_ns(0.99)? as f64 / NS_PER_MS)
+        Some(row.latency.quantile_ns(0.99)? as f64 / NS_PER_MS)
     }),
 ];
 
@@ -453,7 +459,7 @@ impl OperationRow {
     }
 
     fn quantile_ms(&self, q: f64) -> Option<f64> {
-        Some(self.operation.response.quantile_ns(q)? as f64 / NS_PER_MS)
+        Some(self.operation.latency.quantile_ns(q)? as f64 / NS_PER_MS)
     }
 }
 
@@ -468,12 +474,12 @@ pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
     figure("mb_per_s", "10^6 bytes/s", "bytes transferred per second", |row| {
         Some(row.per_s(row.operation.bytes)? / BYTES_PER_MB)
     }),
-    figure("mean_ms", "ms", "mean response time", |row| Some(row.operation.response.mean_ns() / NS_PER_MS)),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.operation.latency.mean_ns() / NS_PER_MS)),
     figure("p50_ms", "ms", "median of the response times", |row| row.quantile_ms(0.5)),
     figure("p99_ms", "ms", "99th percentile of the response times", |row| row.quantile_ms(0.99)),
     figure("p999_ms", "ms", "99.9th percentile of the response times", |row| row.quantile_ms(0.999)),
     figure("max_ms", "ms", "longest response time", |row| {
-        (row.operation.count > 0).then(|| row.operation.response.max_ns() as f64 / NS_PER_MS)
+        (row.operation.count > 0).then(|| row.operation.latency.max_ns() as f64 / NS_PER_MS)
     }),
 ];
 

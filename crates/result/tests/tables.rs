@@ -24,9 +24,9 @@ fn assert_cells<R>(columns: &[Column<R>], row: &R, expected: &[(&str, Value)]) {
 
 /// Returns `count` response times of 1 ms.
 fn milliseconds(count: u64) -> LatencyHistogram {
-    let mut response = LatencyHistogram::new();
-    (0..count).for_each(|_| response.record(1_000_000));
-    response
+    let mut latency = LatencyHistogram::new();
+    (0..count).for_each(|_| latency.record(1_000_000));
+    latency
 }
 
 /// Returns a measurement of two seconds.
@@ -38,7 +38,7 @@ fn measured(workload: Value) -> RunResult {
 }
 
 fn kind(count: u64) -> KindResult {
-    KindResult { count, bytes: count * 4_000, response: milliseconds(count), ..KindResult::default() }
+    KindResult { count, bytes: count * 4_000, latency: milliseconds(count), ..KindResult::default() }
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn a_stream_adds_up_its_kinds_of_request() {
 
 #[test]
 fn operations_on_files_have_rates_and_percentiles() {
-    let (name, response) = ("create".to_owned(), milliseconds(50));
-    let operation = OperationResult { name, count: 50, errors: 2, bytes: 8_000_000, response };
+    let (name, latency) = ("create".to_owned(), milliseconds(50));
+    let operation = OperationResult { name, count: 50, errors: 2, bytes: 8_000_000, latency };
     let mut result = measured(json!({"name": "mail"}));
     let expected = [
         ("run", json!(3)),
@@ -92,7 +92,7 @@ fn an_interval_has_rates_over_its_own_duration() {
         bytes: 400_000,
         ..Interval::default()
     };
-    interval.response = milliseconds(100).store();
+    interval.latency = milliseconds(100).store();
     let expected = [
         ("run", json!(3)),
         ("start_s", json!(1.5)),
@@ -142,11 +142,11 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
     let mut result = measured(json!({}));
     result.kinds.read = kind(300);
     result.kinds.read.count += 1;
-    result.kinds.read.response.record(900_000_000);
-    let mut response = LatencyHistogram::new();
-    response.record(900_000_000);
-    let longest = vec![Stall { start_ns: 5, duration_ns: 800_000_000, outstanding: 1 }];
-    result.stalls = Some(Stalls { longest, response: response.store() });
+    result.kinds.read.latency.record(900_000_000);
+    let mut latency = LatencyHistogram::new();
+    latency.record(900_000_000);
+    let longest = vec![Stall { start_ns: 5, duration_ns: 800_000_000, queue_depth: 1 }];
+    result.stalls = Some(Stalls { longest, latency: latency.store() });
     result.counters = vec![Counter { name: "read_hits".to_owned(), value: 12 }];
     result.sampling.mean = Estimate::Between { low_ns: 3e6, high_ns: 5e6 };
     let value = Estimate::Between { low_ns: 6e6, high_ns: 9e6 };
@@ -175,15 +175,19 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
     }
     result.sampling.mean = Estimate::TooShort(TooShort::FewRequests);
     let row = Row::new(RunSettings::default(), result);
-    let expected = [("mean_low_ms", json!(null)), ("sampling", json!("run too short: fewer than 64 requests"))];
+    let expected = [
+        ("mean_low_ms", json!(null)),
+        ("sampling", json!("run too short: fewer than 64 requests")),
+        ("sampling_code", json!("few_requests")),
+    ];
     assert_cells(RUN_COLUMNS, &row, &expected);
 }
 
 /// Latencies of 1, 2, ... 1,000 ms.
 fn rising() -> LatencyHistogram {
-    let mut response = LatencyHistogram::new();
-    (1..=1_000).for_each(|ms| response.record(ms * 1_000_000));
-    response
+    let mut latency = LatencyHistogram::new();
+    (1..=1_000).for_each(|ms| latency.record(ms * 1_000_000));
+    latency
 }
 
 /// A measurement of two seconds in which every field that a column shows has a value of its own.
@@ -192,7 +196,7 @@ fn full() -> RunResult {
     result.version = "9.8.7".to_owned();
     result.system.hash = "cafe".to_owned();
     result.offered_per_s = Some(120.5);
-    result.kinds.read = KindResult { count: 1_000, bytes: 4_000_000, response: rising(), ..KindResult::default() };
+    result.kinds.read = KindResult { count: 1_000, bytes: 4_000_000, latency: rising(), ..KindResult::default() };
     result.kinds.write.errors = 3;
     let between = |low_ms: f64, high_ms: f64| Estimate::Between { low_ns: low_ms * 1e6, high_ns: high_ms * 1e6 };
     let percentile = |percent, low_ms, high_ms| Percentile { percent, value: between(low_ms, high_ms) };
@@ -207,17 +211,17 @@ fn full() -> RunResult {
     ];
     let mut slowest = LatencyHistogram::new();
     (901..=1_000).for_each(|ms| slowest.record(ms * 1_000_000));
-    let stall = |start_ns, duration_ns| Stall { start_ns, duration_ns, outstanding: 1 };
+    let stall = |start_ns, duration_ns| Stall { start_ns, duration_ns, queue_depth: 1 };
     let longest = vec![stall(5, 800_000_000), stall(900_000_000, 400_000_000)];
-    result.stalls = Some(Stalls { longest, response: slowest.store() });
+    result.stalls = Some(Stalls { longest, latency: slowest.store() });
     let range = |low, high| Some(Range { low, high });
     result.model_error = Some(ModelError {
         level: 0.9,
         learnt_from: "9 disks".to_owned(),
         throughput_per_s: range(450.0, 550.0),
-        mean_response_ns: range(400e6, 600e6),
-        p50_response_ns: range(410e6, 610e6),
-        p99_response_ns: range(900e6, 1_100e6),
+        mean_latency_ns: range(400e6, 600e6),
+        p50_latency_ns: range(410e6, 610e6),
+        p99_latency_ns: range(900e6, 1_100e6),
     });
     // 0.5 s at depth 0, and 1.5 s at depth 2.
     result.depth = DepthResult::new(vec![500_000_000, 0, 1_500_000_000]);
@@ -266,6 +270,7 @@ fn every_column_of_a_run_shows_its_own_figure_in_its_unit() {
         ("mean_low_ms", json!(480.0)),
         ("mean_high_ms", json!(520.0)),
         ("sampling", json!(null)),
+        ("sampling_code", json!(null)),
         ("warm_up_requests", json!(42)),
         ("p50_ms", json!(500.0)),
         ("p50_low_ms", json!(501.0)),

@@ -259,7 +259,7 @@ impl System {
     }
 
     /// Returns the end of the physical unit within which a torn write can stop: the track that holds the byte, the page
-    /// in an SSD, the stripe unit in a striped array.
+    /// in an SSD, the chunk in a striped array.
     pub fn tear_bound(&self, at_bytes: u64) -> u64 {
         match self {
             System::Drive(single) => single.device.tear_bound(at_bytes),

@@ -79,7 +79,7 @@ fn mean_latency_is_half_a_turn_and_mean_seek_that_of_the_table() {
     assert_close(counter(&result, "seek_ns") as f64 / requests, mean, 1.0, "mean seek");
     assert_close(counter(&result, "transfer_ns") as f64 / requests, SECTOR_NS as f64, 0.1, "transfer");
     let expected = mean + TURN_NS as f64 / 2.0 + SECTOR_NS as f64;
-    assert_close(result.mean_response_ns(), expected, 1.0, "mean response");
+    assert_close(result.mean_latency_ns(), expected, 1.0, "mean response");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn small_reads_take_one_access_at_every_level() {
 }
 
 #[test]
-fn misaligned_reads_access_two_stripe_units() {
+fn misaligned_reads_access_two_chunks() {
     for level in LEVELS {
         let one = matches!(level, Level::Concat | Level::Raid1);
         assert_eq!(read_counts(&of(level, 6), UNIT - 2048, 4096), if one { 1 } else { 2 }, "{level:?}");

@@ -92,9 +92,9 @@ fn a_mirrored_pair_and_a_parity_of_two_drives() {
 }
 
 #[test]
-fn capacities_are_whole_stripe_units() {
+fn capacities_are_whole_chunks() {
     let mut group = array("md-raid5-8x2tb").groups.remove(0);
-    (group.stripe_unit_bytes, group.member_bytes) = (1000, 10_500);
+    (group.chunk_bytes, group.member_bytes) = (1000, 10_500);
     let mut held = |level, members: u32, spans| {
         (group.level, group.members, group.spans) = (level, (0..members).collect(), spans);
         group.capacity_bytes()

@@ -23,7 +23,7 @@ fn erasure(data: u32, parity: u32, members: u32) -> ArrayDescription {
 
 fn records(level: Level, members: u32, record_bytes: u64, member_bytes: u64) -> ArrayDescription {
     let mut group = group(level, 0..members, 1);
-    (group.stripe_unit_bytes, group.record_bytes, group.member_bytes) = (SECTOR, record_bytes, member_bytes);
+    (group.chunk_bytes, group.record_bytes, group.member_bytes) = (SECTOR, record_bytes, member_bytes);
     let capacity_bytes = group.capacity_bytes();
     array(group, capacity_bytes)
 }

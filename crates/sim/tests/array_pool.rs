@@ -13,7 +13,7 @@ const MEMBERS: u32 = 5;
 
 fn pool(prefill: Prefill, classes: Classes) -> ArrayDescription {
     let mut members = group(Level::Raid10, 0..MEMBERS, 1);
-    members.stripe_unit_bytes = SEGMENT;
+    members.chunk_bytes = SEGMENT;
     members.pool = Some(PoolDescription {
         segment_bytes: SEGMENT,
         members: MEMBERS,

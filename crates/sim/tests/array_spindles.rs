@@ -33,7 +33,7 @@ fn constant_seek_drive() -> DriveDescription {
 
 fn constant_seek_array(level: Level, members: u32, spindles: Spindles) -> ArrayDescription {
     let mut group = group(level, 0..members, 1);
-    (group.stripe_unit_bytes, group.member_bytes) = (CHUNK, MEMBER_BYTES);
+    (group.chunk_bytes, group.member_bytes) = (CHUNK, MEMBER_BYTES);
     group.small_writes = SmallWrites::ReadModifyWrite;
     let capacity_bytes = group.capacity_bytes();
     let mut array = array(group, capacity_bytes);
@@ -54,7 +54,7 @@ fn line(size_bytes: u64, read_percent: u32) -> Value {
 /// Mean latency at queue depth 1, over seeds.
 fn mean_latency_ns(array: &ArrayDescription, line: &Value, seeds: std::ops::Range<u64>, requests: u64) -> f64 {
     let count = seeds.end - seeds.start;
-    let mean = |seed| run_array_seeded(array, line.clone(), 1, requests, 0, seed).mean_response_ns();
+    let mean = |seed| run_array_seeded(array, line.clone(), 1, requests, 0, seed).mean_latency_ns();
     seeds.map(mean).sum::<f64>() / count as f64
 }
 

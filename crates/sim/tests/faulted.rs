@@ -79,7 +79,7 @@ fn what_fails_is_an_error_and_no_latency() {
     assert_eq!((result.kinds.read.errors, result.kinds.write.errors), (errors(&result), 0));
     // A run of so many requests makes exactly these.
     assert_eq!(result.count() + errors(&result), 4_000);
-    assert_eq!(result.kinds.read.response.count(), result.kinds.read.count);
+    assert_eq!(result.kinds.read.latency.count(), result.kinds.read.count);
     assert!(struck.uncorrectable_errors.is_some_and(|counted| counted.abs_diff(struck.failed) <= 1), "{struck:?}");
     assert!(result.passed(), "{:?}", result.checks);
 }
@@ -154,7 +154,7 @@ fn link_errors_end_with_the_fault() {
     assert!(record.met > 0, "{record:?}");
     // Sent at 2.0, 2.4 and 2.8 s at the earliest, and at 3.2 s with success: nothing is given up after six sendings.
     assert_eq!((record.failed, errors(&result)), (0, 0), "{record:?}");
-    assert!(result.response().max_ns() < 1_700_000_000, "{} ns", result.response().max_ns());
+    assert!(result.latency().max_ns() < 1_700_000_000, "{} ns", result.latency().max_ns());
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn an_array_restarts_degraded_and_rebuilding() {
 }
 
 #[test]
-fn a_torn_write_stops_at_the_end_of_a_track_a_page_or_a_stripe_unit() {
+fn a_torn_write_stops_at_the_end_of_a_track_a_page_or_a_chunk() {
     let disk = Bench::from(&bare_drive()).system;
     assert_eq!([0, 512, 99 * 512, 100 * 512].map(|at| disk.tear_bound(at)), [51_200, 51_200, 51_200, 102_400]);
     let last = CYLINDERS * CYLINDER * 512;

@@ -110,9 +110,9 @@ proptest! {
         prop_assert!(result.passed(), "{:?}", result.checks);
         prop_assert_eq!(result.errors(), 0);
         for (name, kind) in result.kinds.all() {
-            prop_assert_eq!(kind.response.count(), kind.count, "{}", name);
+            prop_assert_eq!(kind.latency.count(), kind.count, "{}", name);
             prop_assert_eq!(kind.service.count(), kind.count, "{}", name);
-            prop_assert!(kind.response.sum_ns() >= kind.service.sum_ns(), "{}: response below service", name);
+            prop_assert!(kind.latency.sum_ns() >= kind.service.sum_ns(), "{}: response below service", name);
         }
         prop_assert_eq!(result.intervals.iter().map(|interval| interval.count).sum::<u64>(), result.count());
         // A second run gives the same bytes.
@@ -150,7 +150,7 @@ proptest! {
         let mean = |drive: &DriveDescription| {
             let line = line(4096, 100.0, 100.0);
             let spec = headstack_sim::RunSpec { seed, ..spec(drive, workload(line, closed(1), 4_000)) };
-            run_spec(&spec).mean_response_ns()
+            run_spec(&spec).mean_latency_ns()
         };
         let before = mean(&drive);
         let mut spun = drive.clone();

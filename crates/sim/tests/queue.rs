@@ -282,7 +282,7 @@ fn host_tags_limit_the_drives_queue() {
         // The drive sees the same commands at the same times; only the host's wait is longer.
         assert_eq!(many.duration_ns, four.duration_ns);
         assert_close(many.depth.mean, 64.0, 1e-9, "outstanding");
-        assert_close(many.mean_response_ns(), 16.0 * four.mean_response_ns(), 2.0, "wait in the host");
+        assert_close(many.mean_latency_ns(), 16.0 * four.mean_latency_ns(), 2.0, "wait in the host");
     }
     assert!(with(256, 256, 64).duration_ns < four.duration_ns);
 }

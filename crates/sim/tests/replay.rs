@@ -196,7 +196,7 @@ fn on_other_drives_waiting_stretches_and_schedules_do_not() {
     let held = fidelity(&timed);
     assert_eq!((held.replayed_duration_ns, held.lateness_max_ns), (held.recorded_duration_ns, 0));
     assert!(held.causality_violations > 500, "a slower drive is overtaken: {}", held.causality_violations);
-    assert!(timed.mean_response_ns() > replayed(3.0, ReplayMode::Closed).mean_response_ns());
+    assert!(timed.mean_latency_ns() > replayed(3.0, ReplayMode::Closed).mean_latency_ns());
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn the_warm_up_is_left_out() {
     let (whole, first, rest) = (of(0, 1_500), of(0, 500), of(500, 1_000));
     assert_eq!((whole.start_ns, rest.start_ns, rest.count()), (0, first.duration_ns, 1_000));
     assert_eq!(first.duration_ns + rest.duration_ns, whole.duration_ns);
-    let sum = |result: &headstack_result::RunResult| result.kinds.read.response.sum_ns();
+    let sum = |result: &headstack_result::RunResult| result.kinds.read.latency.sum_ns();
     assert_eq!(sum(&first) + sum(&rest), sum(&whole));
     assert_eq!(counter(&first, "seek_ns") + counter(&rest, "seek_ns"), counter(&whole, "seek_ns"));
 }
@@ -50,7 +50,7 @@ fn a_run_of_a_time_lasts_that_time() {
 /// Runs until the mean is known within 2 %: the interval must nearly always cover the long-run mean.
 #[test]
 fn a_confidence_run_reaches_its_interval() {
-    let long = run_closed(&queueing_drive(Policy::Sptf, 8), random_reads(), 8, 400_000).mean_response_ns();
+    let long = run_closed(&queueing_drive(Policy::Sptf, 8), random_reads(), 8, 400_000).mean_latency_ns();
     let mut covered = 0;
     for seed in 100..120 {
         let mut workload = workload(random_reads(), closed(8), 1);
@@ -58,7 +58,7 @@ fn a_confidence_run_reaches_its_interval() {
         workload.warm_up.requests = 100;
         let result = run_spec(&RunSpec { seed, ..spec(&queueing_drive(Policy::Sptf, 8), workload) });
         let (low_ns, high_ns) = result.sampling.mean.between_ns().unwrap();
-        assert!((high_ns - low_ns) / 2.0 <= 0.02 * result.mean_response_ns());
+        assert!((high_ns - low_ns) / 2.0 <= 0.02 * result.mean_latency_ns());
         assert!(result.count() < 200_000, "stopped early");
         covered += u32::from((low_ns..=high_ns).contains(&long));
     }
@@ -76,7 +76,7 @@ fn throughput_follows_the_response_time_law() {
             let mut workload = workload(random_reads(), Arrivals::Closed { outstanding, think }, 40_000);
             workload.warm_up.requests = 500;
             let result = run_spec(&spec(&bare_drive(), workload));
-            let cycle_s = (result.mean_response_ns() + 30e6) / 1e9;
+            let cycle_s = (result.mean_latency_ns() + 30e6) / 1e9;
             assert_close(result.throughput_per_s(), f64::from(outstanding) / cycle_s, 1.0, &format!("{think:?}"));
         }
     }
@@ -101,7 +101,7 @@ fn open_loop_response_is_that_of_an_m_g_1_queue() {
         workload.warm_up.requests = 1_000;
         let result = run_spec(&spec(&simple_server(), workload));
         let expected = mean + rate * mean_square / (2.0 * (1.0 - utilisation));
-        assert_close(result.mean_response_ns(), expected, 3.0, &format!("utilisation {utilisation}"));
+        assert_close(result.mean_latency_ns(), expected, 3.0, &format!("utilisation {utilisation}"));
         assert_close(result.utilisation(&result.components[0]), utilisation, 1.5, "utilisation of the mechanism");
         assert!(!result.saturated);
     }
@@ -124,7 +124,7 @@ fn hits_in_an_open_loop_are_an_m_d_1_queue() {
         let result = run_spec(&RunSpec { span, ..spec(&description, workload) });
         assert_eq!(counter(&result, "read_misses") + counter(&result, "read_partial_hits"), 0);
         let expected = service * (1.0 + utilisation / (2.0 * (1.0 - utilisation)));
-        assert_close(result.mean_response_ns(), expected, 2.0, &format!("utilisation {utilisation}"));
+        assert_close(result.mean_latency_ns(), expected, 2.0, &format!("utilisation {utilisation}"));
         assert_close(result.utilisation(&result.components[1]), utilisation, 1.0, "utilisation of the interface");
     }
 }
@@ -145,7 +145,7 @@ fn more_than_the_drive_can_do_is_called_saturated() {
         // Half as many as were served wait at the end.
         assert_close(over.backlog as f64, 0.5 * 20_200.0, 5.0, "backlog");
         // Latency counts from the intended arrival: it grows with the backlog.
-        assert!(over.mean_response_ns() > 100.0 * over.kinds.read.service.mean_ns());
+        assert!(over.mean_latency_ns() > 100.0 * over.kinds.read.service.mean_ns());
         let half = at(0.5, process);
         assert!(!half.saturated && half.backlog < 30);
         assert_close(half.throughput_per_s(), 0.5 * capacity, 2.0, "achieved at half load");
@@ -192,7 +192,7 @@ fn late_arrivals_waited_for_a_tag() {
     assert!(one.late_arrivals > 1_000 && one.late_arrivals < 5_100, "{}", one.late_arrivals);
     assert_eq!(many.late_arrivals, 0);
     // First come, first served either way: the wait is the same wherever it is spent.
-    assert_eq!(one.kinds.read.response, many.kinds.read.response);
+    assert_eq!(one.kinds.read.latency, many.kinds.read.latency);
 }
 
 #[test]

@@ -11,7 +11,7 @@ const REQUESTS: u64 = 50_000;
 /// The mean number of failed passes: sum of p^k for k from 1 to the most, p/(1 - p) where there is no limit.
 #[test]
 fn retries_add_turns_by_the_geometric_law() {
-    let bare = run_closed(&bare_drive(), line(512, 100.0, 100.0), 1, REQUESTS).mean_response_ns();
+    let bare = run_closed(&bare_drive(), line(512, 100.0, 100.0), 1, REQUESTS).mean_latency_ns();
     for (probability, passes_max) in [(0.1, 100), (0.5, 100), (0.5, 2), (0.9, 3)] {
         let mut description = bare_drive();
         description.slow.retries = Some(Retries { probability, passes_max });
@@ -19,7 +19,7 @@ fn retries_add_turns_by_the_geometric_law() {
         let expected: f64 = (1..=passes_max.min(60)).map(|k| probability.powi(k as i32)).sum();
         let what = format!("probability {probability}, at most {passes_max}");
         assert_close(counter(&result, "retries") as f64 / REQUESTS as f64, expected, 4.0, &what);
-        let lost_turns = (result.mean_response_ns() - bare) / TURN_NS as f64;
+        let lost_turns = (result.mean_latency_ns() - bare) / TURN_NS as f64;
         assert_close(lost_turns, expected, 5.0, &what);
     }
 }
@@ -68,7 +68,7 @@ fn a_background_scan_pauses_on_a_busy_drive() {
     let pausing = Arrivals::Closed { outstanding: 1, think: Think::Fixed(50 * MS) };
     let scanned = run_spec(&spec(&description, workload(line.clone(), pausing, 2_000)));
     let undisturbed = run_spec(&spec(&bare_drive(), workload(line, pausing, 2_000)));
-    assert!(scanned.mean_response_ns() > undisturbed.mean_response_ns() + 10.0 * MS as f64);
+    assert!(scanned.mean_latency_ns() > undisturbed.mean_latency_ns() + 10.0 * MS as f64);
     assert!(scanned.quantile_ns(1.0).unwrap() > 100 * MS);
     // A scan that needs a longer rest than it ever gets.
     description.slow.scan = Some(BackgroundScan { idle_ns: 51 * MS, step_sectors: 2_000 });

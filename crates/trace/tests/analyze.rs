@@ -98,7 +98,7 @@ fn mixes_sizes_and_places_are_counted() {
     assert_eq!(report.devices[1].name, "b");
     assert_eq!((report.devices[0].highest_end_bytes, report.devices[1].lowest_bytes), (Some(4 * K), Some(1_000 * K)));
     close(report.devices[0].mean_depth, 13.0 / 20.0);
-    assert_eq!(report.devices[1].mean_response_ns, None);
+    assert_eq!(report.devices[1].mean_latency_ns, None);
     assert_eq!(report.processes.len(), 1);
     assert_eq!((report.processes[0].pid, report.processes[0].operations["read"].requests), (7, 3));
 }
@@ -217,7 +217,7 @@ fn rates_and_maps_hold_every_request() {
     assert_eq!((report.rate.bin_ns, report.rate.bins.len()), (20_000, 1_001));
     let first = report.rate.bins[0];
     assert_eq!((first.requests, first.reads, first.bytes, first.read_bytes), (1, 1, 2 * K, 2 * K));
-    assert_eq!((first.mean_response_ns, first.mean_depth), (Some(3e6), Some(1.0)));
+    assert_eq!((first.mean_latency_ns, first.mean_depth), (Some(3e6), Some(1.0)));
     // At 12.5 ms, two requests are in flight and none arrives.
     assert_eq!((report.rate.bins[625].requests, report.rate.bins[625].mean_depth), (0, Some(2.0)));
     assert_eq!(report.rate.bins.iter().map(|bin| bin.requests).sum::<u64>(), 7);

@@ -38,7 +38,7 @@ struct Member {
 #[derive(Serialize)]
 struct Group {
     level: Level,
-    stripe_unit_bytes: u64,
+    chunk_bytes: u64,
     members: Vec<u32>,
     spares: Vec<u32>,
 }
@@ -113,7 +113,7 @@ fn machine(system: &SystemDescription) -> Machine {
             groups: (array.groups.iter())
                 .map(|group| Group {
                     level: group.level,
-                    stripe_unit_bytes: group.stripe_unit_bytes,
+                    chunk_bytes: group.chunk_bytes,
                     members: group.members.clone(),
                     spares: group.spares.clone(),
                 })

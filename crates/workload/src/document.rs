@@ -3,6 +3,8 @@
 //! [`Document::read`] converts the file to a value. An error is returned as one [`InputError`] that names the file, the
 //! line, the key and the allowed values. Checks after reading, for example of a sum of shares or of a range that
 //! depends on another key, use [`Document::error`], which finds the line of a key.
+//!
+//! Renamed keys have their current names in the text of a document; see [`renamed`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +12,8 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
+
+use crate::renamed;
 
 /// Error in the input: its position, the key, and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +74,8 @@ pub struct Document {
 struct Entry {
     path: String,
     span: Range<usize>,
+    /// Whether the span is that of the key; otherwise that of its value.
+    is_key: bool,
 }
 
 impl Document {
@@ -86,7 +92,28 @@ impl Document {
             message: one_line(error.message()),
         })?;
         collect_table("", table.get_ref(), &mut document.entries);
-        Ok(document)
+        match document.with_current_keys() {
+            Some(text) => Document::parse(file, &text),
+            None => Ok(document),
+        }
+    }
+
+    /// Returns the text with the new names of renamed keys; `None` if all names are current.
+    fn with_current_keys(&self) -> Option<String> {
+        let current = |entry: &Entry| {
+            let written = self.text.get(entry.span.clone())?;
+            let text = renamed::current_text(&entry.path, written, &self.file, self.line_at(entry.span.start))?;
+            Some((entry.span.clone(), text))
+        };
+        let mut changes: Vec<(Range<usize>, String)> =
+            self.entries.iter().filter(|entry| entry.is_key).filter_map(current).collect();
+        // From the end, so that the positions of earlier keys stay valid.
+        changes.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+        let mut text = (!changes.is_empty()).then(|| self.text.clone())?;
+        for (span, name) in changes {
+            text.replace_range(span, &name);
+        }
+        Some(text)
     }
 
     /// Reads the document into a value.
@@ -132,7 +159,7 @@ impl Document {
         &self.file
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of the file, with the current names of renamed keys.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -326,13 +353,13 @@ fn fill<T: DeserializeOwned>(table: &mut toml::Table, path: &str, name: &str) ->
 fn collect_table(parent: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
     for (key, value) in table {
         let path = join(parent, key.get_ref());
-        entries.push(Entry { path: path.clone(), span: key.span() });
+        entries.push(Entry { path: path.clone(), span: key.span(), is_key: true });
         collect_value(path, value.get_ref(), value.span(), entries);
     }
 }
 
 fn collect_value(path: String, value: &DeValue<'_>, span: Range<usize>, entries: &mut Vec<Entry>) {
-    entries.push(Entry { path: path.clone(), span });
+    entries.push(Entry { path: path.clone(), span, is_key: false });
     match value {
         DeValue::Table(table) => collect_table(&path, table, entries),
         DeValue::Array(array) => {

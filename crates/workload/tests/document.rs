@@ -278,3 +278,44 @@ fn misspelt_names_are_at_most_one_change_and_a_quarter_of_their_length_away() {
     assert_eq!(nearest("ntewrok", 9), Vec::<&str>::new(), "three changes");
     assert_eq!(nearest("network", 9), ["network"]);
 }
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Array {
+    groups: Vec<Group>,
+    #[serde(default)]
+    sources: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    chunk_size: Bytes,
+}
+
+#[test]
+fn an_earlier_name_of_a_key_is_read_with_one_note() {
+    let new = "# chunks\n[[groups]]\nchunk_size = \"64KiB\"\n[[groups]]\nchunk_size = \"1KiB\"\n\
+               [sources]\n\"groups[0].chunk_size\" = \"C default\"\n";
+    let old = new.replace("chunk_size", "stripe_unit");
+    let read = |file: &str, text: &str| Document::parse(file, text).unwrap();
+    let document = read("old.toml", &old);
+    assert_eq!(document.read::<Array>().unwrap(), read("new.toml", new).read::<Array>().unwrap());
+    assert_eq!((document.text(), read("old.toml", &old).text()), (new, new));
+    // The positions are those of the file with the earlier names.
+    let error = document.error("groups[1].chunk_size", "wrong");
+    assert_eq!(error.to_string(), "old.toml:5: groups[1].chunk_size: wrong");
+    let mut notes = headstack_workload::take_notes_of_renamed_keys();
+    notes.retain(|note| note.starts_with("old.toml") || note.starts_with("new.toml"));
+    assert_eq!(notes, ["old.toml:3: `stripe_unit` is now `chunk_size`"]);
+}
+
+#[test]
+fn other_keys_with_an_earlier_name_stay() {
+    let text = "stripe_unit = 1\n[other]\nstripe_unit = 2\n[notes]\ntext = \"stripe_unit = 3\"\n";
+    assert_eq!(Document::parse("other.toml", text).unwrap().text(), text);
+    // A file that has both names is refused as one that states a key twice.
+    let twice = "[[groups]]\nchunk_size = \"1KiB\"\nstripe_unit = \"2KiB\"\n";
+    let error = Document::parse("twice.toml", twice).unwrap_err().to_string();
+    assert!(error.starts_with("twice.toml:3: ") && error.contains("duplicate key"), "{error}");
+}

@@ -325,17 +325,17 @@ fn transactions_obey_the_interactive_response_time_law() {
         scenario.cpus = cpus;
         let fake = Fake { limit_ns: 500 * S, limit_requests: 2_000_000, ..Fake::default() };
         let outcome = fake.run(&scenario, &data_and_log());
-        let Facts::Transactions { transactions, transactions_per_s, mean_response_ns } = *outcome.facts("x") else {
+        let Facts::Transactions { transactions, transactions_per_s, mean_latency_ns } = *outcome.facts("x") else {
             panic!()
         };
         // N = X (R + Z), where Z is the mean of the same number of draws.
-        let sum = transactions_per_s * (mean_response_ns / 1e9 + 0.1);
+        let sum = transactions_per_s * (mean_latency_ns / 1e9 + 0.1);
         let error = 4.5 / (transactions as f64).sqrt() + 0.001;
         assert!((sum / f64::from(clients) - 1.0).abs() < error, "{clients}: {sum}");
         let requests = outcome.issued as u64;
         assert!((4 * transactions..=4 * (transactions + u64::from(clients))).contains(&requests), "{requests}");
         // R is at least 2 ms on a processor and four requests of 1 ms. The processors limit X.
-        assert!(mean_response_ns >= 6e6 && transactions_per_s <= f64::from(cpus) * 500.1);
+        assert!(mean_latency_ns >= 6e6 && transactions_per_s <= f64::from(cpus) * 500.1);
         assert!(clients < 400 || transactions_per_s > 499.0, "{transactions_per_s}");
         assert!(outcome.client_peaks.iter().all(|&peak| peak == 1));
     }

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NOT_STEADY = "not steady"
-"""Start of the reason why a run that used up its erased flash has no interval (crates/result/src/sampling.rs)."""
-
 STATES = {
     "steady": "steady: randomly overwritten until write amplification is stable",
     "filled": "filled once, in order: writes find only the spare flash erased; add --state steady for sustained writes",

@@ -103,13 +103,13 @@ def _findings_on_day(rows: Rows, on: str, old_days: int) -> list[Finding]:
     findings = []
     for item in dict.fromkeys(price.item for price in prices):
         valid = book.price(item)
-        warnings = [text.removeprefix(f"{item}: ") for text in book.warnings([item], old_days=old_days)]
+        warnings = book.coded_warnings([item], old_days=old_days)
         newest = valid or max((price for price in prices if price.item == item), key=lambda price: price.until)
         line = next(line for price, line in zip(rows.prices, rows.lines, strict=True) if price is newest)
-        for text in warnings:
-            is_estimate = text.startswith("the price is an estimate")
-            about = "estimate" if is_estimate else "old" if text.endswith(f"days old on {on}") else "later"
-            findings.append(Finding(rows.path, line, item, about, text))
+        for warning in warnings:
+            # A price that is missing on the day is in the file with a later date.
+            about = "later" if warning.code == "missing" else warning.code
+            findings.append(Finding(rows.path, line, item, about, warning.text))
     return findings
 
 

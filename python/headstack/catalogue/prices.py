@@ -20,6 +20,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import geometric_mean
+from typing import Literal
 
 from headstack import _native
 from headstack._native import InputError
@@ -54,6 +55,9 @@ __all__ = [
 
 SAMPLES = Path(__file__).with_name("prices-by-class.csv")
 """Prices of similar drives by year, from which estimates are computed."""
+
+ESTIMATED = "estimated from"
+"""Prefix of the source of an estimated price."""
 
 OLD_DAYS, OLD_FLASH_DAYS = 365, 180
 """Minimum age in days of an old price. For example, a 30 TB SSD rose from $3,062 to $10,950 in the nine months to
@@ -132,6 +136,15 @@ def kind_of_drive(drive: Drive) -> str:
     if any(word in name for word in ("IronWolf", "Red", "N300")):
         return "hdd-7k2-nas"
     return "hdd-7k2-desktop" if rpm > 6_500 else "hdd-5k4-desktop"
+
+
+@dataclass(frozen=True)
+class PriceWarning:
+    """A warning on the price of an item."""
+
+    code: Literal["missing", "old", "later", "estimate"]
+    item: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -231,23 +244,36 @@ class PriceBook:
         >>> PriceBook.load(on="2026-03").warnings(["exos-x16-16tb"])
         ['exos-x16-16tb: the price is from 2019, at least 2,282 days old on 2026-03']
         """
+        return [f"{warning.item}: {warning.text}" for warning in self.coded_warnings(items, on, old_days)]
+
+    def coded_warnings(
+        self, items: Iterable[str], on: str | None = None, old_days: int = OLD_DAYS
+    ) -> list[PriceWarning]:
+        """Returns the warnings of ``warnings``, each with its code.
+
+        >>> PriceBook.load(on="2026-03").coded_warnings(["exos-x16-16tb"])[0].code
+        'old'
+        """
         day = self._day(on)
         book = self if on is None else self.at(on)
-        lines = []
+        coded: list[PriceWarning] = []
         for item in dict.fromkeys(items):
             price = book.price(item)
             if price is None:
-                lines.append(book._missing(item))
+                coded.append(PriceWarning("missing", item, book._missing(item).removeprefix(f"{item}: ")))
                 continue
             limit = min(old_days, OLD_FLASH_DAYS) if book.kind_of(item).startswith("ssd") else old_days
             age = price.age_days(day)
             if age > limit:
-                lines.append(f"{item}: the price is from {price.date}, at least {age:,} days old on {day}")
+                text = f"the price is from {price.date}, at least {age:,} days old on {day}"
+                coded.append(PriceWarning("old", item, text))
             if "-" not in price.date and price.until > last_day(day):
-                lines.append(f"{item}: the price is from {price.date}, which may be after {day}")
+                text = f"the price is from {price.date}, which may be after {day}"
+                coded.append(PriceWarning("later", item, text))
             if price.is_estimate:
-                lines.append(f"{item}: the price is an estimate ({price.confidence}): {price.source}")
-        return lines
+                text = f"the price is an estimate ({price.confidence}): {price.source}"
+                coded.append(PriceWarning("estimate", item, text))
+        return coded
 
     def kind_of(self, item: str) -> str:
         """Returns the kind of a drive, from a price file or else from the catalogue; empty for an unknown drive.
@@ -387,9 +413,7 @@ def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes
     dates = sorted({price.date for price in some})
     sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
     sampled_kind = taken if taken == kind else f"{taken} ({kind} has no sample of similar size)"
-    source = (
-        f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {sampled_kind}, {_span(dates)}, "
-    )
+    source = f"{ESTIMATED} {len(some)} {'sample' if len(some) == 1 else 'samples'} of {sampled_kind}, {_span(dates)}, "
     source += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
     # Drives of the same nominal size differ by this much.
     is_within = 0.97 * sizes[0] <= capacity_bytes <= 1.03 * sizes[-1]

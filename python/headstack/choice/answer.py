@@ -117,7 +117,7 @@ class Choice:
     """The verdict on all limits together."""
     bottleneck: str = ""
     """The part whose speedup reduces the latency most, or the busiest part if speedups were not simulated."""
-    busy_percent: float | None = None
+    utilization_percent: float | None = None
     relief_percent: float | None = None
     """Reduction of the latency if this part takes 10 % less time; ``None`` if speedups were not simulated."""
     rate_per_s: float | None = None

@@ -29,7 +29,7 @@ class Bottleneck:
     """The part whose speedup reduces the latency most."""
 
     name: str
-    busy_percent: float | None
+    utilization_percent: float | None
     """Utilization of the part; ``None`` if another part is the busiest."""
     iops: float | None = None
     """Requests per second of the unchanged system."""
@@ -66,11 +66,11 @@ def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bo
     equivalent to 10 % less load on a 10 % slower time scale, so the share of the drives is the rest after the
     controller's share."""
     of_rest = of_all - of_controller
-    busiest, busy_percent = row.bottleneck, row.figures["utilisation_percent"]
+    busiest, utilization_percent = row.bottleneck, row.figures["utilisation_percent"]
     of_drives = DRIVES if busiest in ("", CONTROLLER) else busiest
     name = CONTROLLER if of_controller > of_rest else of_drives
     saves_percent = 100 * max(of_controller, of_rest) / now
-    return Bottleneck(name, busy_percent if name == busiest else None, row.figures["iops"], saves_percent)
+    return Bottleneck(name, utilization_percent if name == busiest else None, row.figures["iops"], saves_percent)
 
 
 def with_eased_controller(candidate: Candidate) -> Candidate | None:

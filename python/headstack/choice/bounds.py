@@ -121,7 +121,7 @@ class Bounds:
         if shape is None:
             return None
         data, parity, copies = shape
-        unit = dict(candidate.family.settings).get("stripe unit", host.stripe_unit)
+        unit = dict(candidate.family.settings).get("chunk size", host.chunk_size)
         unit_bytes = _native.parse_bytes(unit) if unit else 64 << 10
         return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, Controller(0.0, 0.0, 1))
 

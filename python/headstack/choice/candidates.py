@@ -102,7 +102,7 @@ def _check(space: Space, hosts: Sequence[Host]) -> None:
             which = "OpenZFS's raidz and draid" if hosts[0].has_records else "all but raidz and draid"
             raise InputError(f"{level}: no host supports it ({names}); allowed: {which}", key="levels")
     for name, values, are_had in (
-        ("stripe-units", space.stripe_units, any(not host.has_records for host in hosts)),
+        ("chunk-sizes", space.chunk_sizes, any(not host.has_records for host in hosts)),
         ("caches", space.caches, any(host.cache_bytes for host in hosts)),
     ):
         for value in values:
@@ -254,14 +254,14 @@ def _families(space: Space, job: Job, models: list[Model], hosts: list[Host]) ->
 
 def _settings(space: Space, host: Host) -> Iterator[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]]:
     """Yields further varied values of a host, in words and as keys of its file."""
-    units: Sequence[str] = ("",) if host.has_records or not space.stripe_units else space.stripe_units
+    units: Sequence[str] = ("",) if host.has_records or not space.chunk_sizes else space.chunk_sizes
     caches: Sequence[str] = ("",) if not host.cache_bytes or not space.caches else space.caches
     for unit in units:
         for memory in caches:
             settings, fields = [], []
             if unit:
-                settings.append(("stripe unit", unit))
-                fields.append(("groups[0].stripe_unit", unit))
+                settings.append(("chunk size", unit))
+                fields.append(("groups[0].chunk_size", unit))
             if memory:
                 settings.append(("cache", memory))
                 data = _native.parse_bytes(memory) * 7 // 8 // 4096 * 4096

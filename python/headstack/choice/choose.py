@@ -168,7 +168,7 @@ def _tell_apart(alike: Sequence[Tested]) -> str:
     tested = alike[0]
     model = tested.candidate.family.model
     longer = f"longer runs (--requests {4 * tested.requests})"
-    if model is None or tested.model_error.startswith("not known") or not tested.model_error:
+    if model is None or not any(tested.models):
         return f"{longer} narrow the interval of the simulation"
     return (
         f"{longer} narrow the interval of the simulation; a calibrated model of {model.name} "

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from headstack._native import InputError, parse_duration_ns
-from headstack.catalogue.flash_state import NOT_STEADY
 from headstack.choice.answer import Decision, Verdict
 from headstack.choice.run_rows import RunRow
 from headstack.io.values import number, rate_bytes_per_s
+from headstack.results.reasons import NOT_STEADY, TooShort
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
 """Percentiles with confidence intervals in runs, with the names of their columns."""
 EXAMPLES = "use for example p99=20ms, mean=5ms, read.p99=10ms, iops=4000 or mb_per_s=400"
 FEW_BEYOND = "too few requests above this percentile"
-"""Text of results for a percentile without an interval since few were slower (crates/result/src/sampling.rs)."""
-WRITE_CACHE = "data in write caches still changed"
-"""Text of results without an interval since a write cache fills or empties (crates/result/src/batches.rs)."""
+"""Reason for a percentile without an interval of a run whose mean has one."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +119,8 @@ class Estimate:
     requests: int
     why: str = ""
     """The reason why the interval is unknown."""
+    code: TooShort | None = None
+    """Code of this reason, if it concerns the length of the run."""
     piles_up: bool = False
     """Whether the queue grows without bound, so that there is no steady state."""
     impossible: bool = False
@@ -131,23 +131,24 @@ def estimate_from_row(limit: Limit, row: RunRow) -> Estimate:
     """Returns the figure of a limit on all requests from a row of a run. The interval of a rate in a closed loop
     follows from that of the mean response time, by Little's law; an open loop's rate is the offered one, unless the
     queue grows without bound."""
-    value, requests, why, piles_up = row.figures[limit.column], row.requests, row.sampling, row.saturated
+    value, requests, piles_up = row.figures[limit.column], row.requests, row.saturated
+    why, code = row.sampling, row.sampling_code
     if limit.is_most:
         name = limit.column.removesuffix("_ms")
         low, high = row.figures[f"{name}_low_ms"], row.figures[f"{name}_high_ms"]
-        if low is None and not why:
-            why = FEW_BEYOND
-        return Estimate(value, low, high, requests, why, piles_up)
+        if low is None and code is None:
+            why, code = FEW_BEYOND, "few_beyond"
+        return Estimate(value, low, high, requests, why, code, piles_up)
     mean, low_ms, high_ms = (row.figures[name] for name in ("mean_ms", "mean_low_ms", "mean_high_ms"))
     if row.figures["rate_per_s"] is not None:
         return (
-            Estimate(value, value, value, requests, "", piles_up)
+            Estimate(value, value, value, requests, piles_up=piles_up)
             if value is not None
             else Estimate(None, None, None, 0)
         )
     if value is None or mean is None or low_ms is None or high_ms is None:
-        return Estimate(value, None, None, requests, why, piles_up)
-    return Estimate(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
+        return Estimate(value, None, None, requests, why, code, piles_up)
+    return Estimate(value, value * mean / high_ms, value * mean / low_ms, requests, piles_up=piles_up)
 
 
 DECISIVE_MISS_FACTOR = 2.0
@@ -169,12 +170,12 @@ def judge(limit: Limit, estimate: Estimate) -> Decision:
         return "does not"
     if estimate.low is None or estimate.high is None:
         missed = miss_factor(limit, estimate)
-        is_sampled = estimate.why.endswith(FEW_BEYOND) and estimate.requests >= limit.requests_min
-        if (estimate.why.startswith(NOT_STEADY) and missed <= 1 / CACHE_FILLING_FACTOR) or (
+        is_sampled = estimate.code == "few_beyond" and estimate.requests >= limit.requests_min
+        if (estimate.code == NOT_STEADY and missed <= 1 / CACHE_FILLING_FACTOR) or (
             is_sampled and missed <= 1 / DECISIVE_MISS_FACTOR
         ):
             return "meets"
-        fills = WRITE_CACHE in estimate.why or estimate.why.startswith(NOT_STEADY)
+        fills = estimate.code in ("write_cache_moves", NOT_STEADY)
         return "does not" if missed > (CACHE_FILLING_FACTOR if fills else DECISIVE_MISS_FACTOR) else "undecided"
     if limit.is_most:
         return "meets" if estimate.high <= limit.value else "does not" if estimate.low > limit.value else "undecided"

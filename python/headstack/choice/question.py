@@ -150,7 +150,7 @@ class Question:
             verdicts=verdicts,
             says=tested.decision,
             bottleneck=slowest.name,
-            busy_percent=None if family.model is None else slowest.busy_percent,
+            utilization_percent=None if family.model is None else slowest.utilization_percent,
             relief_percent=slowest.saves_percent,
             rate_per_s=job.demand.rate_per_s or slowest.iops,
             rate_at_limit=None if load is None or job.demand.rate_per_s is None else load[0] * job.demand.rate_per_s,

@@ -200,7 +200,7 @@ def _cells(answer: Answer, rows: Sequence[tuple[str, Choice]], choice: Choice) -
     if _any_rate(rows):
         cells.append("" if choice.rate_at_limit is None else short(choice.rate_at_limit))
         cells.append("" if choice.headroom is None else f"{100 * choice.headroom:,.0f}")
-    busy = "" if choice.busy_percent is None else f", {choice.busy_percent:.0f} % busy"
+    busy = "" if choice.utilization_percent is None else f", {choice.utilization_percent:.0f} % busy"
     cells.append(capacity(choice.usable_bytes))
     if _is_built(rows):
         cells += [f"{choice.bays:,}", short(choice.watts)]

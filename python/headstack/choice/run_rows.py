@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headstack.results.reasons import TooShort, too_short
+
 FIGURES = (
     *("iops", "mb_per_s", "rate_per_s", "utilisation_percent"),
     *(f"{name}_{end}ms" for name in ("mean", "p50", "p90", "p95", "p99", "p999") for end in ("", "low_", "high_")),
 )
-COLUMNS = ("impossible", "failed", "requests", "sampling", "saturated", "bottleneck", *FIGURES)
+COLUMNS = ("impossible", "failed", "requests", "sampling", "sampling_code", "saturated", "bottleneck", *FIGURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class RunRow:
     requests: int = 0
     sampling: str = ""
     """The reason why the sampling error is unknown."""
+    sampling_code: TooShort | None = None
+    """Code of this reason."""
     saturated: bool = False
     """Whether the queue grows without bound."""
     bottleneck: str = ""
@@ -35,6 +39,7 @@ class RunRow:
         return RunRow(
             requests=int(cells["requests"] or 0),
             sampling=cells["sampling"] or "",
+            sampling_code=too_short(cells["sampling_code"]),
             saturated=bool(cells["saturated"]),
             bottleneck=cells["bottleneck"] or "",
             figures={name: cells.get(name) for name in FIGURES},

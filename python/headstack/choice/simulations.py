@@ -298,12 +298,12 @@ class Simulations:
             known_values = [value for value, _ in own if value is not None]
             piles_up = any(piled for _, piled in own)
             if len(known_values) < SEEDS:
-                estimates.append(Estimate(None, None, None, 0, f"no {limit.kind} completed", piles_up))
+                estimates.append(Estimate(None, None, None, 0, f"no {limit.kind} completed", piles_up=piles_up))
                 continue
             mean = sum(known_values) / SEEDS
             deviation = math.sqrt(sum((value - mean) ** 2 for value in known_values) / (SEEDS - 1))
             half = STUDENT_975 * deviation / math.sqrt(SEEDS)
-            estimates.append(Estimate(mean, mean - half, mean + half, part * SEEDS, "", piles_up))
+            estimates.append(Estimate(mean, mean - half, mean + half, part * SEEDS, piles_up=piles_up))
         return estimates
 
     def _figures(self, limit: Limit, trials: Sequence[Trial]) -> list[tuple[float | None, bool]]:
@@ -442,7 +442,7 @@ def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[floa
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("bins", bins)
         rows = connection.execute(
-            "select run, middle_ms, count from bins where kind = ? and figure = 'response' order by run, middle_ms",
+            "select run, middle_ms, count from bins where kind = ? and figure = 'latency' order by run, middle_ms",
             [kind],
         ).fetchall()
     latencies_ms: list[float | None] = [None] * len(results)

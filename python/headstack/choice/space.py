@@ -65,7 +65,7 @@ class Host:
     takes: tuple[str, ...]
     has_records: bool
     """Whether the array stores records, like OpenZFS."""
-    stripe_unit: str
+    chunk_size: str
     cache_bytes: int
     others: tuple[tuple[str, int], ...]
     """Drives of its other tables, such as flash for its cache."""
@@ -93,7 +93,7 @@ def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
         blueprint,
         TAKES.get(interface, (interface,)),
         Level(array_file["groups"][0]["level"]).has_records,
-        array_file["groups"][0].get("stripe_unit", ""),
+        array_file["groups"][0].get("chunk_size", ""),
         0 if memory is None else _native.parse_bytes(memory),
         tuple((table["drive"], table.get("count", 1)) for table in rest),
         book.price(array_name),
@@ -208,7 +208,7 @@ class Space:
     """RAID levels; empty for all with sufficient redundancy."""
     drives: tuple[int, int] = (1, 4096)
     """Minimum and maximum number of drives."""
-    stripe_units: tuple[str, ...] = ()
+    chunk_sizes: tuple[str, ...] = ()
     caches: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
     """Types of cloud volumes."""

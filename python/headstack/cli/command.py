@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import click
 
+from headstack.cli.renamed import with_current_options
+
 ALL = f"{__name__}.all"
 """Key in the command's context; true if help shows everything."""
 LINES_MAX = 45
@@ -95,7 +97,10 @@ class Brief(click.Command):
     """A command, or a group, whose help fits a screen."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Accepts ``--all`` together with ``--help``."""
+        """Accepts ``--all`` together with ``--help``, and earlier names of options."""
+        # A group would repeat the note of its command; during completion, the shell would show it.
+        if not isinstance(self, click.Group) and not ctx.resilient_parsing:
+            args = with_current_options(args)
         if "--all" in args and any(name in args for name in ctx.help_option_names):
             ctx.meta[ALL] = True
             args = [argument for argument in args if argument != "--all"]

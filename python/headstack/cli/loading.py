@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from importlib import import_module
@@ -14,11 +13,6 @@ from headstack.cli.command import Brief
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-
-def note_of_name(earlier: str, today: str) -> None:
-    """Prints the current name of a command that was called by an earlier name."""
-    print(f"headstack: `headstack {earlier}` is now `headstack {today}`", file=sys.stderr)
 
 
 class Late(Brief, click.Group):

@@ -14,7 +14,8 @@ import click
 from headstack._native import InputError, RunError, catalogue_hash, version
 from headstack.catalogue.options import KEYS, OPTIONS
 from headstack.cli import start
-from headstack.cli.loading import Late, note_of_name
+from headstack.cli.loading import Late
+from headstack.cli.renamed import note_of_name, print_notes_of_renamed_keys
 from headstack.cli.start import EXIT_INTERNAL
 from headstack.io import signals
 from headstack.io.atomic_files import WriteError
@@ -128,6 +129,8 @@ class Cli(Late):
         except BaseException as error:
             # A panic of the compiled part is not an Exception.
             fail_internally(error)
+        finally:
+            print_notes_of_renamed_keys()
         sys.exit(code)
 
     def resolve_command(
@@ -139,7 +142,7 @@ class Cli(Late):
             current = MOVED[args[0]]
             # During completion, the shell would show the message.
             if not ctx.resilient_parsing:
-                note_of_name(args[0], " ".join(current))
+                note_of_name(f"headstack {args[0]}", f"headstack {' '.join(current)}")
             args = [*current, *args[1:]]
         elif args and args[0] not in COMMANDS and os.path.exists(args[0]):
             args = ["identify", *args]

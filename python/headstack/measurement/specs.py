@@ -235,6 +235,6 @@ class StoredKind(TypedDict):
     count: int
     bytes: int
     errors: int
-    response: StoredHistogram
+    latency: StoredHistogram
     service: StoredHistogram
     handing_over: NotRequired[StoredHistogram]

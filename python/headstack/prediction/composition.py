@@ -91,7 +91,7 @@ class Layout:
             return None
         data, parity, copies = shape
         used = Bench.of(system).capacity_bytes * (data + parity) * copies / data / count
-        return cls(count, data, parity, copies, group["stripe_unit_bytes"], used, Controller.of(controller))
+        return cls(count, data, parity, copies, group["chunk_bytes"], used, Controller.of(controller))
 
     def commands(self, size: float, is_read: bool, align: float) -> tuple[float, float, float]:
         """Returns the reads and the writes of members for a request, and the bytes of each."""

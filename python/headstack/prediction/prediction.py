@@ -35,10 +35,10 @@ class Prediction:
     bottleneck: str
     """The component with most of the time in the underlying tests."""
     saturated: bool
-    gain_percent: float | None = None
+    speedup_percent: float | None = None
     """Speedup over the first system: of throughput, or if arrivals determine that, of response times."""
-    gain_percent_low: float | None = None
-    gain_percent_high: float | None = None
+    speedup_percent_low: float | None = None
+    speedup_percent_high: float | None = None
     iops_model_low: float | None = None
     """Lower end of the 90 % prediction interval for devices, up to ``iops_model_high``, with the errors of prediction
     and model; ``None`` if unknown."""

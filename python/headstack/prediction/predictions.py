@@ -60,9 +60,11 @@ FIELDS = (
     Field("p99_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
     Field("bottleneck", "text", "", "the component that takes most of the time"),
     Field("saturated", "flag", "", "whether the offered load exceeds the system's throughput"),
-    Field("gain_percent", "figure", "%", "speedup over the first system: of throughput, or of latency in open loops"),
-    Field("gain_percent_low", "figure", "%", "lower end of the speedup's interval"),
-    Field("gain_percent_high", "figure", "%", "upper end of the interval"),
+    Field(
+        "speedup_percent", "figure", "%", "speedup over the first system: of throughput, or of latency in open loops"
+    ),
+    Field("speedup_percent_low", "figure", "%", "lower end of the speedup's interval"),
+    Field("speedup_percent_high", "figure", "%", "upper end of the interval"),
     Field("iops_model_low", "figure", "1/s", "lower end of the 90 % prediction interval for devices; empty if unknown"),
     Field("iops_model_high", "figure", "1/s", "upper end of the interval"),
     Field("mean_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of the mean for devices"),

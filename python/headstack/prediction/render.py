@@ -22,8 +22,8 @@ COLUMNS = (
     Figures("p50\n90 %", 6),
     Figures("p99\nms", 1),
     Figures("p99\n90 %", 4),
-    Figures("gain\n%", 0),
-    Figures("gain\n90 %", 5),
+    Figures("speedup\n%", 0),
+    Figures("speedup\n90 %", 5),
     Words("bottleneck", 8),
 )
 GAINS = (11, 12)
@@ -31,7 +31,7 @@ GAINS = (11, 12)
 
 def format_predictions(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
     """Returns the columns to print, and the cells as text."""
-    has_gains = any(prediction.gain_percent is not None for prediction in predictions)
+    has_gains = any(prediction.speedup_percent is not None for prediction in predictions)
     keep = [number for number in range(len(COLUMNS)) if has_gains or number not in GAINS]
     rows = [cells(prediction) for prediction in predictions]
     return [COLUMNS[number] for number in keep], [[row[number] for number in keep] for row in rows]
@@ -51,8 +51,8 @@ def cells(prediction: Prediction) -> list[str]:
         interval(prediction.p50_ms_low, prediction.p50_ms_high),
         ms(prediction.p99_ms),
         interval(prediction.p99_ms_low, prediction.p99_ms_high),
-        "" if prediction.gain_percent is None else f"{prediction.gain_percent:+.0f}",
-        "" if prediction.gain_percent is None else gain_interval(prediction),
+        "" if prediction.speedup_percent is None else f"{prediction.speedup_percent:+.0f}",
+        "" if prediction.speedup_percent is None else gain_interval(prediction),
         prediction.bottleneck,
     ]
 
@@ -64,8 +64,8 @@ def interval(low: float | None, high: float | None) -> str:
 
 def gain_interval(prediction: Prediction) -> str:
     """Formats the interval of a speedup, which is open if the first system may be saturated."""
-    high = "any" if prediction.gain_percent_high is None else f"{prediction.gain_percent_high:+.0f}"
-    return f"{prediction.gain_percent_low:+.0f} to {high}"
+    high = "any" if prediction.speedup_percent_high is None else f"{prediction.speedup_percent_high:+.0f}"
+    return f"{prediction.speedup_percent_low:+.0f} to {high}"
 
 
 def per_s(value: float) -> str:

@@ -89,7 +89,7 @@ SHOWN = (
     Shown("offered\nIOPS", name="rate_per_s", format=format_per_s, optional=True, rank=0),
     Shown("IOPS", name="iops", format=format_per_s, rank=0),
     Shown("IOPS\n90 %", name="iops_model", format=format_value, optional=True, rank=1),
-    Shown("speedup", name="gain", format=format_value, optional=True, rank=1),
+    Shown("speedup", name="speedup", format=format_value, optional=True, rank=1),
     Shown("MB/s", name="mb_per_s", format=format_ms, rank=3),
     Shown("mean\nms", name="mean_ms", format=format_ms, rank=0),
     Shown("mean\n90 %", name="mean_model", format=format_value, optional=True, rank=2),

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.demand import stated
-from headstack.catalogue.flash_state import NOT_STEADY, flash_states
+from headstack.catalogue.flash_state import flash_states
 from headstack.io.columns import format_repr
 from headstack.io.counts import agreed, counted
 from headstack.io.tables import Tabular
 from headstack.io.values import duration_ns
 from headstack.results import answers
 from headstack.results.answers import Drives, Gain
-from headstack.results.notes import actionable_first
+from headstack.results.reasons import NOT_STEADY
 
 if TYPE_CHECKING:
     from headstack.catalogue.demand import Stated
@@ -45,7 +45,7 @@ WARM_UPS_MAX = 4
 
 def _unsteady(row: Row) -> str:
     """Returns the text that replaces the confidence interval if a run is not in steady state; otherwise empty."""
-    return NOT_STEADY if (row["sampling"] or "").startswith(NOT_STEADY) else ""
+    return "not steady" if row["sampling_code"] == NOT_STEADY else ""
 
 
 def _figure(value: float) -> str:
@@ -305,7 +305,13 @@ class ResultTable(Tabular):
         """Notes on the runs, without duplicates: first notes that require action, such as on failed requests, stalls
         and runs that are too short, then descriptions, such as the length of the warm-up."""
         own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
-        return actionable_first([*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()])
+        return [
+            *own,
+            *self._stall_notes(),
+            *self._sampling_notes(),
+            *self._model_notes(),
+            *self._native.method_notes(),
+        ]
 
     @property
     def legend(self) -> list[str]:
@@ -352,7 +358,7 @@ class ResultTable(Tabular):
             notes.append(
                 f"run {number}: the device stalled {times}, for {row['stalled_s']:.3g} s in total; the longest stall "
                 f"began at {longest['start_ns'] / 1e9:.3g} s and lasted {longest['duration_ns'] / 1e9:.3g} s with "
-                f"{longest['outstanding']:,} requests in flight; {compared}"
+                f"{longest['queue_depth']:,} requests in flight; {compared}"
             )
         return notes
 
@@ -360,12 +366,12 @@ class ResultTable(Tabular):
         """Notes on runs that are too short for a confidence interval, or not in steady state."""
         rows = list(self)
         notes = []
-        reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
+        reasons = Counter((row["sampling_code"], row["sampling"]) for row in rows if row["sampling"] is not None)
         notes += [
             f"{count} of {counted(len(rows), 'run')} {agreed(count, 'is', 'are')} {words}"
-            if words.startswith(NOT_STEADY)
+            if code == NOT_STEADY
             else f"no confidence interval for {count} of {counted(len(rows), 'mean')}: {words}"
-            for words, count in reasons.items()
+            for (code, words), count in reasons.items()
         ]
         warm = [(number, row) for number, row in enumerate(rows, 1) if row["warm_up_requests"]]
         notes += [
@@ -569,8 +575,8 @@ class ResultTable(Tabular):
         return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
 
     def compared(self, limit: str | None = None) -> list[Row]:
-        """Returns the rows, each with its ``gain`` and its verdict ``within`` a limit. Leaves out capacities if all are
-        equal.
+        """Returns the rows, each with its ``speedup`` and its verdict ``within`` a limit. Leaves out capacities if all
+        are equal.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> [row["within"] for row in results.compared("10s")]
@@ -578,7 +584,7 @@ class ResultTable(Tabular):
         """
         verdicts = [None] * len(self) if limit is None else self.within(limit)
         rows = [
-            row | between(row) | {"gain": gain and str(gain), "within": verdict}
+            row | between(row) | {"speedup": gain and str(gain), "within": verdict}
             for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
         ]
         if len({row["capacity_gb"] for row in rows}) > 1:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
+from headstack.catalogue.prices import ESTIMATED
 from headstack.choice.answer import Answer, Choice
 from headstack.choice.choose import Chooser
 from headstack.choice.question_parser import parse_question
@@ -31,7 +32,7 @@ TEXTS = frozenset(("name", "capacity", "on", "objective"))
 FLAGS = frozenset(("rebuilding", "shipped_prices", "estimate_prices", "spread"))
 
 LISTS = frozenset(
-    ("workloads", "limits", "prices", "among", "without", "hosts", "levels", "stripe_units", "caches", "volumes")
+    ("workloads", "limits", "prices", "among", "without", "hosts", "levels", "chunk_sizes", "caches", "volumes")
 )
 
 FIGURES = frozenset(("rates", "drives"))
@@ -42,9 +43,6 @@ WHOLE = frozenset(("depth", "survive", "spares", "bays", "requests"))
 
 FILES = ("workloads", "prices", "among", "hosts")
 """Keys whose files are in the study's folder."""
-
-ESTIMATED = "estimated from"
-"""Prefix of the source of an estimated price (``headstack.catalogue.prices``)."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class Tables:
 
     def _create(self, path: str, name: str, sql: str) -> None:
         try:
-            self._database.execute(f"create table {name} as {sql}")
+            self._database.execute(f"create table {name} as {_with_current_columns(sql)}")
         except self._wrong as error:
             raise self._study.error(path, _one_line(error)) from None
 
@@ -183,7 +183,7 @@ class Tables:
     def query(self, path: str, sql: str) -> QueryResult:
         """Returns the result of a query; ``path`` is its key. Raises ``InputError`` with its line."""
         try:
-            return self._run_query(sql)
+            return self._run_query(_with_current_columns(sql))
         except self._wrong as error:
             raise self._study.error(path, _one_line(error)) from None
 
@@ -223,6 +223,15 @@ class Tables:
         self._database.execute(sql)
         columns = [column[0] for column in self._database.description or []]
         return QueryResult(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])
+
+
+def _with_current_columns(sql: str) -> str:
+    """Returns a query with the current names of columns of ``GRID_components``.
+
+    >>> _with_current_columns("select max(busy_percent) from runs_components")
+    'select max(utilization_percent) from runs_components'
+    """
+    return re.sub(r"\bbusy_percent\b", lambda match: _native.current_column(match[0]), sql)
 
 
 def _named_in(sql: str) -> set[str]:
@@ -298,8 +307,8 @@ def _components(results: Results) -> Iterator[Row]:
     for index in range(len(results)):
         whole = results.whole(index)
         for component in whole["components"]:
-            busy = 100 * component["busy_ns"] / max(1, component["servers"] * whole["duration_ns"])
-            yield {"run": index + 1, "component": component["name"], "busy_percent": busy}
+            utilization = 100 * component["busy_ns"] / max(1, component["servers"] * whole["duration_ns"])
+            yield {"run": index + 1, "component": component["name"], "utilization_percent": utilization}
 
 
 def _curves(results: Results, within: Sequence[str], keys: Sequence[Row]) -> Iterator[Row]:

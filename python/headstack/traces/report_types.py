@@ -151,7 +151,7 @@ class RateBin(TypedDict):
     """Bytes read."""
     written_bytes: int
     """Bytes written."""
-    mean_response_ns: float | None
+    mean_latency_ns: float | None
     """Mean latency of the requests that arrived in the bin; ``None`` if not recorded."""
     mean_depth: float | None
     """Mean queue depth during the bin; ``None`` if no completion is recorded."""
@@ -346,7 +346,7 @@ class DeviceReport(TypedDict):
     """First byte touched by a transfer; ``None`` without one."""
     highest_end_bytes: int | None
     """First byte above all bytes that transfers touched."""
-    mean_response_ns: float | None
+    mean_latency_ns: float | None
     """Mean latency; ``None`` if not recorded."""
     mean_depth: float | None
     """Mean queue depth between the first and the last arrival of the trace, by Little's law; ``None`` if no completion

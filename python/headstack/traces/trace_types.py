@@ -181,7 +181,7 @@ class Volume(TypedDict):
     """Requests per second over the duration of the trace; ``None`` if the duration is 0."""
     busiest_per_s: int | None
     """Maximum requests in a second of the trace's clock; ``None`` if times are not recorded."""
-    mean_response_ns: float | None
+    mean_latency_ns: float | None
     """Mean latency; ``None`` if not recorded."""
     sampled_rate: float
     """Share of the blocks that was sampled at the end."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from headstack._native import Field, InputError
+from headstack._native import Field, InputError, current_column
 from headstack.traces.trace_types import Volume
 
 Facts = Mapping[str, object]
@@ -28,7 +28,7 @@ FIELDS = (
     Field("end_bytes", "count", "bytes", "end of the highest range touched"),
     Field("requests_per_s", "figure", "1/s", "requests per second over the duration of the trace"),
     Field("busiest_per_s", "count", "1/s", "maximum number of requests in a second"),
-    Field("mean_response_ns", "figure", "ns", "mean recorded latency"),
+    Field("mean_latency_ns", "figure", "ns", "mean recorded latency"),
     Field("sampled_rate", "figure", "", "share of the blocks sampled for footprints; 1 if they are exact"),
 )
 """The columns of a table of volumes."""
@@ -53,6 +53,7 @@ def select_volumes(volumes: Iterable[Volume], where: str | None, top: int | None
     Raises ``InputError`` for an unknown field or an invalid comparison.
     """
     selected = list(volumes)
+    by = current_column(by)
     if by not in FIGURES:
         raise InputError(f"{by!r} is unknown; allowed: {', '.join(FIGURES)}", key="by")
     if where is not None:
@@ -106,9 +107,10 @@ def _compare(values: Sequence[object], ops: list[Callable[[Any, Any], bool]]) ->
 
 def _value(node: ast.expr, text: str) -> Callable[[Facts], object]:
     match node:
-        case ast.Name(id=name) if name in NAMES:
-            return lambda volume: volume[name]
         case ast.Name(id=name):
+            field = current_column(name)
+            if field in NAMES:
+                return lambda volume: volume[field]
             raise InputError(f"{name!r} is unknown; allowed: {', '.join(NAMES)}", key="select")
         case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
             return lambda _: constant

@@ -65,7 +65,7 @@ def _description(calibration: Calibration, name: str, beside: dict[str, str]) ->
         "",
         "[[groups]]",
         f"level = {quoted(group['level'])}",
-        f'stripe_unit = "{group["stripe_unit_bytes"]}B"',
+        f'chunk_size = "{group["chunk_bytes"]}B"',
         "",
         "[[luns]]",
         'name = "lun"',

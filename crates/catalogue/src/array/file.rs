@@ -171,8 +171,8 @@ pub struct GroupTable {
     /// Drives in the order of the layout; by default the drives that no other key names.
     pub drives: Option<Vec<String>>,
     /// Chunk size: number of consecutive bytes on a drive before the layout moves to the next drive.
-    pub stripe_unit: Option<Bytes>,
-    /// Record size of RAIDZ and dRAID, for which `stripe_unit` is the sector size; default 128 KiB.
+    pub chunk_size: Option<Bytes>,
+    /// Record size of RAIDZ and dRAID, for which `chunk_size` is the sector size; default 128 KiB.
     pub record: Option<Bytes>,
     /// Number of bytes used on each drive; by default the size of the smallest drive.
     pub drive_size: Option<Bytes>,
@@ -224,7 +224,7 @@ impl ArrayFile {
             group.spans = group.spans.filter(|_| level.level().rules().has_spans);
             if level.level().rules().has_records != group.level.level().rules().has_records {
                 // A sector is not a chunk, and levels without records have no record size.
-                (group.stripe_unit, group.record, group.rebuild) = (None, None, None);
+                (group.chunk_size, group.record, group.rebuild) = (None, None, None);
             }
             group.level = level;
         }

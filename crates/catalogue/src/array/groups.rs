@@ -9,7 +9,7 @@ use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolT
 use super::resolver::{Parts, Resolver, ns};
 
 /// Default chunk size: the usual setting of controllers since 2000; medium confidence.
-pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
+pub const CHUNK_SIZE: Bytes = Bytes(64 << 10);
 /// Default sector size of RAIDZ and dRAID: ashift 12, the setting for drives with 4 KiB sectors.
 pub const SECTOR: Bytes = Bytes(4 << 10);
 /// Default record size of RAIDZ and dRAID: OpenZFS's recordsize.
@@ -96,12 +96,12 @@ impl Resolver<'_> {
         let key = |field: &str| format!("groups[{index}].{field}");
         let level = table.level.level();
         let name = table.name.clone().unwrap_or_else(|| table.level.name());
-        let stripe_unit = if level.rules().has_records {
-            self.or(table.stripe_unit, &key("stripe_unit"), "C ashift 12", SECTOR)
+        let chunk_size = if level.rules().has_records {
+            self.or(table.chunk_size, &key("chunk_size"), "C ashift 12", SECTOR)
         } else if level.rules().is_striped {
-            self.or(table.stripe_unit, &key("stripe_unit"), "C usual controller setting", STRIPE_UNIT)
+            self.or(table.chunk_size, &key("chunk_size"), "C usual controller setting", CHUNK_SIZE)
         } else {
-            table.stripe_unit.unwrap_or(STRIPE_UNIT)
+            table.chunk_size.unwrap_or(CHUNK_SIZE)
         };
         let drives = || members.iter().chain(&spares).map(|&member| parts.device(member));
         let record = if level.rules().has_records {
@@ -111,21 +111,21 @@ impl Resolver<'_> {
         };
         let smallest = drives().map(|device| device.capacity_bytes()).min().unwrap_or(0);
         let block = drives().map(|device| u64::from(device.block_bytes())).max().unwrap_or(512);
-        let unit = if level.rules().is_striped { stripe_unit.0.max(1) } else { block };
+        let unit = if level.rules().is_striped { chunk_size.0.max(1) } else { block };
         let whole = Bytes(smallest / unit * unit);
         let stated = self.in_units(table.drive_size, &key("drive_size"), block, "blocks");
         let member_bytes = self.or(stated, &key("drive_size"), "the smallest drive, in whole units", whole);
         let pool = table.pool.as_ref().map(|pool| {
-            let shape = PoolShape { members: members.len() as u32, member_bytes: member_bytes.0, segment: stripe_unit };
+            let shape = PoolShape { members: members.len() as u32, member_bytes: member_bytes.0, segment: chunk_size };
             self.pool(&key("pool"), pool, &shape)
         });
-        let rebuild = self.rebuild(&key("rebuild"), table, stripe_unit, !spares.is_empty())?;
+        let rebuild = self.rebuild(&key("rebuild"), table, chunk_size, !spares.is_empty())?;
         Ok(Group {
             name,
             level,
             members,
             spans: table.spans.unwrap_or(1),
-            stripe_unit_bytes: stripe_unit.0,
+            chunk_bytes: chunk_size.0,
             rotation: table.rotation.unwrap_or_default(),
             member_bytes: member_bytes.0,
             record_bytes: record.0,
@@ -152,7 +152,7 @@ impl Resolver<'_> {
 
     fn pool(&mut self, key: &str, table: &PoolTable, shape: &PoolShape) -> Result<PoolDescription, InputError> {
         let PoolTable { segment, spare, allocation, parity_width, low_free, high_free } = *table;
-        let segment = self.or(segment, &format!("{key}.segment"), "the stripe unit", shape.segment);
+        let segment = self.or(segment, &format!("{key}.segment"), "the chunk size", shape.segment);
         let spare = self.or(spare, &format!("{key}.spare"), "nothing kept free", Bytes(0));
         let allocation_key = format!("{key}.allocation");
         let allocation = self.or(allocation, &allocation_key, "D estimate", POOL_ALLOCATION);
@@ -181,12 +181,12 @@ impl Resolver<'_> {
         &mut self,
         key: &str,
         table: &GroupTable,
-        stripe_unit: Bytes,
+        chunk_size: Bytes,
         matters: bool,
     ) -> Result<Rebuild, InputError> {
         let own = table.rebuild.clone().unwrap_or_default();
         let RebuildTable { step, steps, rate_limit, yield_to_host } = own;
-        let unit = stripe_unit.0.max(1);
+        let unit = chunk_size.0.max(1);
         let whole_step = Bytes((REBUILD_STEP.0 / unit * unit).max(unit));
         if let Some(rate) = rate_limit.filter(|rate| rate.0 <= 0.0) {
             return Err(

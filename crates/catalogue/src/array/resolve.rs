@@ -282,7 +282,7 @@ impl Resolver<'_> {
         match device {
             DeviceDescription::Disk(disk) => {
                 only(
-                    &[("state", table.state().is_some())],
+                    &[("state", table.state.is_some()), ("preconditioned", table.preconditioned.is_some())],
                     "only solid-state drives have this key, and this drive is a disk",
                 )?;
                 disk.buffer.write_cache = table.write_cache.unwrap_or(disk.buffer.write_cache);
@@ -318,7 +318,8 @@ impl Resolver<'_> {
                     ("write_rate", table.write_rate.is_some()),
                     ("policy", table.policy.is_some()),
                     ("reordering", table.reordering.is_some()),
-                    ("state", table.state().is_some()),
+                    ("state", table.state.is_some()),
+                    ("preconditioned", table.preconditioned.is_some()),
                 ];
                 only(&of_drives, "only drives have this key, and this device is a volume")?;
                 volume.queue_depth = table.queue_depth.unwrap_or(volume.queue_depth);

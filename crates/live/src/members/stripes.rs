@@ -56,11 +56,11 @@ impl Stripes {
         let (data, unit_bytes, code) = match group.level {
             Level::Concat => (1, SECTOR_BYTES, Code::for_copies(1)),
             Level::Raid1 => (1, MIRROR_UNIT_BYTES, Code::for_copies(layout.copies())),
-            Level::Raid0 | Level::Raid10 => (1, group.stripe_unit_bytes, Code::for_copies(layout.copies())),
+            Level::Raid0 | Level::Raid10 => (1, group.chunk_bytes, Code::for_copies(layout.copies())),
             Level::Raid5 | Level::Raid6 | Level::Erasure { .. } => {
                 let Layout::Parity(parity) = &layout else { return None };
-                let data = parity.row_bytes() / group.stripe_unit_bytes;
-                (data, group.stripe_unit_bytes, Code::for_rows(group.level, data as usize)?)
+                let data = parity.row_bytes() / group.chunk_bytes;
+                (data, group.chunk_bytes, Code::for_rows(group.level, data as usize)?)
             }
             Level::Raidz { .. } | Level::Draid { .. } => return None,
         };

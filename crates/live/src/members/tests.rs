@@ -36,7 +36,7 @@ fn group(level: Level, members: u32, spans: u32, small_writes: SmallWrites) -> G
         level,
         members: (0..members).collect(),
         spans,
-        stripe_unit_bytes: UNIT_BYTES,
+        chunk_bytes: UNIT_BYTES,
         rotation: Rotation::default(),
         member_bytes: MEMBER_BYTES,
         record_bytes: 0,

@@ -158,14 +158,21 @@ impl Engine {
         match self {
             Engine::Ring(_) => "requests were submitted by io_uring".to_owned(),
             Engine::Passthrough(_) => "requests were submitted as NVMe commands by io_uring".to_owned(),
-            Engine::Psync(Psync { instead_of: Some(why), .. }) => format!("{why}: requests were submitted by psync"),
             Engine::Psync(_) => "requests were submitted by psync".to_owned(),
             Engine::Nbd(nbd) => {
-                let why = nbd.instead_of.as_ref().map_or_else(String::new, |why| format!("{why}: "));
                 let way = if nbd.is_by_ring() { "io_uring" } else { "system calls" };
-                format!("{why}requests were sent to the NBD server, and replies received by {way}")
+                format!("requests were sent to the NBD server, and replies received by {way}")
             }
             Engine::Null(_) => "requests were answered by the null engine, which stores nothing".to_owned(),
+        }
+    }
+
+    /// Returns the reason why this engine is used instead of the usual one.
+    pub fn instead_of(&self) -> Option<&str> {
+        match self {
+            Engine::Psync(psync) => psync.instead_of.as_deref(),
+            Engine::Nbd(nbd) => nbd.instead_of.as_deref(),
+            Engine::Ring(_) | Engine::Passthrough(_) | Engine::Null(_) => None,
         }
     }
 

@@ -66,7 +66,7 @@ pub fn phase_result(
         result.streams.clear();
     }
     result.intervals =
-        intervals.into_iter().map(|(sum, response)| Interval { response: response.store(), ..sum }).collect();
+        intervals.into_iter().map(|(sum, latency)| Interval { latency: latency.store(), ..sum }).collect();
     result.counters = usage.counters();
     result.offered_per_s = phase.rate_per_s;
     if let Some(rate_per_s) = phase.rate_per_s {
@@ -119,20 +119,20 @@ fn stream(name: &str, (steps, usage, threads): &(Steps, Usage, u32)) -> StreamRe
     stream.facts.extend(usage.facts());
     for one in steps.operation_results() {
         stream.facts.push(fact(format!("{}_count", one.name), one.count as f64));
-        stream.facts.push(fact(format!("{}_mean_ms", one.name), one.response.mean_ns() / 1e6));
+        stream.facts.push(fact(format!("{}_mean_ms", one.name), one.latency.mean_ns() / 1e6));
     }
     stream
 }
 
 fn merge_intervals(all: &mut Vec<(Interval, LatencyHistogram)>, own: Vec<(Interval, LatencyHistogram)>) {
-    for (index, (interval, response)) in own.into_iter().enumerate() {
+    for (index, (interval, latency)) in own.into_iter().enumerate() {
         match all.get_mut(index) {
             Some((sum, joined)) => {
                 sum.count += interval.count;
                 sum.bytes += interval.bytes;
-                joined.merge(&response);
+                joined.merge(&latency);
             }
-            None => all.push((interval, response)),
+            None => all.push((interval, latency)),
         }
     }
 }

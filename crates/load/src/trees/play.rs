@@ -29,20 +29,23 @@ use crate::{LoadError, Progress};
 pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     spec.check()?;
-    let mut notes = Vec::new();
+    let (mut notes, mut method_notes) = (Vec::new(), Vec::new());
     let began = std::time::Instant::now();
     let trees = with_progress(progress, |goes| {
         let places = accepted(spec)?;
         let trees = phase.trees.iter().zip(places);
-        trees.map(|(tree, place)| grown(spec, tree, place, &mut notes, goes)).collect::<Result<Vec<_>, _>>()
+        trees
+            .map(|(tree, place)| grown(spec, tree, place, (&mut notes, &mut method_notes), goes))
+            .collect::<Result<Vec<_>, _>>()
     })?;
     if phase.format != Format::No {
         let files: u64 = trees.iter().map(|tree| tree.shape.files()).sum();
-        notes.push(format!("the trees, {files} files, were prepared in {:.2} s", began.elapsed().as_secs_f64()));
+        method_notes.push(format!("the trees, {files} files, were prepared in {:.2} s", began.elapsed().as_secs_f64()));
     }
     let paces = Paces::new(phase, *seed)?;
     let (dones, ran) = load(spec, &trees, &paces, progress)?;
     let mut result = phase_result(spec, &paces, dones, &ran, notes);
+    result.method_notes = method_notes;
     if phase.verify && !phase.loads.is_empty() {
         let checked = with_progress(progress, |goes| {
             trees.iter().map(|tree| format::check(tree, false, goes)).collect::<Result<Vec<_>, _>>()
@@ -152,7 +155,7 @@ fn grown(
     spec: &TreeSpec,
     tree: &Tree,
     mut place: Place,
-    notes: &mut Vec<String>,
+    (notes, method_notes): (&mut Vec<String>, &mut Vec<String>),
     goes: ProgressCallback,
 ) -> Result<Grown, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
@@ -164,7 +167,12 @@ fn grown(
         let old = place.shape().ok_or_else(uncounted)?;
         let removed = format::remove(&place, &old, goes)?;
         if removed.files + removed.folders > 0 {
-            notes.push(format!("{}: removed {} files, {} directories", place.name(), removed.files, removed.folders));
+            method_notes.push(format!(
+                "{}: removed {} files, {} directories",
+                place.name(),
+                removed.files,
+                removed.folders
+            ));
         }
         place.become_of(tree, seed, stamped)?;
     }

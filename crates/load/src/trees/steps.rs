@@ -100,7 +100,7 @@ impl Steps {
             own.count += other.count;
             own.bytes += other.bytes;
             own.errors += other.errors;
-            own.response.merge(&other.response);
+            own.latency.merge(&other.latency);
             own.service.merge(&other.service);
         }
     }
@@ -113,7 +113,7 @@ impl Steps {
             count: kind.count,
             errors: kind.errors,
             bytes: kind.bytes,
-            response: kind.response.clone(),
+            latency: kind.latency.clone(),
         })
         .collect()
     }

@@ -283,7 +283,7 @@ impl<'a> Worker<'a> {
             let kind = self.done.steps.of(step);
             kind.count += 1;
             kind.bytes += bytes;
-            kind.response.record(response_ns);
+            kind.latency.record(response_ns);
             kind.service.record(at_ns - started_ns);
             self.done.late += u64::from(started_ns > intended_ns + LATE_NS);
             self.book_interval(((at_ns - from_ns) / self.common.interval_ns) as usize, bytes, response_ns);
@@ -305,10 +305,10 @@ impl<'a> Worker<'a> {
             let interval = Interval { start_ns, duration_ns: interval_ns, ..Interval::default() };
             self.done.intervals.push((interval, LatencyHistogram::new()));
         }
-        let (interval, response) = &mut self.done.intervals[index];
+        let (interval, latency) = &mut self.done.intervals[index];
         interval.count += 1;
         interval.bytes += bytes;
-        response.record(response_ns);
+        latency.record(response_ns);
     }
 
     /// Returns the number of requests to a file before the next file is taken.

@@ -246,6 +246,6 @@ fn without_io_uring_psync_is_used_with_a_note() {
     // In this thread it is not forbidden.
     let result =
         measure(vec![job(&[file.open(true)], EngineKind::Auto, workload(4096, 50.0, &closed(4)), requests(10))]);
-    assert_eq!(result.notes[0], "requests were submitted by io_uring");
+    assert_eq!(result.method_notes[0], "requests were submitted by io_uring");
     assert!(fs::metadata(&file.0).is_ok());
 }

@@ -63,9 +63,13 @@ fn a_warm_up_is_reported() {
     form.warm_up = serde_json::from_value(json!({"requests": 7})).unwrap();
     let two = vec![virtual_job(MS, form.clone(), requests(1)), virtual_job(MS, form, requests(1))];
     let result = run(&spec(two), &mut |_| true).unwrap();
-    let note =
-        result.notes.iter().find(|note| note.starts_with("warm-up, excluded: ")).expect("a note about the warm-up");
+    let note = result
+        .method_notes
+        .iter()
+        .find(|note| note.starts_with("warm-up, excluded: "))
+        .expect("a note about the warm-up");
     assert!(note.starts_with("warm-up, excluded: 14 requests in ") && note.ends_with(" s"), "{note}");
     let none = run(&spec(vec![virtual_job(MS, workload(4 * KIB, 100.0, &closed(1)), requests(1))]), &mut |_| true);
-    assert!(!none.unwrap().notes.iter().any(|note| note.starts_with("warm-up")));
+    let none = none.unwrap();
+    assert!(!none.notes.iter().chain(&none.method_notes).any(|note| note.starts_with("warm-up")));
 }

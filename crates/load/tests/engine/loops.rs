@@ -15,7 +15,7 @@ use headstack_result::RunResult;
 use serde_json::json;
 
 fn response(result: &RunResult) -> &headstack_result::LatencyHistogram {
-    &result.kinds.read.response
+    &result.kinds.read.latency
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_log_has_each_request_of_the_measured_part_and_no_other() {
         assert!(own.iter().all(|one| one.response_ns == MS && !one.failed));
     }
     let sum_ns: u128 = logged.iter().map(|one| u128::from(one.response_ns)).sum();
-    assert_eq!(sum_ns, result.response().sum_ns());
+    assert_eq!(sum_ns, result.latency().sum_ns());
 }
 
 #[test]
@@ -476,5 +476,5 @@ fn the_null_target_needs_no_engine_to_be_named() {
     let target = std::sync::Arc::new(headstack_load::Target::null(1 << 30));
     let result = measure(vec![job(&[target], EngineKind::Auto, workload(4096, 50.0, &closed(4)), requests(1_000))]);
     assert_eq!((count(&result), errors(&result)), (1_000, 0));
-    assert!(result.notes[0].contains("null engine"), "{:?}", result.notes);
+    assert!(result.method_notes[0].contains("null engine"), "{:?}", result.method_notes);
 }

@@ -198,7 +198,7 @@ fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Invali
 
 /// Checks that OpenZFS allows the number of sectors of a record.
 fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
-    let (record, sector) = (group.record_bytes, group.stripe_unit_bytes);
+    let (record, sector) = (group.record_bytes, group.chunk_bytes);
     if !group.level.rules().has_records {
         return require(record == 0, &key("record"), || {
             format!("{record} bytes is not allowed; {} has no records; omit the key", group.level)
@@ -209,7 +209,7 @@ fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Inval
         &key("record"),
         || {
             format!(
-                "{record} bytes is not allowed; must be a multiple of the sector (stripe_unit) of {sector}, up to {RECORD_BYTES_MAX}"
+                "{record} bytes is not allowed; must be a multiple of the sector (chunk_size) of {sector}, up to {RECORD_BYTES_MAX}"
             )
         },
     )?;
@@ -219,8 +219,8 @@ fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Inval
 }
 
 fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
-    let unit = group.stripe_unit_bytes;
-    require(unit > 0 && unit.is_multiple_of(block), &key("stripe_unit"), || {
+    let unit = group.chunk_bytes;
+    require(unit > 0 && unit.is_multiple_of(block), &key("chunk_size"), || {
         format!("{unit} bytes is not allowed; must be a multiple of the drives' block of {block} bytes")
     })?;
     let least = if group.level.rules().is_striped { unit } else { block };
@@ -233,7 +233,7 @@ fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Res
     let rebuild = &group.rebuild;
     let step = rebuild.step_bytes;
     require(step > 0 && step.is_multiple_of(unit), &key("rebuild.step"), || {
-        format!("{step} bytes is not allowed; must be a multiple of the stripe unit of {unit} bytes")
+        format!("{step} bytes is not allowed; must be a multiple of the chunk size of {unit} bytes")
     })?;
     require((1..=COUNT_MAX).contains(&rebuild.steps), &key("rebuild.steps"), || {
         format!("{} steps at once are out of range; must be 1 to {COUNT_MAX}", rebuild.steps)

@@ -13,7 +13,7 @@ impl Group {
         Shape {
             members: self.members.len() as u64,
             spans: u64::from(self.spans),
-            unit_bytes: self.stripe_unit_bytes,
+            unit_bytes: self.chunk_bytes,
             member_bytes: self.member_bytes,
             record_bytes: self.record_bytes,
             rotation: self.rotation,

@@ -345,7 +345,7 @@ mod tests {
             level: Level::Raid5,
             members: vec![0, 1, 2],
             spans: 1,
-            stripe_unit_bytes: 10,
+            chunk_bytes: 10,
             rotation: Rotation::default(),
             member_bytes: 1000,
             record_bytes: 0,

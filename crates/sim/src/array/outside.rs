@@ -126,7 +126,7 @@ impl Array {
         into.extend(lost.into_iter().flatten().map(at));
     }
 
-    /// Returns the end of the stripe unit, pool segment, track or page that contains a byte.
+    /// Returns the end of the chunk, pool segment, track or page that contains a byte.
     pub(crate) fn tear_bound(&self, at_bytes: u64) -> u64 {
         let lun = self.lun_bases.partition_point(|&base| base <= at_bytes) - 1;
         let lun = lun.min(self.description.luns.len() - 1);

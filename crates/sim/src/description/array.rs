@@ -85,12 +85,13 @@ pub struct Group {
     /// Number of equal sub-groups over which stripes are distributed: 1, or more for RAID 50 and 60.
     pub spans: u32,
     /// Chunk size: bytes on one member before the next is used.
-    pub stripe_unit_bytes: u64,
+    #[serde(alias = "stripe_unit_bytes")]
+    pub chunk_bytes: u64,
     /// How parity rotates from stripe to stripe.
     pub rotation: Rotation,
     /// Bytes used of each member.
     pub member_bytes: u64,
-    /// Record size in bytes on levels with records, whose stripe unit is the sector; 0 on other levels.
+    /// Record size in bytes on levels with records, whose chunk is the sector; 0 on other levels.
     pub record_bytes: u64,
     /// How a write smaller than a stripe updates parity.
     pub small_writes: SmallWrites,

@@ -22,7 +22,7 @@ pub enum Level {
     Raid0,
     /// Mirroring: every member holds all data.
     Raid1,
-    /// Striped mirrors: two copies of each stripe unit on neighbouring members, for even and odd numbers of members
+    /// Striped mirrors: two copies of each chunk on neighbouring members, for even and odd numbers of members
     /// (Linux md's `near`).
     Raid10,
     /// Striping with one rotating parity.

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{MS, bare_drive, run_spec};
 
-/// Bytes of a stripe unit.
+/// Bytes of a chunk.
 pub const UNIT: u64 = 64 << 10;
 /// Rows of a member.
 pub const ROWS: u64 = 64;
@@ -26,7 +26,7 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
         level,
         members: members.collect(),
         spans,
-        stripe_unit_bytes: UNIT,
+        chunk_bytes: UNIT,
         rotation: Rotation::LeftSymmetric,
         member_bytes: ROWS * UNIT,
         record_bytes: 0,

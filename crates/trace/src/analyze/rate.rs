@@ -60,7 +60,7 @@ pub struct RateBin {
     /// Bytes written.
     pub written_bytes: u64,
     /// Mean latency of the requests that arrived in the bin; null if none is recorded.
-    pub mean_response_ns: Option<f64>,
+    pub mean_latency_ns: Option<f64>,
     /// Mean queue depth during the bin; null if no latency is recorded.
     pub mean_depth: Option<f64>,
 }
@@ -101,7 +101,7 @@ impl Counts {
             bytes: self.bytes,
             read_bytes: self.read_bytes,
             written_bytes: self.written_bytes,
-            mean_response_ns: (self.responses > 0).then(|| self.response_ns as f64 / self.responses as f64),
+            mean_latency_ns: (self.responses > 0).then(|| self.response_ns as f64 / self.responses as f64),
             mean_depth: (has_responses && length_ns > 0).then(|| self.depth_ns as f64 / length_ns as f64),
         }
     }

@@ -29,7 +29,7 @@ pub struct DeviceReport {
     /// End of the highest range touched by a transfer.
     pub highest_end_bytes: Option<u64>,
     /// Mean latency, in ns; null if none is recorded.
-    pub mean_response_ns: Option<f64>,
+    pub mean_latency_ns: Option<f64>,
     /// Mean queue depth between the first and last arrival of the trace, by Little's law; null if no latency is
     /// recorded.
     pub mean_depth: Option<f64>,
@@ -153,8 +153,8 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
             notes.push("requests name objects, so runs, seeks, alignment and ranges are not reported".to_owned());
         }
     }
-    let mean_response_ns = response.all_ns.as_ref().map(|all| all.mean);
-    if mean_response_ns.is_some_and(|mean| is_timed && mean < resolution_ns as f64) {
+    let mean_latency_ns = response.all_ns.as_ref().map(|all| all.mean);
+    if mean_latency_ns.is_some_and(|mean| is_timed && mean < resolution_ns as f64) {
         notes.push(
             "the clock's resolution is coarser than the mean response, so queue depths are per clock step".to_owned(),
         );
@@ -259,7 +259,7 @@ fn devices(devices: &mut [Device], meta: &Meta, duration_ns: u64) -> Vec<DeviceR
             operations: device.mix.report(),
             lowest_bytes: touched.then_some(range.lowest_bytes),
             highest_end_bytes: touched.then_some(range.highest_end_bytes),
-            mean_response_ns: (responses > 0).then(|| device.response_ns as f64 / responses as f64),
+            mean_latency_ns: (responses > 0).then(|| device.response_ns as f64 / responses as f64),
             mean_depth: (responses > 0 && duration_ns > 0).then(|| device.response_ns as f64 / duration_ns as f64),
             sequence,
         })

@@ -47,7 +47,7 @@ pub struct VolumeReport {
     /// Maximum number of requests in one second of the trace's clock; null if times are not recorded.
     pub busiest_per_s: Option<u64>,
     /// Mean latency, in ns; null if none is recorded.
-    pub mean_response_ns: Option<f64>,
+    pub mean_latency_ns: Option<f64>,
     /// Share of blocks still sampled at the end.
     pub sampled_rate: f64,
 }
@@ -176,7 +176,7 @@ impl Volumes {
                 end_bytes: meta.address_space.has_distances().then_some(counts.highest_end_byte),
                 requests_per_s: over(requests as f64 * S as f64, duration_ns),
                 busiest_per_s: is_timed.then_some(volume.busiest),
-                mean_response_ns: over(counts.response_sum_ns as f64, counts.responses),
+                mean_latency_ns: over(counts.response_sum_ns as f64, counts.responses),
                 sampled_rate: self.sample.rate(),
             })
         };
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((first.footprint_bytes, first.working_set_bytes), (4.0 * 4_096.0, Some(2.0 * 4_096.0)));
         assert_eq!((first.busiest_per_s, first.end_bytes), (Some(2), Some(4 * 4_096)));
         assert_eq!(first.requests_per_s, Some(3.0 / 1_500.0));
-        assert_eq!((found[1].footprint_bytes, found[1].mean_response_ns), (4_096.0, None));
+        assert_eq!((found[1].footprint_bytes, found[1].mean_latency_ns), (4_096.0, None));
     }
 
     #[test]

@@ -141,7 +141,7 @@ pub fn synthesize(
         return Err(refused("clients", message.to_owned()));
     }
     let (learnt_requests, mean_gap_ns) = (learnt.requests, learnt.mean_gap_ns());
-    let mean_response_ns = learnt.mean_response_ns();
+    let mean_latency_ns = learnt.mean_latency_ns();
     // With more clients of equal latency and think time, requests arrive proportionally faster.
     let gap_rate = clients.map_or(options.rate, |clients| options.rate * f64::from(clients) / learnt.loop_clients());
     let (requests_max, latest_ns) = match options.length {
@@ -157,7 +157,7 @@ pub fn synthesize(
     let places = learnt.touched.dealt(options.footprint, options.seed);
     let copies = Copies::begin(open, &places, mean_gap_ns, options.seed)?;
     let meta = described(meta, options, clients);
-    let mut twin = Twin::new(copies, (options.rate, gap_rate), clients.map(Clients::new), mean_response_ns);
+    let mut twin = Twin::new(copies, (options.rate, gap_rate), clients.map(Clients::new), mean_latency_ns);
     let mut output = Output::new(writer, &meta);
     while output.requests() < requests_max {
         let record = twin.next()?;

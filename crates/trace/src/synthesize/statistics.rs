@@ -70,7 +70,7 @@ impl TraceStatistics {
     }
 
     /// Returns the mean of the recorded latencies, in ns.
-    pub(super) fn mean_response_ns(&self) -> u64 {
+    pub(super) fn mean_latency_ns(&self) -> u64 {
         (self.response_ns / self.with_response.max(1) as f64).round() as u64
     }
 

@@ -22,7 +22,7 @@ pub(super) struct Twin<'a> {
     /// Accumulated rounding error of gaps.
     carried: f64,
     clients: Option<Clients>,
-    mean_response_ns: u64,
+    mean_latency_ns: u64,
 }
 
 impl<'a> Twin<'a> {
@@ -31,9 +31,9 @@ impl<'a> Twin<'a> {
         copies: Copies<'a>,
         (rate, gap_rate): (f64, f64),
         clients: Option<Clients>,
-        mean_response_ns: u64,
+        mean_latency_ns: u64,
     ) -> Twin<'a> {
-        Twin { copies, rate, gap_rate, last_ns: None, carried: 0.0, clients, mean_response_ns }
+        Twin { copies, rate, gap_rate, last_ns: None, carried: 0.0, clients, mean_latency_ns }
     }
 
     /// Returns the next request, in order of arrival.
@@ -50,7 +50,7 @@ impl<'a> Twin<'a> {
                 return Ok(record);
             };
             if record.response_ns == NOT_RECORDED {
-                record.response_ns = self.mean_response_ns;
+                record.response_ns = self.mean_latency_ns;
             }
             let faster = |ns: u64| (ns as f64 / self.rate).round() as u64;
             record.response_ns = faster(record.response_ns);

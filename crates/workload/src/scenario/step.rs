@@ -100,7 +100,7 @@ pub enum Facts {
         /// Transactions per second.
         transactions_per_s: f64,
         /// Mean time from the end of the think time to the last completion, in ns.
-        mean_response_ns: f64,
+        mean_latency_ns: f64,
     },
     /// Progress of a prefill, over the whole run.
     Prefill {
@@ -143,10 +143,10 @@ impl Facts {
                 fact("frames_dropped", *dropped as f64),
                 fact("frames_per_s", *frames_per_s),
             ],
-            Facts::Transactions { transactions, transactions_per_s, mean_response_ns } => vec![
+            Facts::Transactions { transactions, transactions_per_s, mean_latency_ns } => vec![
                 fact("transactions", *transactions as f64),
                 fact("transactions_per_s", *transactions_per_s),
-                fact("mean_transaction_ms", mean_response_ns / 1e6),
+                fact("mean_transaction_ms", mean_latency_ns / 1e6),
             ],
             Facts::Prefill { bytes, done_ns } => {
                 let done = done_ns.map(|at_ns| fact("done_s", seconds(at_ns)));

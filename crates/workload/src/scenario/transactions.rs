@@ -134,7 +134,7 @@ impl TransactionsRun {
         Facts::Transactions {
             transactions: self.transactions,
             transactions_per_s: per_second(self.transactions, seconds),
-            mean_response_ns: mean_ns(self.response_sum_ns, self.transactions),
+            mean_latency_ns: mean_ns(self.response_sum_ns, self.transactions),
         }
     }
 }

@@ -90,7 +90,7 @@ def print_groups(description: Description) -> None:
             group["level"] if group["spans"] == 1 else f"{group['level']} in {group['spans']} spans",
             format_members(description, group["members"]),
             format_members(description, group["spares"]),
-            size(group["stripe_unit_bytes"]) if group["level"] not in ("concat", "raid1") else "",
+            size(group["chunk_bytes"]) if group["level"] not in ("concat", "raid1") else "",
             size(group["member_bytes"]),
         ]
         for group in description["groups"]

@@ -34,7 +34,7 @@ from headstack.comparison.differences.campaign import Campaign
 from headstack.comparison.differences.difference import DETECT as DETECTABLE
 from headstack.comparison.differences.difference import SAME, Difference, compare_sides, share_of
 from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
-from headstack.comparison.differences.headline import next_steps, split_remarks
+from headstack.comparison.differences.headline import next_steps
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
 from headstack.comparison.headline import headline_of, legend_of, notes_of
 from headstack.comparison.members import Member, find_outliers
@@ -148,8 +148,6 @@ class RunsCommand(Brief):
 )
 @click.option(
     "--detect",
-    "--tell",
-    "detect",
     metavar="PERCENT",
     help=f"For runs: print how many more runs would show a difference of this size.  [default: {DETECTABLE}]",
 )
@@ -393,8 +391,8 @@ def print_difference(difference: Difference, files: tuple[str, str] | None = Non
         say(f"{loads.pop()}:")
     print_table(*difference.shown())
     print()
-    on_runs, on_method = split_remarks(difference.remarks)
-    print_notes_of([*next_steps(difference.cells, difference.detect, files), *on_runs], on_method)
+    steps = next_steps(difference.cells, difference.detect, files)
+    print_notes_of([*steps, *difference.remarks_on_runs], difference.remarks_on_method)
 
 
 def code_of(verdicts: list[LimitResult]) -> int:

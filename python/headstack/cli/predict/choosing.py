@@ -136,7 +136,7 @@ NO_CONFIGURATION = 1
 @click.option("--levels", metavar="LIST", help="RAID levels, for example raid10,raid6,raidz2,4+2,draid2:8d:1s.")
 @click.option("--drives", metavar="N..M", help="Number of drives without spares, for example 8 or 4..24.")
 @click.option(
-    "--stripe-units", metavar="LIST", help="Chunk sizes, for example 64KiB,256KiB.  [default: those of the hosts]"
+    "--chunk-sizes", metavar="LIST", help="Chunk sizes, for example 64KiB,256KiB.  [default: those of the hosts]"
 )
 @click.option("--caches", metavar="LIST", help="Cache sizes of controllers that have a cache, for example 2GiB,8GiB.")
 @click.option(
@@ -317,7 +317,7 @@ def _build_search(names: list[str], options: Mapping[str, Any]) -> Any:
         hosts=() if options["no_arrays"] else _split_list(options["hosts"]) or None,
         levels=_split_list(options["levels"]),
         drives=(low, high),
-        stripe_units=_split_list(options["stripe_units"]),
+        chunk_sizes=_split_list(options["chunk_sizes"]),
         caches=_split_list(options["caches"]),
         volumes=_split_list(options["volumes"]),
         afr=rates,

@@ -14,9 +14,9 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
-from headstack.cli.loading import note_of_name
 from headstack.cli.measure.jobfiles import JobRequest, job_options, take_job_request
 from headstack.cli.output import Outputs, print_results, print_table, progress, say, verbose_option, wide_option
+from headstack.cli.renamed import note_of_name
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, access_options, error_option, exit_code_of_runs, measurement_progress
 from headstack.io import signals
@@ -179,7 +179,7 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **o
     """
     if limit is not None:
         response_limit("--limit", limit)
-    note_of_name("curve", "run --curve")
+    note_of_name("headstack curve", "headstack run --curve")
     set_curve_depths(options)
     access, continues_on_error = access_of(options), options.pop("continue_on_error")
     work = partial(simulate_and_measure, systems, workload, access)

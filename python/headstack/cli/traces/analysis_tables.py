@@ -374,7 +374,7 @@ def print_devices(report: TraceReport) -> None:
             *format_mix(device["operations"]),
             format_percent(device["sequence"]["streams"]["share"]),
             format_size(device["highest_end_bytes"]),
-            format_duration(device["mean_response_ns"]),
+            format_duration(device["mean_latency_ns"]),
             format_figure(device["mean_depth"]),
         ]
         for device in devices[:ROWS_MAX]

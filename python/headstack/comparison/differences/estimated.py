@@ -191,12 +191,15 @@ class Estimated(Tabular):
             return "baseline", "new"
         return stems[0], stems[1]
 
-    @cached_property
+    @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on the method and its limitations."""
-        loads = list(dict.fromkeys(cell.load for cell in self.cells))
-        remarks = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
-        remarks.append(f"{self.design}; each run is one sample, on a logarithmic scale")
+        """Remarks on the runs, which may require action, then on the method."""
+        return (*self.remarks_on_runs, *self.remarks_on_method)
+
+    @cached_property
+    def remarks_on_method(self) -> tuple[str, ...]:
+        """Remarks that describe the method and its limitations, and require no action."""
+        remarks = [f"{self.design}; each run is one sample, on a logarithmic scale"]
         if self.at_any_time:
             remarks.append("intervals are valid at any stopping time, and for all figures together")
         elif len(self.cells) > 1:
@@ -207,11 +210,19 @@ class Estimated(Tabular):
                 f"few runs: permutations give p = {estimate.p_least:.2g} or more, so verdicts assume normal "
                 "distributions"
             )
-        remarks += self._tail_remarks()
-        remarks += self._effort()
         if estimate.design == "batches":
             remarks.append("one run of each: these intervals do not include the variation between runs")
-        order = self.cells[0].order
+        remarks += ["bandwidth follows throughput and is not tested separately"] if self.follows else []
+        return tuple(remarks)
+
+    @cached_property
+    def remarks_on_runs(self) -> tuple[str, ...]:
+        """Remarks on the runs, which may require action."""
+        loads = list(dict.fromkeys(cell.load for cell in self.cells))
+        remarks = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
+        remarks += self._tail_remarks()
+        remarks += self._effort()
+        estimate, order = self.cells[0].estimate, self.cells[0].order
         if order.is_known and estimate.design == "unpaired" and not is_mixed(order.ours, order.theirs):
             remarks.append("all runs of one side came first: a drift would look like a difference; alternate the runs")
         elif not order.is_known and estimate.design == "unpaired":
@@ -225,7 +236,6 @@ class Estimated(Tabular):
             )
         apart = list(dict.fromkeys(source for cell in self.cells for source in cell.apart))
         remarks += [f"outliers, included: {', '.join(apart)}"] if apart else []
-        remarks += ["bandwidth follows throughput and is not tested separately"] if self.follows else []
         remarks += [f"only on one side, left out: {'; '.join(self.left_out)}"] if self.left_out else []
         runs = (*self.ours.runs, *self.theirs.runs)
         idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from headstack.comparison.differences.cells import RUNS_MAX, Cell, share_text
 from headstack.io.counts import agreed, counted
@@ -137,19 +137,3 @@ def next_steps(cells: Sequence[Cell], tell: float, files: tuple[str, str] | None
 def _pattern(file: str) -> str:
     """Returns a pattern for repeats of a run: ``after.json`` becomes ``after*.json``."""
     return re.sub(r"(\.\w+)$", r"*\1", file)
-
-
-STANDING = re.compile(
-    r".*; each run is one sample|\d+ questions at once|few runs: |bandwidth follows|intervals are valid at any "
-    r"|one run of each: "
-)
-"""Remarks that describe the method and require no action."""
-
-
-def split_remarks(remarks: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Returns the remarks on the runs, which require action, and the remarks on the method."""
-    on_runs: list[str] = []
-    on_method: list[str] = []
-    for remark in remarks:
-        (on_method if STANDING.match(remark) else on_runs).append(remark)
-    return on_runs, on_method

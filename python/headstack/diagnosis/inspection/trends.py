@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -180,4 +179,4 @@ def format_hours(hours: float) -> str:
 
 def has_moved(trend: Trend) -> bool:
     """Whether a trend is worth printing."""
-    return trend.first != trend.last or bool(trend.threshold is not None and re.match("at its", trend.says))
+    return trend.first != trend.last or trend.hours_to_threshold == 0.0

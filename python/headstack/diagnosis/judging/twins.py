@@ -62,7 +62,7 @@ class SystemTwin:
         (row,) = results
         if stream == "all":
             return float(row["mean_ms"]) / 1e3
-        of = pl.DataFrame(results.histograms()).filter(kind=stream, figure="response")
+        of = pl.DataFrame(results.histograms()).filter(kind=stream, figure="latency")
         total, count = of.select((pl.col("middle_ms") * pl.col("count")).sum(), pl.col("count").sum()).row(0)
         return total / count / 1e3 if count else None
 

@@ -332,7 +332,7 @@ class Entry:
             # Synchronous engines have no submission latency, as in fio.
             "slat_ns": self._latency(kind.get("handing_over"), self._wants("slat", False)),
             "clat_ns": self._latency(kind["service"], self._wants("clat", True)),
-            "lat_ns": self._latency(kind["response"], self._wants("lat", False)),
+            "lat_ns": self._latency(kind["latency"], self._wants("lat", False)),
         }
         rate = {f: self.facts.get(f"{name}_bytes_per_s_{f}", 0.0) / 1024 for f in ("min", "max", "mean", "stddev")}
         return fields | {
@@ -425,7 +425,7 @@ class Entry:
 def _merge_kinds(first: Mapping[str, Any], second: Mapping[str, Any]) -> Mapping[str, Any]:
     """Merges two kinds of requests; leaves out latencies that only one kind has."""
     joined = {name: first[name] + second[name] for name in ("count", "bytes", "errors")}
-    timed = [name for name in ("response", "service", "handing_over") if first.get(name) and second.get(name)]
+    timed = [name for name in ("latency", "service", "handing_over") if first.get(name) and second.get(name)]
     return joined | {name: _merge_histograms(first[name], second[name]) for name in timed}
 
 

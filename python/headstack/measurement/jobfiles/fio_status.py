@@ -63,7 +63,7 @@ class Counted:
     count: int = 0
     bytes: int = 0
     errors: int = 0
-    response: Histogram = field(default_factory=Histogram)
+    latency: Histogram = field(default_factory=Histogram)
     service: Histogram = field(default_factory=Histogram)
     handing_over: Histogram = field(default_factory=Histogram)
 
@@ -73,7 +73,7 @@ class Counted:
             "count": self.count,
             "bytes": self.bytes,
             "errors": self.errors,
-            "response": self.response.stored(),
+            "latency": self.latency.stored(),
             "service": self.service.stored(),
             "handing_over": self.handing_over.stored(),
         }
@@ -105,7 +105,7 @@ class Status:
                 continue
             counted.count += 1
             counted.bytes += length
-            counted.response.add(response_ns)
+            counted.latency.add(response_ns)
             counted.service.add(response_ns - handing_ns)
             if handing_ns > 0:
                 counted.handing_over.add(handing_ns)

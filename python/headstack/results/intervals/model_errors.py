@@ -17,12 +17,12 @@ from headstack.results.intervals.workloads import load_of
 COLUMNS = {"rate": "iops", "mean": "mean_ms", "p50": "p50_ms", "p99": "p99_ms"}
 """The column of results for each figure."""
 
-Field: TypeAlias = Literal["throughput_per_s", "mean_response_ns", "p50_response_ns", "p99_response_ns"]
+Field: TypeAlias = Literal["throughput_per_s", "mean_latency_ns", "p50_latency_ns", "p99_latency_ns"]
 FIELDS: dict[str, tuple[Field, float]] = {
     "rate": ("throughput_per_s", 1.0),
-    "mean": ("mean_response_ns", 1e6),
-    "p50": ("p50_response_ns", 1e6),
-    "p99": ("p99_response_ns", 1e6),
+    "mean": ("mean_latency_ns", 1e6),
+    "p50": ("p50_latency_ns", 1e6),
+    "p99": ("p99_latency_ns", 1e6),
 }
 """Key of each figure in a whole result, and the factor from the unit of the column to the unit of the figure."""
 
@@ -54,9 +54,9 @@ class ModelError(TypedDict):
     """The source of the intervals, and the reason for each missing interval."""
     throughput_per_s: Range | None
     """Throughput in IOPS."""
-    mean_response_ns: Range | None
-    p50_response_ns: Range | None
-    p99_response_ns: Range | None
+    mean_latency_ns: Range | None
+    p50_latency_ns: Range | None
+    p99_latency_ns: Range | None
 
 
 def bare(spec: Spec) -> Spec:
@@ -158,9 +158,9 @@ def _model_error(
         "level": conformal.LEVEL,
         "learnt_from": in_words(described, intervals),
         "throughput_per_s": None,
-        "mean_response_ns": None,
-        "p50_response_ns": None,
-        "p99_response_ns": None,
+        "mean_latency_ns": None,
+        "p50_latency_ns": None,
+        "p99_latency_ns": None,
     }
     for figure, (field, units) in FIELDS.items():
         value, of_figure = row[COLUMNS[figure]], intervals[figure]

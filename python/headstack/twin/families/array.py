@@ -73,7 +73,7 @@ def draw(random: np.random.Generator) -> System:
 def _described(level: str, count: int, unit: int) -> System:
     """Returns an array with the catalogue's plainest controller and a placeholder as its member."""
     text = f'name = "array"\n[[drives]]\ndrive = "cheetah-9lp"\ncount = {count}\n[[groups]]\nlevel = "{level}"\n'
-    return loaded(text + f'stripe_unit = "{unit // 1024}KiB"\n')
+    return loaded(text + f'chunk_size = "{unit // 1024}KiB"\n')
 
 
 def assembled(layout: Layout, device: dict[str, Any], rows: int) -> System:
@@ -92,11 +92,11 @@ def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float
 
     def layout_figures(system: System) -> tuple[float, ...]:
         (group,) = system["array"]["groups"]
-        layout = Layout(group["level"], len(group["members"]), group["stripe_unit_bytes"])
+        layout = Layout(group["level"], len(group["members"]), group["chunk_bytes"])
         return layout.unit_bytes, layout.members, layout.data_units
 
     both = zip(layout_figures(hidden), layout_figures(learnt.best), strict=True)
-    return dict(zip(("stripe unit", "members", "data in a row"), both, strict=True))
+    return dict(zip(("chunk size", "members", "data in a row"), both, strict=True))
 
 
 def probes(session: Session) -> None:
@@ -170,7 +170,7 @@ def _values(session: Session, layout: Layout) -> dict[str, Value]:
     if layout.level == "raid0" and not session.runs_of("without writes") and layout.members >= 3:
         level = "not distinguishable from raid5: nothing was written"
     return {
-        "groups[0].stripe_unit": Value(unit, unit, crowd),
+        "groups[0].chunk_size": Value(unit, unit, crowd),
         "drives[0].count": Value(count, count, crowd),
         "groups[0].level": Value(layout.level, layout.level, level),
     }

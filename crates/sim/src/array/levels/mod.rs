@@ -110,7 +110,7 @@ impl Level {
         })
     }
 
-    /// Returns the bytes that a group exports, in whole stripe units if the level is striped. Accepts any shape, even
+    /// Returns the bytes that a group exports, in whole chunks if the level is striped. Accepts any shape, even
     /// an impossible one.
     pub fn capacity_bytes(self, shape: &Shape) -> u64 {
         match self {
@@ -152,7 +152,7 @@ pub enum Copies {
 /// Layouts of the levels with parity.
 #[derive(Clone, Debug)]
 pub enum Parity {
-    /// RAID 5, RAID 6 and k+m: rows of stripe units with rotating parities.
+    /// RAID 5, RAID 6 and k+m: rows of chunks with rotating parities.
     Rows(Rows),
     /// RAIDZ: records in rows of variable width.
     Raidz(Raidz),

@@ -39,11 +39,11 @@ pub struct Rules {
     pub members_max: u32,
     /// Divisor of the number of members.
     pub members_step: u32,
-    /// Whether the level distributes stripe units over the members.
+    /// Whether the level distributes chunks over the members.
     pub is_striped: bool,
     /// Whether rows can be distributed over several spans (RAID 50 and 60).
     pub has_spans: bool,
-    /// Whether the level stores records; its stripe units are then sectors.
+    /// Whether the level stores records; its chunks are then sectors.
     pub has_records: bool,
     /// Whether stripes are narrower than the group and change members from slice to slice.
     pub is_declustered: bool,
@@ -137,7 +137,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the number of whole stripe units on a member.
+    /// Returns the number of whole chunks on a member.
     pub fn units(&self) -> u64 {
         self.member_bytes.checked_div(self.unit_bytes).unwrap_or(0)
     }

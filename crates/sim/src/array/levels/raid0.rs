@@ -1,4 +1,4 @@
-//! [`Raid0`]: stripe units distributed over all members, without redundancy. A small write is one access, and the first
+//! [`Raid0`]: chunks distributed over all members, without redundancy. A small write is one access, and the first
 //! failure loses data.
 
 use super::placing::{

@@ -1,4 +1,4 @@
-//! [`Raid10`]: two copies of each stripe unit on neighbouring members, for even and odd numbers of members (Linux md's
+//! [`Raid10`]: two copies of each chunk on neighbouring members, for even and odd numbers of members (Linux md's
 //! `near`). A write goes to both copies, a read to one, and a spare is filled from its neighbours.
 
 use super::placing::{

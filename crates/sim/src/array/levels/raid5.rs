@@ -1,4 +1,4 @@
-//! RAID 5: rows of stripe units with one rotating parity. A small write is four accesses; one member of a span may
+//! RAID 5: rows of chunks with one rotating parity. A small write is four accesses; one member of a span may
 //! fail.
 
 use super::placing::{Choice, Rules, USUAL_WIDTH, Usual};

@@ -1,4 +1,4 @@
-//! RAID 6: rows of stripe units with two rotating parities. A small write is six accesses; two members of a span may
+//! RAID 6: rows of chunks with two rotating parities. A small write is six accesses; two members of a span may
 //! fail.
 
 use super::placing::{Choice, Rules, USUAL_WIDTH, Usual};

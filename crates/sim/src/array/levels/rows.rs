@@ -1,4 +1,4 @@
-//! [`Rows`]: rows of stripe units, one on every slot of a span. Some units are parities, which rotate from row to row.
+//! [`Rows`]: rows of chunks, one on every slot of a span. Some units are parities, which rotate from row to row.
 //! Rows are distributed round-robin over several spans (RAID 50 and 60).
 //!
 //! Any subset of units as large as the number of data units is enough to reconstruct the rest of a row, so as many

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PolarsError
 
-from headstack._native import InputError, parse_duration_ns
+from headstack._native import InputError, current_column, parse_duration_ns
 from headstack.diagnosis.judging.observations import ALWAYS, SCHEMA, Observations, completed
 from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.sources.times import Times
@@ -28,7 +28,7 @@ LATENCIES = {
 }
 COUNTS = ("reads", "writes", "requests", "flushes")
 SIZES = ("read_bytes", "write_bytes", "bytes")
-KEYS = ("time", "every", "length", *WORDS, *LATENCIES, *COUNTS, *SIZES, "in_flight", "busy")
+KEYS = ("time", "every", "length", *WORDS, *LATENCIES, *COUNTS, *SIZES, "in_flight", "utilization")
 
 
 def declaration(text: str) -> dict[str, str]:
@@ -49,7 +49,12 @@ def declaration(text: str) -> dict[str, str]:
 
 
 def checked(columns: Mapping[str, str], where: str) -> dict[str, str]:
-    """Checks that a declaration has known keys, and all required ones. Raises ``InputError``."""
+    """Checks that a declaration has known keys, and all required ones; returns it with the current names of the keys.
+    Raises ``InputError``."""
+    names = [*columns]
+    columns = {current_column(key): value for key, value in columns.items()}
+    if len(columns) < len(names):
+        raise InputError(f"{where}: two names of one key: {', '.join(names)}")
     for key, value in columns.items():
         if key not in KEYS:
             raise InputError(f"{where}: {key} is unknown; allowed: {', '.join(KEYS)}")
@@ -60,7 +65,7 @@ def checked(columns: Mapping[str, str], where: str) -> dict[str, str]:
             raise InputError(f"{where}: {key} is missing; allowed: {', '.join(KEYS)}")
     if "every" not in columns and "length" not in columns:
         raise InputError(f"{where}: the length of intervals is missing; allowed: every=15s, or length=COLUMN:UNIT")
-    return dict(columns)
+    return columns
 
 
 def is_own(columns: list[str]) -> bool:
@@ -187,6 +192,6 @@ def declared(frame: pl.LazyFrame, declaration: Mapping[str, str], names: list[st
             expressions[key] = columns.figure(key, units, usual) * (length_s if is_rate else 1.0)
         elif key == "in_flight":
             expressions[key] = columns.figure(key, plain, "")
-        elif key == "busy":
-            expressions[key] = columns.figure(key, plain | {"%": 0.01}, "")
+        elif key == "utilization":
+            expressions["busy"] = columns.figure(key, plain | {"%": 0.01}, "")
     return frame.select(expressions.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in SCHEMA.items())

@@ -250,7 +250,7 @@ def pair_with_flushes(logged: Iterable[LoggedRequest]) -> tuple[list[int], int]:
 def _p99_ms(flushes: StoredKind) -> float | None:
     """Returns the 99th percentile of the flushes only, which database monitoring reports."""
     count, seen = flushes["count"], 0
-    for middle_ns, in_bin in flushes["response"]["bins"]:
+    for middle_ns, in_bin in flushes["latency"]["bins"]:
         seen += in_bin
         if seen >= 0.99 * count:
             return float(middle_ns) / 1e6

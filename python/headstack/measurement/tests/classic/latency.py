@@ -179,7 +179,7 @@ class Latency(Outcome):
 
     def _response(self) -> StoredHistogram:
         kind: StoredKind = self.results.whole(0)["kinds"][self.kind]
-        return kind["response"]
+        return kind["latency"]
 
 
 def latency(

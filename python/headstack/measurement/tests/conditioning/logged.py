@@ -30,7 +30,7 @@ FIELDS = (
     Field("errors", "count", "blocks", "blocks that failed"),
     Field("mean_ms", "figure", "ms", "mean block time, without failed blocks"),
     Field("max_ms", "figure", "ms", "maximum block time"),
-    Field("busy_share", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
+    Field("utilization", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
     Field("held_share", "figure", "", "share of the interval in which this device delayed the others, 0 to 1"),
 )
 """Columns of the rows, before the columns that count the blocks in each class of block times."""
