@@ -13,11 +13,11 @@ from headstack.studies.outcome import Outcome
 
 HEAD = """# Scorecard
 
-Published results and how well headstack reproduces them. Written by `headstack lab study scorecard`; the tests fail if
-a figure here differs from the studies.
+Look up a published result and how well headstack reproduces it. Run `headstack lab study scorecard` to repeat this
+page, or, for example, `headstack lab study run compaq` for every figure of a study.
 
-The verdict on a claim depends on the basis of its figures. headstack determines the basis by computing every study
-again with perturbed results: figures that do not change do not depend on a run.
+Read the verdict on a claim first. It depends on the basis of the figures, which headstack determines by computing every
+study again with perturbed results: figures that do not change do not depend on a run.
 
 - *Predicted*: runs agree within the tolerance, and no value in them was tuned on the claim. At least half of the
   claim's rows depend on runs; a claim with fewer is configured or arithmetic.
@@ -146,15 +146,15 @@ def _study(outcome: Outcome) -> str:
             text = text.replace(f"tuned on it: {tuned}", f"fitted: {keys}")
         claims.append([claim.id, claim.says, str(claim.verdict), text])
         tolerance, colon, reason = backing.get("tolerance", "").partition(": ")
-        constant = backing.get("compared with a constant", "")
+        constant = backing.get("compared with a constant", "").partition(", of a constant ")[2]
         if tolerance or claim.otherwise:
             tolerance += f" ({reasons.key(reason)})" if colon else ""
             others = [
                 f"{choices.key(f'{each.other} ({each.open_choice})')} {'agrees' if each.agrees else 'does not agree'}"
                 for each in claim.otherwise
             ]
-            evidence.append([claim.id, backing.get("basis", ""), tolerance, constant, ", ".join(others)])
-    head = ["", "basis", "tolerance", "compared with a constant", "alternatives"]
+            evidence.append([claim.id, tolerance, constant, ", ".join(others)])
+    head = ["", "tolerance", "mean error of a constant", "alternatives"]
     lines += [
         markdown_table(["", "published", "verdict", "evidence"], claims, 4),
         *fitted.lines("Fitted values:"),
