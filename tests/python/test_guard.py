@@ -143,8 +143,9 @@ def test_a_run_ends_with_code_1_when_a_loop_device_is_made_of_its_file(tmp_path:
 
 def test_the_commands_in_the_documentation_are_current() -> None:
     """``HEADSTACK_WRITE_DOCS=1`` renews them."""
-    rows = "".join(f"| `headstack {way.command}` | {way.refused} |\n" for way in WAYS)
-    table = f"| command | message |\n| --- | --- |\n{rows}"
+    messages = dict.fromkeys(way.refused for way in WAYS)
+    groups = {message: [f"`headstack {way.command}`" for way in WAYS if way.refused == message] for message in messages}
+    table = "".join(f"- {message}: {', '.join(commands)}\n" for message, commands in groups.items())
     path = REPOSITORY / "docs" / "safety.md"
     begin, end = "<!-- commands: begin -->\n", "<!-- commands: end -->"
     head, rest = path.read_text().split(begin)

@@ -43,6 +43,10 @@ def _summary(results: Sequence[Fitted]) -> str:
 
 def _section(result: Fitted) -> str:
     columns, rows = rows_table(result)
+    # Shares of settings exist only if some reproduce the figures; each figure is then reached alone, too.
+    left_out = "nearest alone" if result.reproducing else "of settings"
+    kept = [place for place, column in enumerate(columns) if column != left_out]
+    columns, *rows = ([cells[place] for place in kept] for cells in (columns, *rows))
     lines = [
         f"## {result.title}\n",
         f"`headstack lab fit {result.fit} --settings {result.settings}`: {result.question}\n",
