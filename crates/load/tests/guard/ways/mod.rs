@@ -311,7 +311,7 @@ fn the_table_in_the_documentation_is_current() {
     for (title, ways) in &chapters {
         let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
         for way in ways {
-            let message = way.refused.split(" (at byte").next().unwrap_or_default().trim_end_matches(" (as `");
+            let message = way.refused.split(" (at byte").next().unwrap_or_default().trim_end_matches(" (as ");
             let sectors = if way.sector_bytes == 512 { "" } else { ", 4 KiB sectors" };
             let what = format!("{}{sectors}", way.what);
             match lines.iter_mut().find(|(other, _)| *other == message) {
