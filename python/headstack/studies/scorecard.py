@@ -136,7 +136,7 @@ def _study(outcome: Outcome) -> str:
     lines = [f"## {outcome.title}\n", outcome.question, ""]
     if outcome.summary:
         lines += [outcome.summary.strip(), ""]
-    fitted, reasons, choices = _Legend("F"), _Legend("T"), _Legend("A")
+    fitted, reasons, choices = Legend("F"), Legend("T"), Legend("A")
     claims, evidence = [], []
     for claim in outcome.claims:
         backing = dict(claim.backing)
@@ -166,7 +166,7 @@ def _study(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-class _Legend:
+class Legend:
     """Keys for the long texts of a table, which a list under the table explains once."""
 
     def __init__(self, prefix: str) -> None:
