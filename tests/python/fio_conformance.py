@@ -708,9 +708,10 @@ def missing(case: Case | None = None) -> tuple[str, str] | None:
 
 
 def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
-    """For the document: the names of the jobs that are the same, and a row for each of the others."""
-    same = ", ".join(f"`{name}`" for name, found in outcomes.items() if found.word == "same")
-    rows = [f"Same in both programs: {same}.\n\n"]
+    """For the document: the number of the jobs that are the same, and a row for each of the others."""
+    same = [name for name, found in outcomes.items() if found.word == "same"]
+    examples = ", ".join(f"`{name}`" for name in same[:3])
+    rows = [f"Same in both programs: {len(same)} of {len(outcomes)} jobs, for example {examples}.\n\n"]
     rows.append("| job | outcome | how it differs, or why it is refused |\n| --- | --- | --- |\n")
     for name, found in outcomes.items():
         if found.word == "same":

@@ -273,7 +273,7 @@ def test_the_table_has_rows_only_for_jobs_that_are_not_the_same() -> None:
     cases = {"read": fio_conformance.Case(""), "normal": fio_conformance.Case("", differs="the mean of twelve")}
     outcomes = {"read": fio_conformance.Outcome("same", ""), "normal": fio_conformance.Outcome("differs", "5, 6 | 7")}
     same, _, _, _, row = fio_conformance.table(outcomes, cases).splitlines()
-    assert same == "Same in both programs: `read`."
+    assert same == "Same in both programs: 1 of 2 jobs, for example `read`."
     assert row == "| normal | differs | 5, 6 / 7 (the mean of twelve) |"
 
 

@@ -46,8 +46,8 @@ WAYS = [
     Way("measure --fio file.fio", BY_WORD),
     Way("measure --fio -- --name=x --rw=write --bs=4k --filename=DISK", BY_NAME),
     Way("measure --vdbench job.vdb", BY_NAME),
-    Way("replay trace.csv DISK --destroy NAME", CARRIES),
-    Way("replay trace.csv FILE", "--overwrite for a file"),
+    Way("trace replay trace.csv DISK --destroy NAME", CARRIES),
+    Way("trace replay trace.csv FILE", "--overwrite for a file"),
     Way("serve constant:1ms --nbd unix:s --data DISK", "is a block device"),
     Way("serve constant:1ms --nbd unix:s --data /tmp/../dev/sdzz", "write output files outside /dev"),
 ]
@@ -143,8 +143,9 @@ def test_a_run_ends_with_code_1_when_a_loop_device_is_made_of_its_file(tmp_path:
 
 def test_the_commands_in_the_documentation_are_current() -> None:
     """``HEADSTACK_WRITE_DOCS=1`` renews them."""
-    rows = "".join(f"| `headstack {way.command}` | {way.refused} |\n" for way in WAYS)
-    table = f"| command | refused since it |\n| --- | --- |\n{rows}"
+    messages = dict.fromkeys(way.refused for way in WAYS)
+    groups = {message: [f"`headstack {way.command}`" for way in WAYS if way.refused == message] for message in messages}
+    table = "".join(f"- {message}: {', '.join(commands)}\n" for message, commands in groups.items())
     path = REPOSITORY / "docs" / "safety.md"
     begin, end = "<!-- commands: begin -->\n", "<!-- commands: end -->"
     head, rest = path.read_text().split(begin)

@@ -17,7 +17,7 @@ from conftest import Headstack
 from headstack import _native
 from headstack.studies.claims import Verdict
 from headstack.studies.power import Tolerance
-from headstack.studies.scorecard import first_difference, scorecard
+from headstack.studies.scorecard import Legend, first_difference, scorecard
 
 HEAD = """\
 title    = "Two drives"
@@ -342,6 +342,13 @@ def test_unknown_studies_are_named(headstack: Headstack, tmp_path: Path) -> None
 )
 def test_tolerances(text: str, tolerance: Tolerance | None) -> None:
     assert Tolerance.parse(text) == tolerance
+
+
+def test_a_legend_explains_each_text_once() -> None:
+    legend = Legend("T")
+    assert [legend.key(text) for text in ("a count", "whole percent", "a count")] == ["T1", "T2", "T1"]
+    assert legend.lines("Reasons:") == ["Reasons:\n", "- T1: a count", "- T2: whole percent", ""]
+    assert Legend("F").lines("Fitted:") == []
 
 
 def test_the_scorecard_tells_where_it_is_out_of_date(tmp_path: Path) -> None:

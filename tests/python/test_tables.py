@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -171,15 +172,35 @@ def test_tables_of_the_short_tests_are_as_documented(test: str, tmp_path: Path) 
     assert found.fields is documented(test)
 
 
+def interval_ends(fields: Sequence[Field]) -> dict[str, str]:
+    """Returns the column of the high end for each column of the low end of an interval."""
+    names = {field.name for field in fields}
+    pairs = {name: name.replace("low", "high") for name in names if "low" in name.split("_")}
+    return {low: high for low, high in pairs.items() if high in names}
+
+
+def table_rows(fields: Sequence[Field]) -> Iterator[str]:
+    """Yields the rows of a table of columns; both ends of an interval are one row."""
+    ends = interval_ends(fields)
+    for field in fields:
+        kind = f"{field.kind}, {field.unit}" if field.unit else field.kind
+        if field.name in ends:
+            meaning, changed = re.subn(r"\blow(er)? end\b", "low and high end", field.meaning)
+            assert changed == 1, field.name
+            yield f"| `{field.name}`, `{ends[field.name]}` | {kind} | {meaning} |"
+        elif field.name not in ends.values():
+            yield f"| `{field.name}` | {kind} | {field.meaning} |"
+
+
 def page() -> str:
     """docs/columns.md, made from the fields."""
     text = [
         "# Columns of tables",
         "",
         fill(
-            "What each table that headstack writes has, with units. An empty cell means that nothing is known, never "
-            "0. In Parquet a `text` is a string, a `count` an unsigned integer of 64 bits, a `figure` a double, a "
-            "`flag` a boolean.",
+            "Look up the columns of a table that headstack writes. Read an empty cell as unknown, never as 0. In "
+            "Parquet, a `text` is a string, a `count` an unsigned integer of 64 bits, a `figure` a double, a `flag` a "
+            "boolean. Use, for example, `headstack run 990-pro-2tb --csv run.csv` to write the table `results`.",
             128,
         ),
         "",
@@ -190,11 +211,11 @@ def page() -> str:
             "",
             fill(table.text, 128),
             "",
-            "| column | kind | unit | meaning |",
-            "| --- | --- | --- | --- |",
+            "| column | kind, unit | meaning |",
+            "| --- | --- | --- |",
+            *table_rows(table.fields),
+            "",
         ]
-        text += [f"| `{field.name}` | {field.kind} | {field.unit} | {field.meaning} |" for field in table.fields]
-        text.append("")
     return "\n".join(text)
 
 

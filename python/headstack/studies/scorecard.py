@@ -10,19 +10,19 @@ from statistics import median
 from headstack.studies.claims import POINTS, Judged, Verdict
 from headstack.studies.evidence import Rests
 from headstack.studies.outcome import Outcome
-from headstack.studies.support import SUPPORT_KINDS
 
 HEAD = """# Scorecard
 
-Published results and how well headstack reproduces them. Written by `headstack lab study scorecard`; the tests fail if
-a figure here differs from the studies.
+Look up a published result and how well headstack reproduces it. Run `headstack lab study scorecard` to repeat this
+page, or, for example, `headstack lab study run compaq` for every figure of a study.
 
-The verdict on a claim depends on the basis of its figures. headstack determines the basis by computing every study
-again with perturbed results: figures that do not change do not depend on a run.
+Read the verdict on a claim first. It depends on the basis of the figures, which headstack determines by computing every
+study again with perturbed results: figures that do not change do not depend on a run.
 
 - *Predicted*: runs agree within the tolerance, and no value in them was tuned on the claim. At least half of the
   claim's rows depend on runs; a claim with fewer is configured or arithmetic.
-- *Fitted*: runs agree, but a value in them was tuned on the claim. The table names the value and its file.
+- *Fitted*: runs agree, but a value in them was tuned on the claim. See the list below the table for the value and its
+  file, for example F1.
 - *Configured*: an input of ours states it, such as a description, a workload or the selection of runs.
 - *Arithmetic*: it follows from the document's own figures.
 - *Missed*: a figure is outside the tolerance; the evidence gives the reason, if it is known.
@@ -136,15 +136,50 @@ def _study(outcome: Outcome) -> str:
     lines = [f"## {outcome.title}\n", outcome.question, ""]
     if outcome.summary:
         lines += [outcome.summary.strip(), ""]
-    rows = [[claim.id, claim.says, str(claim.verdict), claim.evidence] for claim in outcome.claims]
-    lines.append(markdown_table(["", "published", "verdict", "evidence"], rows, 4))
-    rows = [
-        [claim.id, str(claim.verdict), *(dict(claim.backing).get(kind, "") for kind in SUPPORT_KINDS)]
-        for claim in outcome.claims
-        if claim.verdict != Verdict.NOT_TESTABLE
+    fitted, reasons, choices = Legend("F"), Legend("T"), Legend("A")
+    claims, evidence = [], []
+    for claim in outcome.claims:
+        backing = dict(claim.backing)
+        tuned, text = backing.get("tuned on it", ""), claim.evidence
+        if tuned:
+            keys = ", ".join(map(fitted.key, tuned.split("; ")))
+            text = text.replace(f"tuned on it: {tuned}", f"fitted: {keys}")
+        claims.append([claim.id, claim.says, str(claim.verdict), text])
+        tolerance, colon, reason = backing.get("tolerance", "").partition(": ")
+        constant = backing.get("compared with a constant", "").partition(", of a constant ")[2]
+        if tolerance or claim.otherwise:
+            tolerance += f" ({reasons.key(reason)})" if colon else ""
+            others = [
+                f"{choices.key(f'{each.other} ({each.open_choice})')} {'agrees' if each.agrees else 'does not agree'}"
+                for each in claim.otherwise
+            ]
+            evidence.append([claim.id, tolerance, constant, ", ".join(others)])
+    head = ["", "tolerance", "mean error of a constant", "alternatives"]
+    lines += [
+        markdown_table(["", "published", "verdict", "evidence"], claims, 4),
+        *fitted.lines("Fitted values:"),
+        "Claims with a tolerance:\n",
+        markdown_table(head, evidence, len(head)),
+        *reasons.lines("Reasons for the tolerances:"),
+        *choices.lines("Alternatives, other choices where the document leaves one open:"),
     ]
-    lines += ["Evidence:", "", markdown_table(["", "verdict", *SUPPORT_KINDS], rows, 2 + len(SUPPORT_KINDS))]
     return "\n".join(lines)
+
+
+class Legend:
+    """Keys for the long texts of a table, which a list under the table explains once."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._keys: dict[str, str] = {}
+
+    def key(self, text: str) -> str:
+        """Returns the key of a text, the same one for the same text."""
+        return self._keys.setdefault(text, f"{self._prefix}{len(self._keys) + 1}")
+
+    def lines(self, title: str) -> list[str]:
+        """Returns the list in Markdown; nothing if it is empty."""
+        return [f"{title}\n", *(f"- {key}: {text}" for text, key in self._keys.items()), ""] if self._keys else []
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> str:

@@ -59,26 +59,41 @@ fn options() -> String {
     made
 }
 
+/// Lists fio's example job files by outcome.
 fn examples(paths: &[PathBuf]) -> String {
     let environment = |name: &str| super::surroundings(name).or_else(|| Some("1".to_owned()));
     let include = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-    let mut made = String::from("| example | outcome | options with a remark, or the reason |\n| --- | --- | --- |\n");
+    let (mut run, mut remarked, mut other_engines, mut refused) = (vec![], vec![], vec![], vec![]);
     for path in paths {
-        let name = path.file_name().unwrap().to_string_lossy();
+        let file_name = path.file_name().unwrap().to_string_lossy();
         let text = fs::read_to_string(path).unwrap();
-        let (outcome, detail) = match super::read(&name, &text, &[], &environment, &include) {
+        let name = format!("`{file_name}`");
+        match super::read(&file_name, &text, &[], &environment, &include) {
+            Ok(file) if file.remarks.is_empty() => run.push(name),
             Ok(file) => {
                 let mut options: Vec<String> = file.remarks.into_iter().map(|remark| remark.option).collect();
                 options.sort();
                 options.dedup();
-                (if options.is_empty() { "runs" } else { "runs, with remarks" }, listed(&options))
+                remarked.push(format!("{name} ({})", listed(&options)));
             }
             Err(error) => {
                 let reason = error.message.split(';').next().unwrap_or_default();
-                ("refused", format!("line {}: {reason}", error.line.unwrap_or(0)))
+                if reason.ends_with("does not access files or block devices") {
+                    other_engines.push(name);
+                } else {
+                    refused.push(format!("{name} (line {}: {reason})", error.line.unwrap_or(0)));
+                }
             }
-        };
-        writeln!(made, "| {name} | {outcome} | {detail} |").unwrap();
+        }
+    }
+    let mut made = String::new();
+    for (outcome, names) in [
+        ("Run", run),
+        ("Run, with a message about these options", remarked),
+        ("Refused, because their engines do not access files or block devices", other_engines),
+        ("Refused for other reasons", refused),
+    ] {
+        writeln!(made, "- {outcome}: {}", names.join(", ")).unwrap();
     }
     made
 }

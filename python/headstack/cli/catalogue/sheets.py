@@ -1,4 +1,4 @@
-"""``headstack drives new``: creates a drive file from a data sheet."""
+"""``headstack catalog drives new``: creates a drive file from a data sheet."""
 
 from __future__ import annotations
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from headstack.studies.fits.files import RESULT_FILE, listed, load
 from headstack.studies.fits.fit_result import Fitted
-from headstack.studies.fits.render import finding, rows_table, unknowns_table
+from headstack.studies.fits.render import finding, format_posterior, rows_table
 from headstack.studies.scorecard import markdown_table
 
 HEAD = """# What inverse studies found
 
 Which settings of what documents leave unsaid give all of their figures at once? Some figures are held out: the
-settings that reproduce the others predict them. [How to read it, and to make one](inverse-studies.md). Written from
-what is stored beside each inverse study; `make validate` carries all of them out again.
+settings that reproduce the others predict them. [How to read it, and to make one](inverse-studies.md). Run
+`headstack lab fit NAME`, for example `headstack lab fit compaq/neds`, to print the range and the reason of every
+unknown. `make validate` repeats all studies and compares the stored results.
 """
 
 
@@ -42,15 +43,28 @@ def _summary(results: Sequence[Fitted]) -> str:
 
 def _section(result: Fitted) -> str:
     columns, rows = rows_table(result)
-    unknowns, left = unknowns_table(result)
-    wider = ", ".join(f"{count:,} with {times:g} times that" for times, count in result.wider[1:])
+    # Shares of settings exist only if some reproduce the figures; each figure is then reached alone, too.
+    left_out = "nearest alone" if result.reproducing else "of settings"
+    kept = [place for place, column in enumerate(columns) if column != left_out]
+    columns, *rows = ([cells[place] for place in kept] for cells in (columns, *rows))
     lines = [
         f"## {result.title}\n",
         f"`headstack lab fit {result.fit} --settings {result.settings}`: {result.question}\n",
         f"**{finding(result)}**\n",
         *([f"{result.summary}\n"] if result.summary else []),
         markdown_table(columns, rows, 2),
-        f"Settings that would do if {result.tolerance} were wider: {wider}.\n",
-        markdown_table(unknowns, left, len(unknowns)),
+        *_unknowns(result),
     ]
     return "\n".join(lines)
+
+
+def _unknowns(result: Fitted) -> list[str]:
+    """Returns the table of determined unknowns; nothing if no setting reproduces the figures."""
+    if not result.reproducing:
+        return []
+    head = ["unknown", "description", "posterior"]
+    determined = [each for each in result.unknowns if each.is_determined]
+    rows = [[each.name, each.description, format_posterior(result, each)] for each in determined]
+    undetermined = ", ".join(f"`{each.name}`" for each in result.unknowns if not each.is_determined)
+    table = [markdown_table(head, rows, len(head))] if rows else []
+    return [*table, *([f"Not determined by these figures: {undetermined}.\n"] if undetermined else [])]

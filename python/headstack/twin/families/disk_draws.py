@@ -1,6 +1,7 @@
 """Hidden disks: random descriptions of disks of all eras, for blind tests of calibrations.
 
-Ranges are those of the catalogue's drives of each era (``headstack drives list``), and wider for unknown values.
+Ranges are those of the catalogue's drives of each era (``headstack catalog drives list``), and wider for unknown
+values.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ pub fn ways() -> Vec<Way> {
         Way::carries("ext4", "mkfs.ext4 -q $DISK", "carries ext4").sectors(4096),
         Way::carries("ext4 with blocks of 1 KiB", "mkfs.ext4 -q -b 1024 $DISK", "carries ext4"),
         Way::carries("ext4 without a journal", "mkfs.ext4 -q -O ^has_journal $DISK", "carries ext4"),
-        Way::carries("a journal of ext4 alone", "mke2fs -q -O journal_dev $DISK", "carries jbd"),
+        Way::carries("an ext4 journal device", "mke2fs -q -O journal_dev $DISK", "carries jbd"),
         Way::carries(
             "ext4 whose first MiB is lost",
             "mkfs.ext4 -q -b 1024 $DISK; dd if=/dev/zero of=$DISK bs=1M count=1 conv=notrunc status=none",
@@ -20,13 +20,13 @@ pub fn ways() -> Vec<Way> {
         Way::carries("xfs", "mkfs.xfs -q -f -s size=4096 $DISK", "carries xfs").mib(320).sectors(4096),
         Way::carries("btrfs", "mkfs.btrfs -q -f $DISK", "carries btrfs").mib(128),
         Way::carries(
-            "the first of two members of btrfs",
+            "first of two btrfs members",
             "truncate -s 128M $DIR/second; mkfs.btrfs -q -f -d raid1 $DISK $DIR/second",
             "carries btrfs",
         )
         .mib(128),
         Way::carries(
-            "the second of two members of btrfs",
+            "second of two btrfs members",
             "truncate -s 128M $DIR/first; mkfs.btrfs -q -f -d raid1 $DIR/first $DISK",
             "carries btrfs",
         )
@@ -67,10 +67,10 @@ pub fn ways() -> Vec<Way> {
         Way::carries("bfs", "mkfs.bfs $DISK", "carries bfs (at byte 0 of $NAME)").mib(1),
         Way::carries("cramfs", "mkfs.cramfs /etc/default $DISK", "carries cramfs").mib(16),
         Way::carries("swap", "mkswap $DISK", "carries swap (at byte 4086 of $NAME)"),
-        Way::carries("swap of a machine with pages of 64 KiB", "mkswap --pagesize 65536 $DISK", "carries swap"),
+        Way::carries("swap with 64 KiB pages", "mkswap --pagesize 65536 $DISK", "carries swap"),
         Way::carries("an LVM physical volume", "pvcreate -qq -f $DISK", "carries LVM2_member"),
         Way::carries(
-            "an LVM physical volume, its label in the last place",
+            "an LVM physical volume with its label in the last sector",
             "pvcreate -qq -f --labelsector 3 $DISK",
             "carries LVM2_member",
         ),
@@ -91,17 +91,17 @@ pub fn ways() -> Vec<Way> {
             "carries crypto_LUKS (at byte 16384 of $NAME)",
         ),
         Way::carries(
-            "hashes of dm-verity",
+            "dm-verity hashes",
             "head -c 1M /dev/zero >$DIR/data; veritysetup format $DIR/data $DISK",
             "carries DM_verity_hash",
         ),
         Way::carries(
-            "tags of dm-integrity",
+            "dm-integrity tags",
             "printf 'integrt\\0\\001' | dd of=$DISK conv=notrunc status=none",
             "carries DM_integrity",
         ),
         Way::carries(
-            "a copy-on-write store of dm-snapshot",
+            "a dm-snapshot copy-on-write store",
             "printf SnAp | dd of=$DISK conv=notrunc status=none",
             "carries DM_snapshot_cow",
         ),
@@ -111,42 +111,42 @@ pub fn ways() -> Vec<Way> {
             "carries LVM1_member",
         ),
         Way::carries(
-            "a member of md, superblock 0.90",
+            "an md member, superblock 0.90",
             "printf '\\374\\116\\053\\251' | dd of=$DISK bs=512 seek=130944 conv=notrunc status=none",
             "carries linux_raid_member (at byte 67043328 of $NAME)",
         ),
         Way::carries(
-            "a member of md, superblock 1.0",
+            "an md member, superblock 1.0",
             "printf '\\374\\116\\053\\251' | dd of=$DISK bs=512 seek=131056 conv=notrunc status=none",
             "carries linux_raid_member (at byte 67100672 of $NAME)",
         ),
         Way::carries(
-            "a member of md, superblock 1.1",
+            "an md member, superblock 1.1",
             "printf '\\374\\116\\053\\251' | dd of=$DISK conv=notrunc status=none",
             "carries linux_raid_member (at byte 0 of $NAME)",
         ),
         Way::carries(
-            "a member of md, superblock 1.2",
+            "an md member, superblock 1.2",
             "printf '\\374\\116\\053\\251' | dd of=$DISK bs=512 seek=8 conv=notrunc status=none",
             "carries linux_raid_member (at byte 4096 of $NAME)",
         ),
         Way::carries(
-            "a member of md of a machine of the other order of bytes",
+            "a big-endian md member",
             "printf '\\251\\053\\116\\374' | dd of=$DISK bs=512 seek=130944 conv=notrunc status=none",
             "carries linux_raid_member",
         ),
         Way::carries(
-            "a member of ZFS, its first label",
+            "a ZFS member, first label",
             "printf '\\014\\261\\272\\0\\0\\0\\0\\0' | dd of=$DISK bs=1024 seek=128 conv=notrunc status=none",
             "carries zfs_member (at byte 131072 of $NAME)",
         ),
         Way::carries(
-            "a member of ZFS, its second label",
+            "a ZFS member, second label",
             "printf '\\014\\261\\272\\0\\0\\0\\0\\0' | dd of=$DISK bs=1024 seek=400 conv=notrunc status=none",
             "carries zfs_member",
         ),
         Way::carries(
-            "a member of ZFS, the label at its end alone",
+            "a ZFS member with only the label at its end",
             "printf '\\0\\0\\0\\0\\0\\272\\261\\014' | dd of=$DISK bs=1024 seek=65408 conv=notrunc status=none",
             "carries zfs_member",
         ),
@@ -221,7 +221,7 @@ pub fn ways() -> Vec<Way> {
             "carries ufs (at byte 66908 of $NAME)",
         ),
         Way::carries(
-            "UFS of a SPARC",
+            "SPARC UFS",
             "printf '\\0\\001\\031\\124' | dd of=$DISK bs=1 seek=9564 conv=notrunc status=none",
             "carries ufs",
         ),
@@ -238,27 +238,27 @@ pub fn ways() -> Vec<Way> {
             "carries hpfs",
         ),
         Way::carries(
-            "a member of an Intel RAID",
+            "an Intel RAID member",
             "printf 'Intel Raid ISM Cfg Sig. 1.0' | dd of=$DISK bs=512 seek=131070 conv=notrunc status=none",
             "carries isw_raid_member",
         ),
         Way::carries(
-            "a member of a DDF RAID",
+            "a DDF RAID member",
             "printf '\\336\\021\\336\\021' | dd of=$DISK bs=512 seek=131071 conv=notrunc status=none",
             "carries ddf_raid_member",
         ),
         Way::carries(
-            "a member of an NVIDIA RAID",
+            "an NVIDIA RAID member",
             "printf 'NVIDIA  ' | dd of=$DISK bs=512 seek=131070 conv=notrunc status=none",
             "carries nvidia_raid_member",
         ),
         Way::carries(
-            "a member of a Promise RAID",
+            "a Promise RAID member",
             "printf 'Promise Technology, Inc.' | dd of=$DISK bs=512 seek=131009 conv=notrunc status=none",
             "carries promise_fasttrack_raid_member",
         ),
         Way::carries(
-            "a member of an LSI RAID",
+            "an LSI RAID member",
             "printf '$XIDE$' | dd of=$DISK bs=512 seek=131071 conv=notrunc status=none",
             "carries lsi_mega_raid_member",
         ),
@@ -270,7 +270,7 @@ pub fn ways() -> Vec<Way> {
             "carries gpt (at byte 67108352 of $NAME)",
         ),
         Way::carries(
-            "the sector that protects a GPT alone",
+            "only the protective MBR of a GPT",
             "sgdisk -o $DISK; dd if=/dev/zero of=$DISK bs=512 seek=1 conv=notrunc status=none || true",
             "carries gpt (at byte 510 of $NAME)",
         ),
@@ -283,7 +283,7 @@ pub fn ways() -> Vec<Way> {
         Way::carries("a Mac partition map", "parted -s $DISK mklabel mac", "carries mac"),
         Way::carries("a BSD disklabel", "parted -s $DISK mklabel bsd", "carries bsd"),
         Way::carries(
-            "a BSD disklabel where an Alpha has it",
+            "a BSD disklabel at the Alpha offset",
             "printf '\\127\\105\\126\\202' | dd of=$DISK bs=1 seek=64 conv=notrunc status=none",
             "carries bsd (at byte 64 of $NAME)",
         ),
@@ -295,7 +295,7 @@ pub fn ways() -> Vec<Way> {
             "carries aix",
         ),
         Way::carries(
-            "DRBD, which libblkid alone knows",
+            "DRBD (known only to libblkid)",
             "printf '\\203\\164\\002\\153' | dd of=$DISK bs=1 seek=67104828 conv=notrunc status=none",
             "carries drbd",
         ),
@@ -322,73 +322,73 @@ pub fn ways() -> Vec<Way> {
             "holds data of an unknown format",
         ),
         Way::carries(
-            "metadata of LVM without a label",
+            "LVM metadata without a label",
             "pvcreate -qq -f $DISK; dd if=/dev/zero of=$DISK bs=4096 count=1 conv=notrunc status=none",
             "carries LVM2_member (at byte 4100 of $NAME)",
         ),
         Way::carries(
-            "an image of QEMU that was written to the device",
+            "a QEMU image written to the device",
             "qemu-img create -q -f qcow2 $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
             "carries qcow2",
         ),
         Way::carries(
-            "an image of VMware that was written to the device",
+            "a VMware image written to the device",
             "qemu-img create -q -f vmdk $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
             "carries vmdk",
         ),
         Way::carries(
-            "an image of VirtualBox that was written to the device",
+            "a VirtualBox image written to the device",
             "qemu-img create -q -f vdi $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
             "carries vdi",
         ),
         Way::carries(
-            "an image of Hyper-V that was written to the device",
+            "a Hyper-V image written to the device",
             "qemu-img create -q -f vhdx $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
             "carries vhdx",
         ),
         Way::carries(
-            "a backup of tar",
+            "a tar backup",
             "echo precious >$DIR/file; tar -C $DIR -cf - file | dd of=$DISK conv=notrunc status=none",
             "carries tar",
         ),
         Way::carries(
-            "a compressed backup of tar",
+            "a compressed tar backup",
             "echo precious >$DIR/file; tar -C $DIR -czf - file | dd of=$DISK conv=notrunc status=none",
             "carries gzip",
         ),
         Way::carries(
-            "a device of SBD, which fences the nodes of a cluster",
+            "an SBD device (cluster fencing)",
             "printf SBD_SBD_ | dd of=$DISK conv=notrunc status=none",
             "carries sbd",
         ),
         Way::carries(
-            "a blobstore of SPDK",
+            "an SPDK blobstore",
             "printf SPDKBLOB | dd of=$DISK conv=notrunc status=none",
             "carries spdk_blobstore",
         ),
         Way::carries(
-            "a dynamic disk of Windows (LDM)",
+            "a Windows dynamic disk (LDM)",
             "printf PRIVHEAD | dd of=$DISK bs=512 seek=6 conv=notrunc status=none",
             "carries ldm_member",
         ),
         Way::carries(
-            "a dynamic disk of Windows whose first MiB is lost",
+            "a Windows dynamic disk whose first MiB is lost",
             "printf PRIVHEAD | dd of=$DISK bs=512 seek=131071 conv=notrunc status=none",
             "carries ldm_member (at byte 67108352 of $NAME)",
         ),
         Way::carries(
-            "a member of Storage Spaces",
+            "a Storage Spaces member",
             "printf 'SPACEDB ' | dd of=$DISK conv=notrunc status=none",
             "carries storage_spaces",
         ),
         Way::new(
-            "ext4 in a partition that the kernel has not read, and the table is named",
+            "ext4 in a partition unknown to the kernel, table named",
             "sgdisk -n 1:2048:67583 $FILE; mkfs.ext4 -q -E offset=1048576 $FILE 32M",
             "--destroy $NAME --signature gpt",
             "carries ext4 (at byte 1080 of the partition at byte 1048576 of $NAME)",
         ),
         Way::new(
-            "ext4 in a logical partition that the kernel has not read, and the table is named",
+            "ext4 in a logical partition unknown to the kernel, table named",
             "parted -s $FILE mklabel msdos mkpart extended 2048s 100000s mkpart logical 4096s 69631s; \
              mkfs.ext4 -q -E offset=2097152 $FILE 32M",
             "--destroy $NAME --signature dos",
@@ -414,57 +414,57 @@ pub fn ways() -> Vec<Way> {
             "of 2560 sampled blocks are structured, 0.04 % are not empty; to overwrite them, add --signature data:0.04%",
         ),
         Way::new(
-            "data on the raw device, and another share of it is named",
+            "data on the raw device, wrong share named",
             "yes 'insert into accounts' | head -c 8M | dd of=$DISK conv=notrunc status=none",
             "--destroy $NAME --signature data:10%",
             "--signature data:80.00%",
         ),
         Way::new(
-            "a partition table that is named, and data beside it",
+            "a named partition table next to data",
             "sgdisk -o $DISK; yes precious | head -c 4M | dd of=$DISK bs=1M seek=2 conv=notrunc status=none",
             "--destroy $NAME --signature gpt",
             "holds data of an unknown format",
         ),
         Way::new(
-            "ext4, and another signature is allowed",
+            "ext4, another signature named",
             "mkfs.ext4 -q $DISK",
             "--destroy $NAME --signature xfs",
             "carries ext4",
         ),
         Way::new(
-            "ext4, and a part of its name is allowed",
+            "ext4, only part of its name given",
             "mkfs.ext4 -q $DISK",
             "--destroy $NAME --signature ext",
             "carries ext4",
         ),
         Way::new(
-            "ext4, and no name is allowed",
+            "ext4, empty signature given",
             "mkfs.ext4 -q $DISK",
             "--destroy $NAME --signature ''",
             "carries ext4",
         ),
         Way::new(
-            "ISO 9660 and an MBR, of which one is allowed",
+            "ISO 9660 and an MBR, only one named",
             "parted -s $DISK mklabel msdos; printf CD001 | dd of=$DISK bs=1 seek=32769 conv=notrunc status=none",
             "--destroy $NAME --signature iso9660",
             "carries dos",
         ),
         Way::new(
-            "ext4 in a partition, the disk is named",
+            "ext4 in a partition, disk named",
             "addpart $DISK 1 2048 65536; mkfs.ext4 -q ${DISK}p1",
             DESTROY,
             "carries ext4 (at byte 1080 of $NAMEp1)",
         )
         .undo("delpart $DISK 1"),
         Way::new(
-            "ext4 in a partition that begins at an odd sector",
+            "ext4 in a partition that starts at an odd sector",
             "addpart $DISK 1 63 65537; mkfs.ext4 -q ${DISK}p1",
             DESTROY,
             "carries ext4 (at byte 1080 of $NAMEp1)",
         )
         .undo("delpart $DISK 1"),
         Way::new(
-            "a member of md in the second partition, superblock at its end",
+            "an md member in the second partition, superblock at its end",
             "addpart $DISK 1 2048 2048; addpart $DISK 2 4096 8195; \
              printf '\\374\\116\\053\\251' | dd of=${DISK}p2 bs=512 seek=8064 conv=notrunc status=none",
             DESTROY,
@@ -472,7 +472,7 @@ pub fn ways() -> Vec<Way> {
         )
         .undo("delpart $DISK 1; delpart $DISK 2"),
         Way::new(
-            "swap in a partition, which is named",
+            "swap in a named partition",
             "addpart $DISK 1 2048 65536; mkswap ${DISK}p1",
             "--destroy $NAMEp1",
             "carries swap",

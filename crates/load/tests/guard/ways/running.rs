@@ -4,12 +4,12 @@ use super::{DESTROY, Way};
 
 pub fn ways() -> Vec<Way> {
     let ways = vec![
-        Way::new("a loop device is made of the device", "losetup --find --show $DISK >$DIR/loop", DESTROY, "$NAME is held by loop")
+        Way::new("a loop device is set up on the device", "losetup --find --show $DISK >$DIR/loop", DESTROY, "$NAME is held by loop")
             .undo("losetup --detach $(cat $DIR/loop)"),
-        Way::new("a loop device is made of the file behind it", "losetup --find --show $FILE >$DIR/loop", DESTROY, "$NAME is on a file that also backs loop")
+        Way::new("a loop device is set up on its backing file", "losetup --find --show $FILE >$DIR/loop", DESTROY, "$NAME is on a file that also backs loop")
             .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
-            "a loop device is made of the device, and mounted",
+            "a loop device is set up on the device and mounted",
             "mkfs.ext4 -q -F $FILE; blockdev --flushbufs $DISK; a=$(losetup --find --show $DISK); echo $a >$DIR/loop; mkdir $DIR/m; mount -o ro,noload $a $DIR/m",
             DESTROY,
             "is mounted at $DIR/m",
@@ -20,20 +20,20 @@ pub fn ways() -> Vec<Way> {
         Way::new("a server opens the file behind it for writing", "hold sleep 1000 9<>$FILE", DESTROY, "has it open for writing")
             .undo("release"),
         Way::new(
-            "a partition is made, and a server opens it for writing",
+            "a partition is added and opened for writing",
             "addpart $DISK 1 2048 65536; hold sleep 1000 9<>${DISK}p1",
             DESTROY,
             "has it open for writing",
         )
         .undo("release; delpart $DISK 1"),
         Way::new(
-            "a partition is made, and a loop device of it",
+            "a partition is added, with a loop device on it",
             "addpart $DISK 1 2048 65536; losetup --find --show ${DISK}p1 >$DIR/loop",
             DESTROY,
             "$NAMEp1 is held by loop",
         )
         .undo("losetup --detach $(cat $DIR/loop); delpart $DISK 1"),
-        Way::new("a loop device is made of the file", "losetup --find --show $DIR/target >$DIR/loop", "--create 1MiB", "it is behind loop")
+        Way::new("a loop device is set up on the file", "losetup --find --show $DIR/target >$DIR/loop", "--create 1MiB", "it is behind loop")
             .target("$DIR/target")
             .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
@@ -56,25 +56,25 @@ pub fn ways() -> Vec<Way> {
             .target("$DIR/target")
             .undo("release"),
         Way::new(
-            "a server opens the file for writing, by another name",
+            "a server opens the file for writing by another hard link",
             "ln $DIR/target $DIR/alias; hold sleep 1000 9>>$DIR/alias",
             "--create 1MiB",
             "has it open for writing",
         )
         .target("$DIR/target")
         .undo("release"),
-        Way::new("somebody locks the file", "exec 9<$DIR/target; flock --exclusive 9; hold sleep 1000", "--create 1MiB", "holds a lock on it")
+        Way::new("a process locks the file", "exec 9<$DIR/target; flock --exclusive 9; hold sleep 1000", "--create 1MiB", "holds a lock on it")
             .target("$DIR/target")
             .undo("release"),
         // Uses that are permitted.
-        Way::new("somebody reads the file", "hold sleep 1000 9<$DIR/target", "--create 1MiB", "")
+        Way::new("a process reads the file", "hold sleep 1000 9<$DIR/target", "--create 1MiB", "")
             .target("$DIR/target")
             .undo("release"),
-        Way::new("somebody reads the device", "hold sleep 1000 9<$DISK", DESTROY, "")
+        Way::new("a process reads the device", "hold sleep 1000 9<$DISK", DESTROY, "")
             .undo("release"),
-        Way::new("udev locks the device to look at it", "exec 9<$DISK; flock --shared 9; hold sleep 1000", DESTROY, "")
+        Way::new("udev locks the device to probe it", "exec 9<$DISK; flock --shared 9; hold sleep 1000", DESTROY, "")
             .undo("release"),
-        Way::new("a partition is made", "addpart $DISK 1 2048 65536", DESTROY, "").undo("delpart $DISK 1"),
+        Way::new("a partition is added", "addpart $DISK 1 2048 65536", DESTROY, "").undo("delpart $DISK 1"),
         Way::new(
             "a server opens another file",
             "hold sleep 1000 9>$DIR/other",
@@ -83,7 +83,7 @@ pub fn ways() -> Vec<Way> {
         )
         .target("$DIR/target")
         .undo("release"),
-        Way::new("the file gets another name", "mv $DIR/target $DIR/moved", "--create 1MiB", "").target("$DIR/target"),
+        Way::new("the file gets another hard link", "mv $DIR/target $DIR/moved", "--create 1MiB", "").target("$DIR/target"),
     ];
     ways.into_iter().map(Way::running).collect()
 }

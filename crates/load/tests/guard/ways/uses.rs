@@ -22,21 +22,21 @@ pub fn ways() -> Vec<Way> {
         )
         .undo("umount \"$DIR/a b\""),
         Way::new(
-            "a file system mounted twice, and unmounted once",
+            "a file system mounted twice and unmounted once",
             "mkfs.ext4 -q $DISK; mkdir $DIR/m $DIR/n; mount -o ro,noload $DISK $DIR/m; mount -o ro,noload $DISK $DIR/n; umount $DIR/m",
             EXT4,
             "$NAME is mounted at $DIR/n",
         )
         .undo("umount $DIR/n"),
         Way::new(
-            "a folder of it bound elsewhere, itself unmounted",
+            "a bind mount of its folder after it was unmounted",
             "mkfs.ext4 -q $DISK; mkdir $DIR/m $DIR/n; mount -o ro,noload $DISK $DIR/m; mount --bind $DIR/m/lost+found $DIR/n; umount $DIR/m",
             EXT4,
             "$NAME is mounted at $DIR/n",
         )
         .undo("umount $DIR/n"),
         Way::new(
-            "a file system that was unmounted lazily and is still used",
+            "a lazily unmounted file system still in use",
             "mkfs.ext4 -q $DISK; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m; \
              hold sleep 1000 9<$DIR/m/lost+found; umount -l $DIR/m",
             EXT4,
@@ -53,7 +53,7 @@ pub fn ways() -> Vec<Way> {
         )
         .undo("release"),
         Way::new(
-            "a file system in a namespace that no process is in",
+            "a file system in a namespace without processes",
             "mkfs.ext4 -q $DISK; mkdir $DIR/m $DIR/keep; >$DIR/keep/ns; mount --bind --make-private $DIR/keep $DIR/keep; \
              unshare --mount=$DIR/keep/ns --propagation private mount -o ro,noload $DISK $DIR/m",
             EXT4,
@@ -61,7 +61,7 @@ pub fn ways() -> Vec<Way> {
         )
         .undo("umount $DIR/keep/ns; umount $DIR/keep; sleep 0.1"),
         Way::new(
-            "xfs that is mounted",
+            "mounted xfs",
             "mkfs.xfs -q -f $DISK; mkdir $DIR/m; mount -o ro,norecovery $DISK $DIR/m",
             "--destroy $NAME --signature xfs",
             "$NAME is mounted at $DIR/m",
@@ -69,7 +69,7 @@ pub fn ways() -> Vec<Way> {
         .mib(320)
         .undo("umount $DIR/m"),
         Way::new(
-            "btrfs that is mounted",
+            "mounted btrfs",
             "mkfs.btrfs -q -f $DISK; mkdir $DIR/m; mount -o ro $DISK $DIR/m",
             "--destroy $NAME --signature btrfs",
             "$NAME is mounted at $DIR/m",
@@ -77,7 +77,7 @@ pub fn ways() -> Vec<Way> {
         .mib(128)
         .undo("umount $DIR/m"),
         Way::new(
-            "the member of a mounted btrfs that the table of mounts does not name",
+            "the member of a mounted btrfs that the mount table does not list",
             "truncate -s 128M $DIR/one; one=$(losetup --find --show $DIR/one); echo $one >$DIR/loop; \
              mkfs.btrfs -q -f $one $DISK; mkdir $DIR/m; mount -o ro,device=$one,device=$DISK $one $DIR/m",
             "--destroy $NAME --signature btrfs",
@@ -101,7 +101,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DISKp1")
         .undo("umount $DIR/m; delpart $DISK 1"),
         Way::new(
-            "a partition of a disk that is mounted as a whole",
+            "a partition of a disk mounted as a whole",
             "mkfs.ext4 -q $DISK; addpart $DISK 1 2048 65536; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
             "--destroy $NAMEp1",
             "$NAME is mounted at $DIR/m",
@@ -109,17 +109,17 @@ pub fn ways() -> Vec<Way> {
         .target("$DISKp1")
         .undo("umount $DIR/m; delpart $DISK 1"),
         Way::new(
-            "a partition of a disk that is behind a loop device",
+            "a partition of a disk behind a loop device",
             "addpart $DISK 1 2048 65536; losetup --find --show $DISK >$DIR/loop",
             "--destroy $NAMEp1",
             "$NAME is held by loop",
         )
         .target("$DISKp1")
         .undo("losetup --detach $(cat $DIR/loop); delpart $DISK 1"),
-        Way::new("swap that is on", "mkswap $DISK; swapon $DISK", "--destroy $NAME --signature swap", "$NAME is used as swap")
+        Way::new("active swap", "mkswap $DISK; swapon $DISK", "--destroy $NAME --signature swap", "$NAME is used as swap")
             .undo("swapoff $DISK"),
         Way::new(
-            "a partition that is used as swap, the disk is named",
+            "a partition used as swap, disk named",
             "addpart $DISK 1 2048 65536; mkswap ${DISK}p1; swapon ${DISK}p1",
             "--destroy $NAME --signature swap",
             "$NAMEp1 is used as swap",
@@ -133,7 +133,7 @@ pub fn ways() -> Vec<Way> {
         )
         .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
-            "a device behind a loop device behind a loop device that is mounted",
+            "a device behind two loop devices, mounted",
             "mkfs.ext4 -q $DISK; a=$(losetup --find --show $DISK); b=$(losetup --find --show $a); echo $a $b >$DIR/loop; \
              mkdir $DIR/m; mount -o ro,noload $b $DIR/m",
             EXT4,
@@ -141,42 +141,42 @@ pub fn ways() -> Vec<Way> {
         )
         .undo("umount $DIR/m; for d in $(cat $DIR/loop | tr ' ' '\\n' | tac); do losetup --detach $d; done"),
         Way::new(
-            "a device that is a part of what a loop device with an offset shows",
+            "a device that a loop device with an offset overlaps",
             "losetup --find --show --offset 1048576 --sizelimit 1048576 $DISK >$DIR/loop",
             DESTROY,
             "$NAME is held by loop",
         )
         .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
-            "a loop device whose file another loop device shows",
+            "a loop device whose file backs another one",
             "losetup --find --show $FILE >$DIR/loop",
             DESTROY,
             "$NAME is on a file that also backs loop",
         )
         .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
-            "a device that a server has open for writing",
+            "a device open for writing in a server",
             "hold sleep 1000 9<>$DISK",
             DESTROY,
             "has it open for writing",
         )
         .undo("release"),
         Way::new(
-            "a device that a server has open by a node of its own",
+            "a device open in a server through another node",
             "mknod $DIR/node b 7 ${NAME#loop}; hold sleep 1000 9<>$DIR/node",
             DESTROY,
             "has it open for writing",
         )
         .undo("release"),
         Way::new(
-            "a disk of which a server has a partition open for writing",
+            "a disk with a partition open for writing in a server",
             "addpart $DISK 1 2048 65536; hold sleep 1000 9<>${DISK}p1",
             DESTROY,
             "has it open for writing",
         )
         .undo("release; delpart $DISK 1"),
         Way::new(
-            "a partition of a disk that a server has open for writing",
+            "a partition of a disk open for writing in a server",
             "addpart $DISK 1 2048 65536; hold sleep 1000 9<>$DISK",
             "--destroy $NAMEp1",
             "has it open for writing",
@@ -184,21 +184,21 @@ pub fn ways() -> Vec<Way> {
         .target("$DISKp1")
         .undo("release; delpart $DISK 1"),
         Way::new(
-            "a loop device whose file a server has open for writing",
+            "a loop device with its file open for writing in a server",
             "hold sleep 1000 9<>$FILE",
             DESTROY,
             "has it open for writing",
         )
         .undo("release"),
         Way::new(
-            "a device that a partitioner has locked",
+            "a device locked by a partitioner",
             "exec 9<$DISK; flock --exclusive 9; hold sleep 1000",
             DESTROY,
             "holds a lock on it",
         )
         .undo("release"),
         Way::new(
-            "a disk image that a server exports",
+            "a disk image exported by a server",
             "truncate -s 1M $DIR/image; nbdkit --unix $DIR/socket --pidfile $DIR/pid file $DIR/image; \
              hold qemu-io -f raw -c 'sleep 20000' \"nbd+unix:///?socket=$DIR/socket\"; cat $DIR/pid >>$DIR/pids; \
              until ls -l /proc/$(cat $DIR/pid)/fd | grep -q image; do sleep 0.01; done",
@@ -208,7 +208,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("release"),
         Way::new(
-            "a disk image that a virtual machine has open",
+            "a disk image open in a virtual machine",
             "truncate -s 1M $DIR/image; hold sleep 1000 9<>$DIR/image",
             OVERWRITE,
             "sleep (process",
@@ -224,7 +224,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/log")
         .undo("release"),
         Way::new(
-            "a file that a server has open, by another name of it",
+            "an open file, by another hard link",
             "truncate -s 1M $DIR/image; ln $DIR/image $DIR/alias; hold sleep 1000 9<>$DIR/image",
             OVERWRITE,
             "has it open for writing",
@@ -232,7 +232,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/alias")
         .undo("release"),
         Way::new(
-            "a file that a server has open, by a link",
+            "an open file, by a symbolic link",
             "truncate -s 1M $DIR/image; ln -s image $DIR/alias; hold sleep 1000 9<>$DIR/image",
             OVERWRITE,
             "has it open for writing",
@@ -240,7 +240,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/alias")
         .undo("release"),
         Way::new(
-            "a file that a server has open, bound elsewhere",
+            "an open file, bind-mounted elsewhere",
             "truncate -s 1M $DIR/image; >$DIR/bound; mount --bind $DIR/image $DIR/bound; hold sleep 1000 9<>$DIR/image",
             OVERWRITE,
             "has it open for writing",
@@ -248,7 +248,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/bound")
         .undo("release; umount $DIR/bound"),
         Way::new(
-            "a file that a server has open in a namespace of its own",
+            "a file open in another namespace",
             "truncate -s 1M $DIR/image; hold unshare --mount sleep 1000 9<>$DIR/image",
             OVERWRITE,
             "has it open for writing",
@@ -256,7 +256,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("release"),
         Way::new(
-            "a file that a process has in its memory for writing, its descriptor closed",
+            "a file mapped for writing after its descriptor was closed",
             "truncate -s 1M $DIR/image; hold python3 -c 'import mmap, os, sys, time; f = os.open(sys.argv[1], os.O_RDWR); m = mmap.mmap(f, 4096); \
              os.closerange(3, 64); open(sys.argv[2], \"w\"); time.sleep(1000)' $DIR/image $DIR/ready; until [ -e $DIR/ready ]; do sleep 0.01; done",
             OVERWRITE,
@@ -265,7 +265,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("release"),
         Way::new(
-            "a file whose descriptor is on its way from one process to another",
+            "a file whose descriptor is in flight between processes",
             "truncate -s 1M $DIR/image; hold python3 -c 'import os, socket, sys, time; a, b = socket.socketpair(); \
              f = os.open(sys.argv[1], os.O_RDWR); socket.send_fds(a, [b\"x\"], [f]); os.close(f); open(sys.argv[2], \"w\"); time.sleep(1000)' \
              $DIR/image $DIR/ready; until [ -e $DIR/ready ]; do sleep 0.01; done",
@@ -275,7 +275,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("release"),
         Way::new(
-            "a file that somebody has locked to read it undisturbed",
+            "a file locked by a reader",
             "truncate -s 1M $DIR/image; exec 9<$DIR/image; flock --shared 9; hold sleep 1000",
             OVERWRITE,
             "holds a lock on it",
@@ -286,7 +286,7 @@ pub fn ways() -> Vec<Way> {
         Way::new("a file behind a loop device, by another name", "ln $FILE $DIR/alias", OVERWRITE, "it is behind $NAME").target("$DIR/alias"),
         Way::new("a file behind a loop device, by a link", "ln -s $FILE $DIR/alias", OVERWRITE, "it is behind $NAME").target("$DIR/alias"),
         Way::new(
-            "a file behind a loop device for reading alone",
+            "a file behind a read-only loop device",
             "truncate -s 1M $DIR/image; losetup --read-only --find --show $DIR/image >$DIR/loop",
             OVERWRITE,
             "it is behind loop",
@@ -294,7 +294,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("losetup --detach $(cat $DIR/loop)"),
         Way::new(
-            "a file that is mounted",
+            "a mounted file",
             "mkfs.ext4 -q $FILE; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
             OVERWRITE,
             "it is behind $NAME; $NAME is mounted at $DIR/m",
@@ -302,7 +302,7 @@ pub fn ways() -> Vec<Way> {
         .target("$FILE")
         .undo("umount $DIR/m"),
         Way::new(
-            "a file that is mounted, and would be grown",
+            "a mounted file that would be grown",
             "mkfs.ext4 -q $FILE; mkdir $DIR/m; mount -o ro,noload $DISK $DIR/m",
             "--overwrite --create 128MiB",
             "it is behind $NAME",
@@ -318,7 +318,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/swap")
         .undo("swapoff $DIR/swap"),
         Way::new(
-            "a program that runs",
+            "a running program",
             "cp $(command -v sleep) $DIR/program; hold $DIR/program 1000",
             OVERWRITE,
             "executes it as a program or library",
@@ -326,7 +326,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/program")
         .undo("release"),
         Way::new(
-            "a file through an overlay whose upper file a server has open",
+            "a file through an overlay, upper file open in a server",
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/u/image; \
              mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; hold sleep 1000 9<>$DIR/u/image",
             OVERWRITE,
@@ -335,7 +335,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/m/image")
         .undo("release; umount $DIR/m"),
         Way::new(
-            "a file through an overlay whose upper file is behind a loop device",
+            "a file through an overlay, upper file behind a loop device",
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/u/image; \
              mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; losetup --find --show $DIR/u/image >$DIR/loop",
             OVERWRITE,
@@ -344,7 +344,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/m/image")
         .undo("losetup --detach $(cat $DIR/loop); umount $DIR/m"),
         Way::new(
-            "a file through an overlay, bound elsewhere, whose upper file a server has open",
+            "a file through a bind-mounted overlay, upper file open in a server",
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/u/image; \
              mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; \
              >$DIR/bound; mount --bind $DIR/m/image $DIR/bound; hold sleep 1000 9<>$DIR/u/image",
@@ -363,7 +363,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/m/swap")
         .undo("umount $DIR/m; swapoff $DIR/u/swap"),
         Way::new(
-            "the lower file of an overlay whose program runs",
+            "the lower file of an overlay, running as a program",
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; cp $(command -v sleep) $DIR/l/program; \
              mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; hold $DIR/m/program 1000",
             OVERWRITE,
@@ -372,7 +372,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/l/program")
         .undo("release; umount $DIR/m"),
         Way::new(
-            "the lower file of an overlay that is mounted in another namespace",
+            "the lower file of an overlay mounted in another namespace",
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/l/image; \
              hold unshare --mount --propagation private sh -c 'mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w \
              overlay $DIR/m; >$DIR/ready; exec sleep 1000'; until [ -e $DIR/ready ]; do sleep 0.01; done",
@@ -382,7 +382,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/l/image")
         .undo("release"),
         Way::new(
-            "the lower file of an overlay, bound elsewhere",
+            "the lower file of a bind-mounted overlay",
             "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/l/image; \
              mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; \
              >$DIR/bound; mount --bind $DIR/l/image $DIR/bound",
@@ -392,7 +392,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/bound")
         .undo("umount $DIR/bound; umount $DIR/m"),
         Way::new(
-            "a file on an overlay whose layers are out of sight",
+            "a file on an overlay with hidden layers",
             "mkdir $DIR/hidden $DIR/m; cd $DIR/hidden; mkdir l u w; truncate -s 1M u/image; cd $DIR; \
              mount -t overlay -o lowerdir=$DIR/hidden/l,upperdir=$DIR/hidden/u,workdir=$DIR/hidden/w overlay $DIR/m; \
              mount -t tmpfs none $DIR/hidden",
@@ -402,7 +402,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/m/image")
         .undo("umount $DIR/hidden; umount $DIR/m"),
         Way::new(
-            "an image that a server of FUSE has open for reading",
+            "an image open for reading in a FUSE server",
             "truncate -s 1M $DIR/image; hold sleep 1000 8<>/dev/fuse 9<$DIR/image",
             OVERWRITE,
             "has it open and serves a FUSE file system",
@@ -410,14 +410,14 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("release"),
         Way::new(
-            "a device that a server of FUSE has open for reading",
+            "a device open for reading in a FUSE server",
             "hold sleep 1000 8<>/dev/fuse 9<$DISK",
             DESTROY,
             "has it open and serves a FUSE file system",
         )
         .undo("release"),
         Way::new(
-            "an image that squashfuse has mounted",
+            "an image mounted by squashfuse",
             "mkdir $DIR/empty $DIR/m; mksquashfs $DIR/empty $DIR/image -quiet; squashfuse $DIR/image $DIR/m",
             OVERWRITE,
             "has it open and serves a FUSE file system",
@@ -425,7 +425,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("if command -v squashfuse; then umount $DIR/m; fi"),
         Way::new(
-            "an image that fuse2fs has mounted for reading",
+            "an image mounted read-only by fuse2fs",
             "truncate -s 16M $DIR/image; mkfs.ext4 -q $DIR/image; mkdir $DIR/m; fuse2fs -o ro $DIR/image $DIR/m",
             OVERWRITE,
             "has it open",
@@ -433,7 +433,7 @@ pub fn ways() -> Vec<Way> {
         .target("$DIR/image")
         .undo("if command -v fuse2fs; then umount $DIR/m; fi"),
         Way::new(
-            "a library that a program runs with",
+            "a library of a running program",
             "cp $(ldd $(command -v sleep) | grep -o '/[^ ]*libc[^ ]*') $DIR/libc.so.6; \
              hold env LD_LIBRARY_PATH=$DIR sleep 1000",
             OVERWRITE,
