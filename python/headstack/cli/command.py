@@ -18,6 +18,7 @@ FIRST: dict[str, tuple[str, ...]] = {
         "size",
         "read",
         "random",
+        "fsync",
         "range",
         "depth",
         "rate",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 from headstack.results.answers import is_of_arrivals, load_of
@@ -33,12 +33,17 @@ WRITTEN = {
     "tb": "TB",
     "kib": "KiB",
 }
+REACHED = re.compile(r"reached ([\d,]+) to ([\d,]+) synchronous writes/s")
+"""Range of synchronous writes that measured drives of the same kind reached, in a note of the simulation."""
 NEAR = 0.9
 """Share of a system's highest throughput above which more load gains little."""
 
 
 def headline(results: ResultTable) -> str:
     """Returns the answer with its interval: throughput under the load, or latency if arrivals set the rate."""
+    synchronous = [_synchronous(results, run) for run in range(len(results))]
+    if all(synchronous):
+        return _of_synchronous([found for found in synchronous if found is not None], results)
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -51,6 +56,89 @@ def headline(results: ResultTable) -> str:
     rest = len(order) - 1 - len(others)
     others += [f"{rest} more are slower"] * (rest > 0)
     return f"{order[0]} is fastest: {_performance(results[best])}{first}; {'; '.join(others)}."
+
+
+@dataclass(frozen=True)
+class _Synchronous:
+    """The synchronous writes of a run: each write is followed by a flush."""
+
+    name: str
+    load: str
+    per_s: float
+    """Pairs of a write and its flush per second."""
+    write_ms: float
+    """Mean latency of a write."""
+    flush_ms: float
+    """Mean latency of a flush."""
+    width_ms: float | None
+    """95 % confidence half-width of the mean latency of a pair; ``None`` if the run is too short."""
+    flush_p99_ms: float | None
+
+    @property
+    def rate(self) -> str:
+        """The rate with its 95 % confidence interval and the load, for example ``1,360 synchronous writes/s``."""
+        width = self.width_ms and self.per_s * self.width_ms / (self.write_ms + self.flush_ms)
+        figure = with_error(self.per_s, width) if width else number(self.per_s)
+        return f"{figure} synchronous writes/s {self.load}".rstrip()
+
+    @property
+    def each(self) -> str:
+        """The mean latency of a pair with its 95 % confidence interval."""
+        total = self.write_ms + self.flush_ms
+        factor, unit = _unit(total)
+        return f"{with_error(factor * total, factor * self.width_ms)} {unit}" if self.width_ms else time(total)
+
+
+def _synchronous(results: ResultTable, run: int) -> _Synchronous | None:
+    """Returns the synchronous writes of a run; ``None`` if it reads, trims, or does not flush after every write."""
+    whole, row = results.whole(run), results[run]
+    kinds = whole["kinds"]
+    writes, flushes = kinds["write"]["count"], kinds["flush"]["count"]
+    if "lines" not in whole["workload"] or row["saturated"] or is_of_arrivals(row):
+        return None
+    if not flushes or kinds["read"]["count"] or kinds["trim"]["count"] or abs(writes - flushes) > max(1, 0.01 * writes):
+        return None
+    write_ms, flush_ms = (
+        kinds[kind]["response"]["sum_ns"] / kinds[kind]["response"]["count"] / 1e6 for kind in ("write", "flush")
+    )
+    return _Synchronous(
+        name=next(name for name, runs in results.curves().items() if run in runs),
+        load=load_of(row),
+        per_s=flushes / (whole["duration_ns"] / 1e9),
+        write_ms=write_ms,
+        flush_ms=flush_ms,
+        # The mean of writes and flushes is half of a pair.
+        width_ms=None if row["half_width_ms"] is None else 2 * row["half_width_ms"],
+        flush_p99_ms=percentile_of(kinds["flush"]["response"], 0.99),
+    )
+
+
+def percentile_of(histogram: Mapping[str, Any], quantile: float) -> float | None:
+    """Returns a percentile of a histogram of a result, in ms, to the width of its bins; ``None`` if it is empty or
+    incomplete."""
+    if not histogram["count"] or histogram["overflow"]:
+        return None
+    rank, seen = math.ceil(quantile * histogram["count"]), 0
+    for lower_ns, count in histogram["bins"]:
+        seen += count
+        if seen >= rank:
+            return float(lower_ns) / 1e6
+    return None
+
+
+def _of_synchronous(found: Sequence[_Synchronous], results: ResultTable) -> str:
+    reached = [match for note in results.warnings if (match := REACHED.search(note))]
+    by_name = {one.name: one for one in sorted(found, key=lambda one: one.per_s)}
+    best, *others = sorted(by_name.values(), key=lambda one: one.per_s, reverse=True)
+    if others:
+        slower = [f"{one.name}: {one.rate} ({one.each} each)" for one in others[:NAMED_MAX]]
+        rest = len(others) - len(slower)
+        slower += [f"{rest} more are slower"] * (rest > 0)
+        return f"{best.name} is fastest: {best.rate} ({best.each} each); {'; '.join(slower)}."
+    parts = f"write {time(best.write_ms)}, flush {time(best.flush_ms)}"
+    tail = f" (flush p99 {time(best.flush_p99_ms)})" if best.flush_p99_ms is not None else ""
+    measured = f"; such drives reached {reached[0][1]} to {reached[0][2]}/s" if reached else ""
+    return f"{best.name} completes {best.rate}: {best.each} each, {parts}{tail}{measured}."
 
 
 def _worth(row: Row) -> tuple[bool, float]:
