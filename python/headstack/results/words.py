@@ -94,7 +94,8 @@ def _synchronous(results: ResultTable, run: int) -> _Synchronous | None:
     whole, row = results.whole(run), results[run]
     kinds = whole["kinds"]
     writes, flushes = kinds["write"]["count"], kinds["flush"]["count"]
-    if "lines" not in whole["workload"] or row["saturated"] or is_of_arrivals(row):
+    # A workload has lines; a phase of a job file has processors.
+    if not {"lines", "cpus"} & whole["workload"].keys() or row["saturated"] or is_of_arrivals(row):
         return None
     if not flushes or kinds["read"]["count"] or kinds["trim"]["count"] or abs(writes - flushes) > max(1, 0.01 * writes):
         return None
