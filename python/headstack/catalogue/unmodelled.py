@@ -1,5 +1,5 @@
-"""Answers for names of things that are not systems of the catalogue, such as ``nfs``, ``ext4`` or ``raid6``: what is not
-modelled, and which command comes closest."""
+"""Answers for names that are not systems, such as ``nfs``, ``ext4`` or ``raid6``: what is not modelled, and which
+command comes closest."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
         "vastdata weka seaweedfs openebs portworx efs fsx",
         _DISTRIBUTED,
     ),
-    ("ext2 ext3 ext4 xfs btrfs f2fs bcachefs ntfs refs apfs jfs reiserfs exfat fat32 vfat ufs tmpfs overlayfs", _FILE_SYSTEM),
+    (
+        "ext2 ext3 ext4 xfs btrfs f2fs bcachefs ntfs refs apfs jfs reiserfs exfat fat32 vfat ufs tmpfs overlayfs",
+        _FILE_SYSTEM,
+    ),
     ("zfs zpool openzfs zil slog arc l2arc", _ZFS),
     ("lvm lvm2 luks dm-crypt dmcrypt bcache dm-cache lvmcache vdo dm-thin multipath dm-multipath loop", _LAYER),
     (

@@ -159,9 +159,36 @@ def _of_one(results: ResultTable, name: str) -> str:
         with_rate = f"keeps up with {number(first['rate_per_s'])} IOPS" if first["rate_per_s"] else "keeps up"
         return f"{name} {with_rate}: mean latency {_mean(first)}{tail}."
     if len(runs) == 1:
-        return f"{name} serves {_performance(first)}; mean latency {_mean(first)}{tail}."
+        return f"{name} serves {_performance(first)}; mean latency {_mean(first)}{tail}.{_parts(results, runs[0])}"
     most = results[max(runs, key=lambda run: results[run]["iops"])]
     return f"{name} serves {_performance(first)} and up to {_performance(most)}."
+
+
+def _parts(results: ResultTable, run: int) -> str:
+    """Returns a sentence with the parts of the mean latency of reads at a queue depth of 1; empty for other runs."""
+    row, whole = results[run], results.whole(run)
+    kinds = whole["kinds"]
+    reads = kinds["read"]["count"]
+    is_single = row["depth"] == 1 and "lines" in whole["workload"] and whole["mode"] == "simulated"
+    if not is_single or not reads or reads < sum(kind["count"] for kind in kinds.values()):
+        return ""
+    counters = {counter["name"]: counter["value"] for counter in whole["counters"]}
+    parts = {name: counters.get(f"{name}_ns", 0) / reads / 1e6 for name in ("seek", "rotation", "transfer")}
+    idle = ""
+    if not any(parts.values()):
+        components = whole["components"]
+        parts = {each["name"]: each["busy_ns"] / reads / 1e6 for each in components if each["servers"] > 1}
+        dies = next((each["servers"] for each in components if each["name"] == "dies"), 0)
+        idle = f", and {dies - 1} of {dies} dies are idle" if dies > 1 else ""
+        if not dies:
+            return ""
+    # Requests that are served by several components at once have no parts that add up.
+    rest = row["mean_ms"] - sum(parts.values())
+    if rest < 0:
+        return ""
+    parts["other"] = rest
+    shown = [f"{name} {time(ms)}" for name, ms in parts.items() if ms >= 0.01 * row["mean_ms"]]
+    return f" Requests do not overlap{idle}; each takes {' + '.join(shown)}."
 
 
 def _performance(row: Row) -> str:

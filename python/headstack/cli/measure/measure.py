@@ -201,7 +201,9 @@ def refuse_simulated(target: str, access: Access, options: str = "") -> None:
         load_system(target)
     except InputError:
         if unmodelled(target) is not None:
-            message = f"{target}: no such file or device; name a file on it, for example /mnt/{target}/test --create 1GiB"
+            message = (
+                f"{target}: no such file or device; name a file on it, for example /mnt/{target}/test --create 1GiB"
+            )
             raise InputError(message) from None
         return
     raise InputError(

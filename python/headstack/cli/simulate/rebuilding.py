@@ -92,7 +92,7 @@ def _print(idle: list[float], hours: list[float], sources: list[str], results: R
 
 
 def _answer(idle_h: float, hours: list[float], results: Results) -> str:
-    """Returns the rebuild time with its range over the seeds and that of an idle array, and the latency with the healthy one next to it."""
+    """Returns the rebuild time with its range over the seeds, that of an idle array, and the latency of both states."""
     healthy, rebuilding = results[0], results[1]
     mean_h = sum(hours) / len(hours)
     spread = f"({_hours(min(hours))} to {_hours(max(hours))})"
