@@ -43,7 +43,7 @@ def headline(results: ResultTable) -> str:
     """Returns the answer with its interval: throughput under the load, or latency if arrivals set the rate."""
     synchronous = [_synchronous(results, run) for run in range(len(results))]
     if all(synchronous):
-        return _of_synchronous([found for found in synchronous if found is not None], results)
+        return _of_synchronous([writes for writes in synchronous if writes is not None], results)
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -127,12 +127,12 @@ def percentile_of(histogram: Mapping[str, Any], quantile: float) -> float | None
     return None
 
 
-def _of_synchronous(found: Sequence[_Synchronous], results: ResultTable) -> str:
+def _of_synchronous(runs: Sequence[_Synchronous], results: ResultTable) -> str:
     reached = [match for note in results.warnings if (match := REACHED.search(note))]
-    by_name = {one.name: one for one in sorted(found, key=lambda one: one.per_s)}
-    best, *others = sorted(by_name.values(), key=lambda one: one.per_s, reverse=True)
+    by_name = {run.name: run for run in sorted(runs, key=lambda run: run.per_s)}
+    best, *others = sorted(by_name.values(), key=lambda run: run.per_s, reverse=True)
     if others:
-        slower = [f"{one.name}: {one.rate} ({one.each} each)" for one in others[:NAMED_MAX]]
+        slower = [f"{run.name}: {run.rate} ({run.each} each)" for run in others[:NAMED_MAX]]
         rest = len(others) - len(slower)
         slower += [f"{rest} more are slower"] * (rest > 0)
         return f"{best.name} is fastest: {best.rate} ({best.each} each); {'; '.join(slower)}."

@@ -197,6 +197,8 @@ def refuse_simulated(target: str, access: Access, options: str = "") -> None:
     """
     if is_null(target) or is_export(target) or os.path.lexists(target) or access.create is not None:
         return
+    if target.startswith("/dev/"):
+        raise InputError(f"{target}: no such device; lsblk lists the devices of this machine")
     try:
         load_system(target)
     except InputError:

@@ -35,14 +35,14 @@ def run_while_rebuilding(systems: tuple[str, ...], workload: str | None, options
     sources: list[str] = []
 
     def work(varied: dict[str, Any], quiet: bool) -> Results:
-        array, one = _single(systems, workload, varied)
-        load: Any = {name: one[name] for name in Load.__annotations__ if name in one}
+        array, chosen = _single(systems, workload, varied)
+        load: Any = {name: chosen[name] for name in Load.__annotations__ if name in chosen}
         demand = None if workload is None else load_demand(workload)
         with progress("rebuild", quiet) as show:
             for number_of_seed in range(SEEDS):
-                seed = int(one.get("seed", "1")) + number_of_seed
-                found, source = rebuild_h(array, demand, **(load | {"seed": seed}))
-                hours.append(found)
+                seed = int(chosen.get("seed", "1")) + number_of_seed
+                rebuild_time_h, source = rebuild_h(array, demand, **(load | {"seed": seed}))
+                hours.append(rebuild_time_h)
                 sources.append(source)
                 if show is not None:
                     show((number_of_seed + 1) / (SEEDS + 1))
@@ -57,17 +57,17 @@ def _single(systems: tuple[str, ...], workload: str | None, varied: Mapping[str,
     values = {name: texts(varied[name]) for name in varied}
     several = [name for name, listed in values.items() if len(listed) > 1]
     if len(systems) != 1 or several or "," in (workload or ""):
-        what = f"one value of --{several[0].replace('_', '-')}" if several else "one array and one workload"
-        raise InputError(f"--while rebuilding: name {what}")
+        needed = f"one value of --{several[0].replace('_', '-')}" if several else "one array and one workload"
+        raise InputError(f"--while rebuilding: name {needed}")
     for name in ("faults", "fail"):
         if name in values:
             raise InputError(f"--while rebuilding, --{name}: give only one of them")
-    one = {name: listed[0] for name, listed in values.items()}
+    chosen = {name: listed[0] for name, listed in values.items()}
     (system,) = loaded(systems, {name: listed for name, listed in values.items() if name in CHANGES})
-    array = changed(system, one)
+    array = changed(system, chosen)
     if not isinstance(array, Array):
         raise InputError(f"--while rebuilding: {array.name} is a single drive, which cannot be rebuilt; name an array")
-    return array, one
+    return array, chosen
 
 
 def _healthy_and_rebuilding(
