@@ -127,7 +127,7 @@ def run(
     With --drives and --limit, headstack prints the smallest number of drives that meets the limit at the given --rate
     or --depth.
 
-    --fsync N flushes after every N writes; with --read 0 --fsync 1, the first line is the cost of a synchronous write.
+    If there are only writes and each one is flushed, the first line is the cost of a synchronous write.
     --while rebuilding simulates an array healthy and rebuilding at the same load.
 
     Not modelled: file systems, the page cache, and network storage such as NFS, iSCSI and Ceph.
