@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,6 @@ from headstack.catalogue.demand import load_demand
 from headstack.catalogue.options import CHANGES
 from headstack.choice.rebuilding import Load, rebuild_h, schedule_while_rebuilding
 from headstack.cli.output import print_results, progress, say
-from headstack.cli.simulate.runs import run_and_write
 from headstack.io.atomic_files import write_text
 from headstack.results.intervals.model_errors import bare
 from headstack.results.results import Results
@@ -28,8 +27,10 @@ SEEDS = 3
 """Number of simulations of the rebuild time, with seeds in a row."""
 
 
-def run_while_rebuilding(systems: tuple[str, ...], workload: str | None, options: dict[str, Any]) -> None:
-    """Simulates an array healthy and rebuilding under one load, and prints the answer."""
+def while_rebuilding(
+    systems: tuple[str, ...], workload: str | None
+) -> tuple[Callable[[dict[str, Any], bool], Results], Callable[[Results], None]]:
+    """Returns functions that simulate an array healthy and rebuilding under one load, and that print the answer."""
     idle: list[float] = []
     hours: list[float] = []
     sources: list[str] = []
@@ -49,7 +50,7 @@ def run_while_rebuilding(systems: tuple[str, ...], workload: str | None, options
         idle.append(rebuild_h(array)[0])
         return _healthy_and_rebuilding(array, systems, workload, varied)
 
-    run_and_write(systems, workload, options, work, partial(_print, idle, hours, sources))
+    return work, partial(_print, idle, hours, sources)
 
 
 def _single(systems: tuple[str, ...], workload: str | None, varied: Mapping[str, Any]) -> tuple[Array, dict[str, str]]:

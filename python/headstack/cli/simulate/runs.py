@@ -144,11 +144,11 @@ def run(
         simulate_job_file(job_request, options)
         return
     if during is not None:
-        from headstack.cli.simulate.rebuilding import run_while_rebuilding  # start-up time
+        from headstack.cli.simulate.rebuilding import while_rebuilding  # start-up time
 
         if has_curve or limit is not None or options["record"] is not None:
             raise InputError("--while: remove --curve, --limit and --record")
-        run_while_rebuilding(systems, workload, options)
+        run_and_write(systems, workload, options, *while_rebuilding(systems, workload))
         return
     if has_curve:
         set_curve_depths(options)
