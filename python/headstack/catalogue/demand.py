@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headstack import _native
+from headstack._native import InputError
 from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.unmodelled import unmodelled
 from headstack.catalogue.workload import Workload
 
 
@@ -16,7 +18,12 @@ def load_demand(name: str | os.PathLike[str]) -> Workload | Scenario:
 
     Raises ``InputError`` with file, line and key if there is none, or it is neither.
     """
-    loaded = _native.load_demand(os.fspath(name))
+    try:
+        loaded = _native.load_demand(os.fspath(name))
+    except InputError:
+        if (answer := unmodelled(os.fspath(name))) is not None:
+            raise InputError(f"{name}: no workload; {answer}") from None
+        raise
     return Scenario(loaded["scenario"]) if "scenario" in loaded else Workload(loaded["workload"])
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstack import _native
+from headstack._native import InputError
 
 Spec = dict[str, Any]
 """One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, and optional keys."""
@@ -43,9 +44,21 @@ def applied(spec: Spec, chosen: Mapping[str, str]) -> Spec:
     if not chosen:
         return spec
     draft = {key: spec[key] for key in _DRAFT if key in spec}
-    changed: Spec = _native.with_options(draft, list(chosen.items()))
-    return spec | changed
+    passed = [(name, text) for name, text in chosen.items() if name != FSYNC]
+    changed: Spec = spec | _native.with_options(draft, passed)
+    if FSYNC in chosen:
+        changed["workload"] = changed["workload"] | {"sync_every": _writes_per_flush(chosen[FSYNC])}
+    return changed
 
+
+def _writes_per_flush(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{text} is not a number of writes; use 1 or more, for example 1", key=FSYNC)
+    return int(text)
+
+
+FSYNC = "fsync"
+"""The option that adds flushes to a workload."""
 
 _POLICIES = ", ".join(_native.POLICIES)
 
@@ -54,7 +67,7 @@ ACCESS = ("size", "read", "random")
 
 
 # Options that a scenario states for each of its streams.
-STATED = (*ACCESS, "streams", "rate", "arrivals", "think", "confidence")
+STATED = (*ACCESS, "fsync", "streams", "rate", "arrivals", "think", "confidence")
 
 
 # These options define the system before anything is applied to it.
@@ -70,6 +83,7 @@ OPTIONS: tuple[Option, ...] = (
         "Percentage of random requests, 0 to 100; the rest are sequential.",
         "Workload",
     ),
+    Option("fsync", "N", "Flush after every N writes, as fsync does.", "Workload"),
     Option("streams", "N", "Number of sequential streams; requests go to them in turn.", "Workload"),
     Option(
         "range",

@@ -10,6 +10,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
+from headstack.catalogue.unmodelled import unmodelled
 from headstack.io.atomic_files import write_text
 
 
@@ -26,6 +27,10 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
         if path.startswith(("/dev/", "nbd:", "nbd+unix:")) or (os.path.isfile(path) and not name.endswith(".toml")):
             message = f"{path}: this is a real file or device; use headstack measure {path}"
             raise InputError(message) from None
+        if path.startswith("--"):
+            raise InputError(f"{path}: fio's options follow --fio --, for example --fio -- --rw=randread") from None
+        if (answer := unmodelled(path)) is not None:
+            raise InputError(f"{path}: {answer}") from None
         raise
     called = os.path.basename(name).removesuffix(".toml")
     loaded: Drive | Array = (

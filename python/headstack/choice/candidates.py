@@ -14,6 +14,7 @@ from headstack import _native
 from headstack._native import InputError, Level, format_bytes
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.prices import PriceBook, kind_of_drive
+from headstack.catalogue.unmodelled import unmodelled
 from headstack.choice.answer import Part
 from headstack.choice.clouds import Offer, offers
 from headstack.choice.durability import CLASSES, afr_percent
@@ -186,9 +187,8 @@ def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model],
     for pattern in patterns:
         names_allowed = [*catalogue_ids, *_classes()]
         if not fnmatch.filter(names_allowed, pattern):
-            raise InputError(
-                f"{pattern!r} is neither a drive nor a class of drives; {_closest(pattern, names_allowed)}", key="among"
-            )
+            closest = unmodelled(pattern) or _closest(pattern, names_allowed)
+            raise InputError(f"{pattern!r} is neither a drive nor a class of drives; {closest}", key="among")
     models, without_price = [], []
     for name in [*catalogue_ids, *files]:
         model_name = _called(name)

@@ -66,7 +66,7 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
     400
     """
     if not names:
-        raise InputError("no load: name a workload, a scenario or a trace")
+        raise InputError("no load: name a workload, a scenario or a trace, for example -w oltp-8k")
     if rates and depth is not None:
         raise InputError("rate, depth: give only one of them")
     if len(rates) > 1 and len(rates) != len(names):

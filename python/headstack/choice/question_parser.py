@@ -86,6 +86,8 @@ def parse_question(
     data_bytes = 0 if capacity is None else capacity if isinstance(capacity, int) else size_bytes("capacity", capacity)
     if capacity is not None and data_bytes <= 0:
         raise InputError(f"{capacity} is out of range; must be above 0", key="capacity")
+    if volumes and capacity is None:
+        raise InputError("cloud volumes are sold by size; add --capacity, for example 500GB", key="volumes")
     job = Job(
         demand,
         tuple(all_limits),

@@ -44,6 +44,7 @@ def answer_of_trace(report: TraceReport) -> str:
 
 def answer_of_devices(devices: Sequence[Inspection]) -> str:
     """Returns a sentence with the number of devices to replace or watch, and the first reason for each."""
+    from headstack.diagnosis.inspection.catalogued import shingled  # start-up time
     from headstack.diagnosis.inspection.verdict import REPLACE, UNKNOWN, WATCH, judge  # start-up time
 
     judgements = [(device, judge(device)) for device in devices]
@@ -70,7 +71,8 @@ def answer_of_devices(devices: Sequence[Inspection]) -> str:
     if count == 1:
         (device,) = devices
         hours = "" if device.power_on_hours is None else f" after {device.power_on_hours:,} power-on hours"
-        return f"{device.label}: no sign of failure{hours}"
+        recording = "" if shingled(device) is None else "; it is shingled (SMR)"
+        return f"{device.label}: no sign of failure{hours}{recording}"
     return f"no sign of failure in {counted(passed, 'device')}{rest}"
 
 

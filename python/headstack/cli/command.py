@@ -20,6 +20,7 @@ FIRST: dict[str, tuple[str, ...]] = {
         "size",
         "read",
         "random",
+        "fsync",
         "range",
         "depth",
         "rate",
@@ -65,7 +66,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "compare": ("against", "run", "pairs", "baseline", "save-baseline", "fail-if", "tolerance", "json", "plot", "html"),
     "judge": ("live", "prometheus", "columns", "every", "state", "history", "export", "json", "html"),
     "serve": ("nbd", "fuse", "ublk", "size", "data", "faults", "speed", "control", "journal", "run", "json"),
-    "trace analyze": ("format", "select", "step", "reuse", "sample", "json", "plot", "html", "workload"),
+    "trace analyze": ("format", "select", "step", "endurance", "reuse", "sample", "json", "plot", "html", "workload"),
     "trace cache": ("policy", "size", "block", "writes", "behind", "sample", "json", "csv", "plot", "html"),
     "trace replay": (
         "mode",

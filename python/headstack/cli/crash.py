@@ -3,6 +3,7 @@ survive."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -83,7 +84,7 @@ def crash() -> None:
     """Find crash states that your application does not survive.
 
     \b
-    headstack serve 990-pro-2tb --nbd unix:/tmp/s --journal run.journal
+    headstack serve 990-pro-2tb@1GiB --fuse /mnt/sim --loop --journal run.journal --run './app.sh $device'
     headstack crash show run.journal
     headstack crash explore run.journal --check ext4 --budget 60s
     """
@@ -168,6 +169,10 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **options: 
     Exit codes: 0 no failure found, 1 failures found, 2 a check could not run.
     """
     outputs = Outputs(options, {"json": write_exploration_json})
+    if not os.path.exists(journal):
+        raise InputError(
+            f"{journal}: no such file; record one with headstack serve SYSTEM --journal {journal} --run COMMAND"
+        )
     recording = open_journal(journal)
     if recording.described["left_bytes"]:
         say(f"note: {journal} ends within a record; the last {recording.described['left_bytes']:,} bytes are ignored")

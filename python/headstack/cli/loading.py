@@ -15,6 +15,33 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
+EVERYDAY = {
+    "rebuild": "headstack run ARRAY --while rebuilding",
+    "fsync": "headstack run SYSTEM --read 0 --fsync 1, or headstack measure fsync FILE",
+    "latency": "headstack measure latency FILE",
+    "endurance": "headstack trace analyze TRACE --endurance 1200TB",
+    "wear": "headstack trace analyze TRACE --endurance 1200TB",
+    "smr": "headstack inspect /dev/sda, or headstack catalog drives show NAME",
+    "smart": "headstack inspect /dev/sda",
+    "slow": "headstack judge iostat.json, or headstack judge --live 15s",
+    "monitor": "headstack judge --live 15s",
+    "price": "headstack choose --capacity 100TB",
+    "cost": "headstack choose --capacity 100TB",
+    "buy": "headstack choose --capacity 100TB",
+    "size": "headstack choose --capacity 100TB",
+    "powerloss": "headstack crash",
+    "power-loss": "headstack crash",
+    "fio": "headstack measure --fio job.fio, or headstack compare a.json b.json",
+    "diff": "headstack compare a.json b.json",
+    "bench": "headstack measure",
+    "benchmark": "headstack measure",
+    "simulate": "headstack run",
+    "analyze": "headstack trace analyze",
+    "analyse": "headstack trace analyze",
+}
+"""Commands for words that users try as the name of a command."""
+
+
 class Late(Brief, click.Group):
     """A group that imports some of its commands only when they are used."""
 
@@ -43,6 +70,9 @@ class Late(Brief, click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
+            command = EVERYDAY.get(error.command_name.lower()) if ctx.parent is None else None
+            if command is not None:
+                raise click.UsageError(f"No such command '{error.command_name}'; use {command}", ctx) from None
             raise click.exceptions.NoSuchCommand(
                 error.command_name, possibilities=self.list_commands(ctx), ctx=ctx
             ) from None

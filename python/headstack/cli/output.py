@@ -100,12 +100,14 @@ def say(sentences: str) -> None:
         print(line if is_whole or width is None else "\n".join(folded(line, width)))
 
 
-def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:
-    """Prints a headline, the table of results, the streams of scenarios, and notes.
+def print_results(
+    results: Results, with_streams: bool = False, limit: str | None = None, answer: str | None = None
+) -> None:
+    """Prints a headline (or the ``answer``), the table of results, the streams of scenarios, and notes.
 
     With a ``limit`` on latency, also prints the smallest number of drives that meets it.
     """
-    say(headline(results))
+    say(headline(results) if answer is None else answer)
     print()
     operations, operation_rows = results.shown_operations()
     if operation_rows:
@@ -128,9 +130,9 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
         for run in saturated if len(saturated) <= NAMED_MAX else []:
             say(f"saturated: {run}")
     if limit is not None:
-        for answer in results.fewest_drives(limit):
+        for fewest in results.fewest_drives(limit):
             print()
-            say(answer.format_answer(limit))
+            say(fewest.format_answer(limit))
     print_notes(results)
 
 

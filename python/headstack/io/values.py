@@ -24,7 +24,7 @@ def number(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{text!r} is not a number", key=name)
+        raise InputError(f"{text!r} is not a number; write for example 4 or 2.5", key=name)
     return value
 
 

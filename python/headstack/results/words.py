@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 from headstack.results.answers import is_of_arrivals, load_of
@@ -33,12 +33,17 @@ WRITTEN = {
     "tb": "TB",
     "kib": "KiB",
 }
+REACHED = re.compile(r"reached ([\d,]+) to ([\d,]+) synchronous writes/s")
+"""Range of synchronous writes that measured drives of the same kind reached, in a note of the simulation."""
 NEAR = 0.9
 """Share of a system's highest throughput above which more load gains little."""
 
 
 def headline(results: ResultTable) -> str:
     """Returns the answer with its interval: throughput under the load, or latency if arrivals set the rate."""
+    synchronous = [_synchronous(results, run) for run in range(len(results))]
+    if all(synchronous):
+        return _of_synchronous([writes for writes in synchronous if writes is not None], results)
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -51,6 +56,90 @@ def headline(results: ResultTable) -> str:
     rest = len(order) - 1 - len(others)
     others += [f"{rest} more are slower"] * (rest > 0)
     return f"{order[0]} is fastest: {_performance(results[best])}{first}; {'; '.join(others)}."
+
+
+@dataclass(frozen=True)
+class _Synchronous:
+    """The synchronous writes of a run: each write is followed by a flush."""
+
+    name: str
+    load: str
+    per_s: float
+    """Pairs of a write and its flush per second."""
+    write_ms: float
+    """Mean latency of a write."""
+    flush_ms: float
+    """Mean latency of a flush."""
+    width_ms: float | None
+    """95 % confidence half-width of the mean latency of a pair; ``None`` if the run is too short."""
+    flush_p99_ms: float | None
+
+    @property
+    def rate(self) -> str:
+        """The rate with its 95 % confidence interval and the load, for example ``1,360 synchronous writes/s``."""
+        width = self.width_ms and self.per_s * self.width_ms / (self.write_ms + self.flush_ms)
+        figure = with_error(self.per_s, width) if width else number(self.per_s)
+        return f"{figure} synchronous writes/s {self.load}".rstrip()
+
+    @property
+    def each(self) -> str:
+        """The mean latency of a pair with its 95 % confidence interval."""
+        total = self.write_ms + self.flush_ms
+        factor, unit = _unit(total)
+        return f"{with_error(factor * total, factor * self.width_ms)} {unit}" if self.width_ms else time(total)
+
+
+def _synchronous(results: ResultTable, run: int) -> _Synchronous | None:
+    """Returns the synchronous writes of a run; ``None`` if it reads, trims, or does not flush after every write."""
+    whole, row = results.whole(run), results[run]
+    kinds = whole["kinds"]
+    writes, flushes = kinds["write"]["count"], kinds["flush"]["count"]
+    # A workload has lines; a phase of a job file has processors.
+    if not {"lines", "cpus"} & whole["workload"].keys() or row["saturated"] or is_of_arrivals(row):
+        return None
+    if not flushes or kinds["read"]["count"] or kinds["trim"]["count"] or abs(writes - flushes) > max(1, 0.01 * writes):
+        return None
+    write_ms, flush_ms = (
+        kinds[kind]["response"]["sum_ns"] / kinds[kind]["response"]["count"] / 1e6 for kind in ("write", "flush")
+    )
+    return _Synchronous(
+        name=next(name for name, runs in results.curves().items() if run in runs),
+        load=load_of(row),
+        per_s=flushes / (whole["duration_ns"] / 1e9),
+        write_ms=write_ms,
+        flush_ms=flush_ms,
+        # The mean of writes and flushes is half of a pair.
+        width_ms=None if row["half_width_ms"] is None else 2 * row["half_width_ms"],
+        flush_p99_ms=percentile_of(kinds["flush"]["response"], 0.99),
+    )
+
+
+def percentile_of(histogram: Mapping[str, Any], quantile: float) -> float | None:
+    """Returns a percentile of a histogram of a result, in ms, to the width of its bins; ``None`` if it is empty or
+    incomplete."""
+    if not histogram["count"] or histogram["overflow"]:
+        return None
+    rank, seen = math.ceil(quantile * histogram["count"]), 0
+    for lower_ns, count in histogram["bins"]:
+        seen += count
+        if seen >= rank:
+            return float(lower_ns) / 1e6
+    return None
+
+
+def _of_synchronous(runs: Sequence[_Synchronous], results: ResultTable) -> str:
+    reached = [match for note in results.warnings if (match := REACHED.search(note))]
+    by_name = {run.name: run for run in sorted(runs, key=lambda run: run.per_s)}
+    best, *others = sorted(by_name.values(), key=lambda run: run.per_s, reverse=True)
+    if others:
+        slower = [f"{run.name}: {run.rate} ({run.each} each)" for run in others[:NAMED_MAX]]
+        rest = len(others) - len(slower)
+        slower += [f"{rest} more are slower"] * (rest > 0)
+        return f"{best.name} is fastest: {best.rate} ({best.each} each); {'; '.join(slower)}."
+    parts = f"write {time(best.write_ms)}, flush {time(best.flush_ms)}"
+    tail = f" (flush p99 {time(best.flush_p99_ms)})" if best.flush_p99_ms is not None else ""
+    measured = f"; such drives reached {reached[0][1]} to {reached[0][2]}/s" if reached else ""
+    return f"{best.name} completes {best.rate}: {best.each} each, {parts}{tail}{measured}."
 
 
 def _worth(row: Row) -> tuple[bool, float]:
@@ -70,9 +159,36 @@ def _of_one(results: ResultTable, name: str) -> str:
         with_rate = f"keeps up with {number(first['rate_per_s'])} IOPS" if first["rate_per_s"] else "keeps up"
         return f"{name} {with_rate}: mean latency {_mean(first)}{tail}."
     if len(runs) == 1:
-        return f"{name} serves {_performance(first)}; mean latency {_mean(first)}{tail}."
+        return f"{name} serves {_performance(first)}; mean latency {_mean(first)}{tail}.{_parts(results, runs[0])}"
     most = results[max(runs, key=lambda run: results[run]["iops"])]
     return f"{name} serves {_performance(first)} and up to {_performance(most)}."
+
+
+def _parts(results: ResultTable, run: int) -> str:
+    """Returns a sentence with the parts of the mean latency of reads at a queue depth of 1; empty for other runs."""
+    row, whole = results[run], results.whole(run)
+    kinds = whole["kinds"]
+    reads = kinds["read"]["count"]
+    is_single = row["depth"] == 1 and "lines" in whole["workload"] and whole["mode"] == "simulated"
+    if not is_single or not reads or reads < sum(kind["count"] for kind in kinds.values()):
+        return ""
+    counters = {counter["name"]: counter["value"] for counter in whole["counters"]}
+    parts = {name: counters.get(f"{name}_ns", 0) / reads / 1e6 for name in ("seek", "rotation", "transfer")}
+    idle = ""
+    if not any(parts.values()):
+        components = whole["components"]
+        parts = {each["name"]: each["busy_ns"] / reads / 1e6 for each in components if each["servers"] > 1}
+        dies = next((each["servers"] for each in components if each["name"] == "dies"), 0)
+        idle = f", and {dies - 1} of {dies} dies are idle" if dies > 1 else ""
+        if not dies:
+            return ""
+    # Requests that are served by several components at once have no parts that add up.
+    rest = row["mean_ms"] - sum(parts.values())
+    if rest < 0:
+        return ""
+    parts["other"] = rest
+    shown = [f"{name} {time(ms)}" for name, ms in parts.items() if ms >= 0.01 * row["mean_ms"]]
+    return f" Requests do not overlap{idle}; each takes {' + '.join(shown)}."
 
 
 def _performance(row: Row) -> str:

@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     size: Swept
     read: Swept
     random: Swept
+    fsync: Swept
     streams: Swept
     range: Swept
     drives: Swept

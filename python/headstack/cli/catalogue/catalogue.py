@@ -112,7 +112,11 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     if as_json:
         print(to_json(drive.description), end="")
         return
-    say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
+    recording = ""
+    if "disk" in drive.system["drive"]:
+        is_shingled = drive.system["drive"]["disk"].get("shingles") is not None
+        recording = ", shingled (SMR)" if is_shingled else ", not described as shingled (SMR)"
+    say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)}){recording}\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
     if not name.endswith(".toml"):
         dated = [price for price in hs.prices.shipped_prices() if price.item == drive.name.partition("@")[0]]

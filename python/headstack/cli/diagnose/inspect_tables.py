@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from headstack._native import format_bytes
 from headstack.cli.answers import answer_of_devices
 from headstack.cli.output import print_notes_of, print_table, say
-from headstack.diagnosis.inspection.catalogued import entry_of, shingled
+from headstack.diagnosis.inspection.catalogued import entry_of, recording_of
 from headstack.diagnosis.inspection.diff import MEANINGS, Difference, Divider
 from headstack.diagnosis.inspection.history import Change
 from headstack.diagnosis.inspection.model import Inspection
@@ -106,7 +106,7 @@ def identity_lines(device: Inspection) -> list[tuple[str, str]]:
         ("WWN", identity.wwn),
         ("capacity", None if capacity is None else f"{format_bytes(min(capacity, 2**63 - 1))} ({capacity:,} bytes)"),
         ("rotation", rotation),
-        ("recording", None if (why := shingled(device)) is None else f"shingled (SMR): {why}"),
+        ("recording", recording_of(device)),
         (
             "catalogue",
             None if (entry := entry_of(identity)) is None else f"{entry.id} (headstack catalog drives show {entry.id})",

@@ -12,6 +12,7 @@ import click
 
 from headstack._native import InputError
 from headstack.catalogue.system import load_system
+from headstack.catalogue.unmodelled import unmodelled
 from headstack.cli.completing import DEMAND, Among
 from headstack.cli.files import TARGET, check_sources
 from headstack.cli.formats import output_options
@@ -189,15 +190,27 @@ def load(targets: tuple[str, ...], workload: str | None, **options: Any) -> int:
     return exit_code_of(results, continue_on_error=continue_on_error)
 
 
-def refuse_simulated(target: str, access: Access) -> None:
-    """Raises ``InputError`` if the target is the name of a simulated system."""
+def refuse_simulated(target: str, access: Access, options: str = "") -> None:
+    """Raises ``InputError`` if the target is the name of a simulated system, or of something that no path names.
+
+    ``options`` are those of ``headstack run`` for the same load.
+    """
     if is_null(target) or is_export(target) or os.path.lexists(target) or access.create is not None:
         return
+    if target.startswith("/dev/"):
+        raise InputError(f"{target}: no such device; lsblk lists the devices of this machine")
     try:
         load_system(target)
     except InputError:
+        if unmodelled(target) is not None:
+            message = (
+                f"{target}: no such file or device; name a file on it, for example /mnt/{target}/test --create 1GiB"
+            )
+            raise InputError(message) from None
         return
-    raise InputError(f"{target}: no such file or device; to simulate the system of this name: headstack run {target}")
+    raise InputError(
+        f"{target}: no such file or device; to simulate the system of this name: headstack run {target}{options}"
+    )
 
 
 def parse_luns(texts: tuple[str, ...]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import ARRAY, DEMAND, EXECUTOR, FOLDER, SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
-from headstack.cli.output import VERBOSE, WIDE, Outputs, progress, verbose_option, wide_option
+from headstack.cli.output import VERBOSE, WIDE, Outputs, progress, say, verbose_option, wide_option
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
 from headstack.io.columns import is_plain, width_of
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from headstack.choice.answer import Answer
 
+CAPACITY_LOAD = "random-read-4k"
+"""Workload of a question that states only a capacity, at 1 request per second within a mean of 1 s."""
 NO_CONFIGURATION = 1
 """Exit code if no configuration meets the limits."""
 
@@ -190,12 +192,17 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     headstack choose -w oltp-8k --rate 4000 --limit p99=5ms --capacity 20TB --survive 2 --among nvme
     headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 200TB --survive 2 --among nearline --bays 24
     headstack choose -w oltp-8k --rate 2000 --limit p99=20ms --capacity 2TB --volumes gp3,io2 --no-arrays --years 3
+    headstack choose --capacity 100TB --survive 2
 
     Candidates are all drives that have a price, in every number, RAID level and host. headstack simulates them from the
     cheapest up, with more requests until each limit is decided, and shows how close the alternatives are.
 
     The shipped prices are dated; add your own with --prices (see "headstack catalog prices"). The answer lists old
     prices, drives without a price, and how far the answer depends on the error of simulation and model.
+
+    With only a --capacity, the answer is the cheapest system of that size.
+
+    Not modelled: file systems, the page cache, and network storage such as NFS, iSCSI and Ceph.
     """
     from headstack.choice.render import explain as explain_choice  # start-up time
     from headstack.choice.render import format_full, format_markdown, format_summary  # start-up time
@@ -209,7 +216,13 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
         "json": _write_json,
     }
     outputs = Outputs(options, exports)
-    search = _build_search([*job, *options["workloads"]], options)
+    names = [*job, *options["workloads"]]
+    is_of_capacity = options["capacity"] is not None and not (
+        names or options["rates"] or options["limits"] or options["depth"]
+    )
+    if is_of_capacity:
+        names, options = [CAPACITY_LOAD], options | {"rates": ("1",), "limits": ("mean=1s",)}
+    search = _build_search(names, options)
     shard = options["shard"]
     if shard is not None:
         if options["store"] is None:
@@ -234,6 +247,10 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
         width = None if context.meta.get(WIDE) else width_of(sys.stdout)
         format_answer = format_full if context.meta.get(VERBOSE) else format_summary
         print(format_answer(answer, width, not is_plain(sys.stdout)))
+        if is_of_capacity:
+            say("note: chosen for capacity alone; for performance add a workload, --rate and --limit")
+            if not options["survive"]:
+                say("note: any drive failure may lose data; add for example --survive 2")
         if explain is not None:
             print(f"\n{explain_choice(answer, explain)}")
 

@@ -95,7 +95,20 @@ def run_options(command: Command) -> Command:
 @click.option(
     "--curve", "has_curve", is_flag=True, help="Run at queue depths 1, 2, 4 ... 256 and print the knee of each curve."
 )
-def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_curve: bool, **options: Any) -> None:
+@click.option(
+    "--while",
+    "during",
+    type=click.Choice(["rebuilding"]),
+    help="Also simulate an array while it rebuilds, and print how long that takes.",
+)
+def run(
+    systems: tuple[str, ...],
+    workload: str | None,
+    limit: str | None,
+    has_curve: bool,
+    during: str | None,
+    **options: Any,
+) -> None:
     """Simulate drives, arrays and volumes, and print IOPS and latency.
 
     \b
@@ -114,6 +127,11 @@ def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_c
     With --drives and --limit, headstack prints the smallest number of drives that meets the limit at the given --rate
     or --depth.
 
+    If there are only writes and each one is flushed, the first line is the cost of a synchronous write.
+    --while rebuilding simulates an array healthy and rebuilding at the same load.
+
+    Not modelled: file systems, the page cache, and network storage such as NFS, iSCSI and Ceph.
+
     --fio, --icf and --vdbench simulate a job file of another program, one run for each phase. The job's files and
     devices are placed one after another in the address space of the system.
     """
@@ -121,7 +139,16 @@ def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_c
         response_limit("--limit", limit)
     job_request = take_job_request(systems, workload, options)
     if job_request is not None:
+        if during is not None:
+            raise InputError("--while: not available for job files; use a workload")
         simulate_job_file(job_request, options)
+        return
+    if during is not None:
+        from headstack.cli.simulate.rebuilding import while_rebuilding  # start-up time
+
+        if has_curve or limit is not None or options["record"] is not None:
+            raise InputError("--while: remove --curve, --limit and --record")
+        run_and_write(systems, workload, options, *while_rebuilding(systems, workload))
         return
     if has_curve:
         set_curve_depths(options)

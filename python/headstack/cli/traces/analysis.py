@@ -17,6 +17,7 @@ from headstack.cli.traces.traces import SourceOptions, open_trace, show_progress
 from headstack.io import signals
 from headstack.io.values import choice, number, size_bytes
 from headstack.traces.analysis import Analysis
+from headstack.traces.endurance import endurance_of
 
 REUSE = ("block", "request", "off")
 
@@ -27,6 +28,7 @@ class AnalyzeOptions(SourceOptions):
     block: str
     reuse: str
     sample: str | None
+    endurance: str | None
     executor: str | None
     store: str | None
 
@@ -45,6 +47,11 @@ class AnalyzeOptions(SourceOptions):
     help="Unit of re-use: blocks, or whole requests identified by their first byte.",
 )
 @click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks (SHARDS), for example 0.01.")
+@click.option(
+    "--endurance",
+    metavar="SIZE",
+    help="Rated endurance of an SSD (TBW), for example 1200TB: print how many years it lasts under the trace.",
+)
 @click.option(
     "--executor",
     metavar="local|dask://HOST:PORT",
@@ -68,6 +75,7 @@ def analyze(files: tuple[str, ...], quiet: bool, **options: Unpack[AnalyzeOption
     \b
     headstack trace analyze db.parquet
     headstack trace analyze trace.blktrace.* --html trace.html
+    headstack trace analyze db.parquet --endurance 1200TB
     headstack trace analyze db.parquet --workload db.toml
     headstack run 990-pro-2tb -w db.toml
 
@@ -76,6 +84,9 @@ def analyze(files: tuple[str, ...], quiet: bool, **options: Unpack[AnalyzeOption
     --workload writes it for "headstack run".
     """
     outputs = Outputs(options, Analysis, workload=Analysis.to_workload)
+    rated_bytes = None if options["endurance"] is None else size_bytes("--endurance", options["endurance"])
+    if rated_bytes is not None and rated_bytes <= 0:
+        raise InputError(f"--endurance: {options['endurance']} is out of range; must be above 0")
     try:
         analysis = analyze_trace(files, quiet, options)
     except KeyboardInterrupt:
@@ -83,7 +94,8 @@ def analyze(files: tuple[str, ...], quiet: bool, **options: Unpack[AnalyzeOption
             raise
         click.echo("headstack: interrupted; finished parts are kept: repeat the command to resume", err=True)
         return signals.exit_code()
-    outputs.write(analysis, lambda: print_analysis(analysis))
+    endurance = None if rated_bytes is None else endurance_of(analysis.report, rated_bytes)
+    outputs.write(analysis, lambda: print_analysis(analysis, endurance))
     return 0
 
 

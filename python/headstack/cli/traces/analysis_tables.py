@@ -13,6 +13,7 @@ from headstack.io.columns import Column, Figures, Names
 from headstack.traces.analysed import cache_size
 from headstack.traces.analysis import Analysis
 from headstack.traces.analysis_time import PHASES
+from headstack.traces.endurance import Endurance
 from headstack.traces.report_times import Percentiles, TimelineBin
 from headstack.traces.report_types import Amount, DeviceReport, PowerBin, ProcessReport, SizeCount, TraceReport
 from headstack.traces.traces import formats
@@ -26,9 +27,12 @@ Entry = TypeVar("Entry", DeviceReport, ProcessReport)
 Pick = Callable[[TimelineBin], float | None]
 
 
-def print_analysis(analysis: Analysis) -> None:
-    """Prints all tables of an analysis; JSON has more figures."""
+def print_analysis(analysis: Analysis, endurance: Endurance | None = None) -> None:
+    """Prints all tables of an analysis, and first how long an SSD lasts, if requested; JSON has more figures."""
     report, meta = analysis.report, analysis.meta
+    if endurance is not None:
+        say(f"{endurance}.")
+        say(f"note: {endurance.assumptions}\n")
     say(f"{answer_of_trace(report)}\n")
     for origin in meta["origin"]:
         say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")

@@ -208,7 +208,7 @@ def trace() -> None:
     """Import, export, analyse, synthesize, replay and record traces.
 
     \b
-    headstack trace analyze db.parquet
+    headstack trace analyze db.parquet --endurance 1200TB
     headstack trace cache db.parquet --policy lru,arc --size 1GiB..64GiB
     headstack trace replay db.parquet 990-pro-2tb exos-x24-24tb
 

@@ -75,6 +75,18 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+def recording_of(inspection: Inspection) -> str | None:
+    """Returns a sentence on the recording of a disk, shingled (SMR) or not; ``None`` for other devices."""
+    if (why := shingled(inspection)) is not None:
+        return f"shingled (SMR): {why}"
+    identity = inspection.identity
+    if not identity.rpm:
+        return None
+    if (entry := entry_of(identity)) is not None:
+        return f"not described as shingled (SMR) in the catalogue ({entry.id})"
+    return "no sign of shingling (SMR), but drive-managed SMR disks may not report it"
+
+
 def shingled(inspection: Inspection) -> str | None:
     """Returns the evidence that a device uses shingled recording (SMR); ``None`` if there is none."""
     identity = inspection.identity

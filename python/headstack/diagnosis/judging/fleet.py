@@ -54,6 +54,8 @@ UNSTEADY = math.log(1.5)
 """Threshold of unsteady disks: the average of intervals relative to the fastest 10 % within the same quarter of an
 hour.
 """
+TOO_SHORT = "no 15-minute interval has 30 completed requests of a kind"
+"""The reason for no verdict on a disk without a single interval."""
 DOUBT = 0.5
 """Share of the evidence for an alarm from which a disk is not called fine."""
 BOUNDS_MAX = 0.1
@@ -419,7 +421,7 @@ class Fleet:
         """Returns the reason why a disk cannot be called fine."""
         disk = self.disks[place]
         if disk.steps == 0:
-            return "no 15-minute interval has 30 completed requests of a kind"
+            return TOO_SHORT
         learned = max(past.learnt for past in disk.pasts.values())
         last = max((step for steps in disk.compared for step in steps), default=None)
         if last is None and learned < STEPS_NEEDED:

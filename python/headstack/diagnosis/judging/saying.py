@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from headstack.diagnosis.judging.fleet import DOUBT, Disk, Facts
+from headstack.diagnosis.judging.fleet import DOUBT, TOO_SHORT, Disk, Facts
 from headstack.diagnosis.judging.steps import STEP_S, STREAMS
 from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Cause, Slower, Verdict
 
@@ -26,6 +26,7 @@ NEXT = {
     "background work": "Check whether a scrub, self-test or rebuild was running; judge again when it is over.",
     "queue cut": "Check the queue depth that the host uses, and the scheduler.",
 }
+RECORD = "Record an hour, for example iostat -x -y -t -o JSON 15 240 > iostat.json, or watch it with --live 15s."
 LOOK = "Run headstack inspect; take it out of service if its peers can carry the load, and measure it alone."
 
 
@@ -46,6 +47,8 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
     }
     if facts.missing is not None:
         watch = "Check what these disks share: host, controller, load." if facts.method else "Continue monitoring."
+        if facts.missing == TOO_SHORT:
+            watch = RECORD
         if facts.share >= DOUBT:
             watch = "Judge again when two more hours are logged."
         why = facts.missing[0].upper() + facts.missing[1:] + "."

@@ -1,0 +1,120 @@
+"""``headstack run --while rebuilding``: how long a rebuild takes, and how slow the array is meanwhile."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.array import Array
+from headstack.catalogue.demand import load_demand
+from headstack.catalogue.options import CHANGES
+from headstack.choice.rebuilding import Load, rebuild_h, schedule_while_rebuilding
+from headstack.cli.output import print_results, progress, say
+from headstack.io.atomic_files import write_text
+from headstack.results.intervals.model_errors import bare
+from headstack.results.results import Results
+from headstack.results.words import number, time, with_error
+from headstack.simulation.runs import changed, loaded, specify_described, swept, texts
+
+STATE = "state"
+"""Column of the table: healthy or rebuilding."""
+SEEDS = 3
+"""Number of simulations of the rebuild time, with seeds in a row."""
+
+
+def while_rebuilding(
+    systems: tuple[str, ...], workload: str | None
+) -> tuple[Callable[[dict[str, Any], bool], Results], Callable[[Results], None]]:
+    """Returns functions that simulate an array healthy and rebuilding under one load, and that print the answer."""
+    idle: list[float] = []
+    hours: list[float] = []
+    sources: list[str] = []
+
+    def work(varied: dict[str, Any], quiet: bool) -> Results:
+        array, chosen = _single(systems, workload, varied)
+        load: Any = {name: chosen[name] for name in Load.__annotations__ if name in chosen}
+        demand = None if workload is None else load_demand(workload)
+        with progress("rebuild", quiet) as show:
+            for number_of_seed in range(SEEDS):
+                seed = int(chosen.get("seed", "1")) + number_of_seed
+                rebuild_time_h, source = rebuild_h(array, demand, **(load | {"seed": seed}))
+                hours.append(rebuild_time_h)
+                sources.append(source)
+                if show is not None:
+                    show((number_of_seed + 1) / (SEEDS + 1))
+        idle.append(rebuild_h(array)[0])
+        return _healthy_and_rebuilding(array, systems, workload, varied)
+
+    return work, partial(_print, idle, hours, sources)
+
+
+def _single(systems: tuple[str, ...], workload: str | None, varied: Mapping[str, Any]) -> tuple[Array, dict[str, str]]:
+    """Returns the array, and the single value of each option."""
+    values = {name: texts(varied[name]) for name in varied}
+    several = [name for name, listed in values.items() if len(listed) > 1]
+    if len(systems) != 1 or several or "," in (workload or ""):
+        needed = f"one value of --{several[0].replace('_', '-')}" if several else "one array and one workload"
+        raise InputError(f"--while rebuilding: name {needed}")
+    for name in ("faults", "fail"):
+        if name in values:
+            raise InputError(f"--while rebuilding, --{name}: give only one of them")
+    chosen = {name: listed[0] for name, listed in values.items()}
+    (system,) = loaded(systems, {name: listed for name, listed in values.items() if name in CHANGES})
+    array = changed(system, chosen)
+    if not isinstance(array, Array):
+        raise InputError(f"--while rebuilding: {array.name} is a single drive, which cannot be rebuilt; name an array")
+    return array, chosen
+
+
+def _healthy_and_rebuilding(
+    array: Array, systems: tuple[str, ...], workload: str | None, varied: dict[str, Any]
+) -> Results:
+    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+        path = os.path.join(folder, "rebuilding.toml")
+        write_text(path, schedule_while_rebuilding(array))
+        healthy = specify_described(systems, workload, varied)
+        rebuilding = specify_described(systems, workload, varied | {"faults": path})
+    for specs, state in ((healthy, "healthy"), (rebuilding, "rebuilding")):
+        for spec in specs:
+            spec["labels"] = [*(pair for pair in spec["labels"] if pair[0] != "faults"), (STATE, state)]
+    specs = [*healthy, *rebuilding]
+    results = Results(_native.run([bare(spec) for spec in specs], None, None), [*swept(varied), STATE])
+    return results.with_model_errors(specs, lambda sampled: _native.run(sampled))
+
+
+def _print(idle: list[float], hours: list[float], sources: list[str], results: Results) -> None:
+    print_results(results, answer=_answer(idle[0], hours, results))
+    say(f"note: rebuild time {sources[0]}, with {SEEDS} seeds; a spare is assumed to be at hand")
+
+
+def _answer(idle_h: float, hours: list[float], results: Results) -> str:
+    """Returns the rebuild time with its range over the seeds, that of an idle array, and the latency of both states."""
+    healthy, rebuilding = results[0], results[1]
+    mean_h = sum(hours) / len(hours)
+    spread = f"({_hours(min(hours))} to {_hours(max(hours))})"
+    first = (
+        f"{rebuilding['system']} rebuilds a drive in {_hours(mean_h)} {spread} under this load, {_hours(idle_h)} idle"
+    )
+    if rebuilding["saturated"]:
+        rate = number(rebuilding["rate_per_s"])
+        return f"{first}; meanwhile it cannot keep up with {rate} IOPS: it serves {number(rebuilding['iops'])}."
+    means = f"mean latency {_mean(rebuilding)} instead of {_mean(healthy)}"
+    p99 = f"p99 {time(rebuilding['p99_ms'])} instead of {time(healthy['p99_ms'])}"
+    served = ""
+    if rebuilding["rate_per_s"] is None:
+        served = f"{number(rebuilding['iops'])} IOPS instead of {number(healthy['iops'])}, "
+    return f"{first}; meanwhile {served}{means}, {p99}."
+
+
+def _hours(value: float) -> str:
+    return f"{value:.0f} h" if value >= 10 else f"{value:.1f} h" if value >= 1 else f"{60 * value:.0f} min"
+
+
+def _mean(row: Mapping[str, Any]) -> str:
+    width = row["half_width_ms"]
+    return f"{with_error(row['mean_ms'], width)} ms" if width else time(row["mean_ms"])
