@@ -227,6 +227,7 @@ CASES: tuple[tuple[str, str, list[str], dict[str, Any]], ...] = (
                 "read_latency": "76.92us",
                 "write_latency": "27.78us",
             },
+            "endurance": {"tbw": 600.0},
         },
     ),
     (
@@ -239,6 +240,7 @@ CASES: tuple[tuple[str, str, list[str], dict[str, Any]], ...] = (
             "flash": {"cells": "tlc", "generation": "tlc-176"},
             "interface": {"kind": "nvme", "generation": 4, "lanes": 4},
             "buffer": {"power_loss_protected": True},
+            "endurance": {"dwpd": 1.0},
             "stated": {
                 "sequential_read": "6.8GB/s",
                 "sequential_write": "5.6GB/s",
@@ -259,6 +261,7 @@ CASES: tuple[tuple[str, str, list[str], dict[str, Any]], ...] = (
             "flash": {"cells": "tlc", "generation": "tlc-128"},
             "interface": {"kind": "nvme", "generation": 4, "lanes": 4},
             "power": {"idle_w": 5.0, "active_w": 18.0},
+            "endurance": {"dwpd": 1.0},
             "stated": {
                 "sequential_read": "7.1GB/s",
                 "sequential_write": "4.2GB/s",
@@ -295,6 +298,7 @@ CASES: tuple[tuple[str, str, list[str], dict[str, Any]], ...] = (
             "kind": "ssd",
             "name": "Western Digital WDS100T3X0E",
             "controller": {"map_cache": "64MiB"},
+            "endurance": {"tbw": 600.0},
             "interface": {"kind": "nvme", "generation": 4, "lanes": 4},
             "stated": {
                 "sequential_read": "5.15GB/s",

@@ -347,8 +347,8 @@ pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[Stri
 }
 
 /// Tables and keys of a drive file that do not affect the simulation.
-const NOT_SIMULATED: [&str; 9] =
-    ["name", "vendor", "model", "notes", "power", "price", "reliability", "sources", "twin"];
+const NOT_SIMULATED: [&str; 10] =
+    ["name", "vendor", "model", "notes", "endurance", "power", "price", "reliability", "sources", "twin"];
 
 /// Factors by which a number is scaled to find out whether its key has an effect.
 const SCALES: [f64; 4] = [0.5, 2.0, 0.1, 10.0];

@@ -76,6 +76,22 @@ fn complete_form_reads_back_exactly_and_derives_nothing() {
     });
 }
 
+#[test]
+fn rated_writes_agree_with_drive_writes_per_day() {
+    let mut rated = 0;
+    each(|id, _, resolved| {
+        let endurance = resolved.file.endurance;
+        let (Some(tbw), Some(dwpd), Some(years)) = (endurance.tbw, endurance.dwpd, endurance.warranty_years) else {
+            return;
+        };
+        let product = resolved.description.capacity.logical_bytes as f64 / 1e12 * dwpd * 365.0 * years;
+        // Makers round both figures.
+        assert!((tbw / product - 1.0).abs() < 0.03, "{id}: {tbw} TBW, {dwpd} DWPD over {years} years are {product}");
+        rated += 1;
+    });
+    assert!(rated >= 30, "only {rated} drives state both");
+}
+
 /// Maximum relative difference between a simulated figure and the one in the drive's file.
 const STATED_BOUND: f64 = 0.10;
 
@@ -197,6 +213,12 @@ fn bad_files_are_refused_in_one_line() {
         "[power]\nidle_w = 1.0\n[interface]",
         "bad.toml:9: power.active_w: this key is missing",
         "set together",
+    );
+    refused(
+        "[interface]",
+        "[endurance]\ndwpd = 0.0\n[interface]",
+        "bad.toml:10: endurance.dwpd: 0 is not allowed;",
+        "above 0",
     );
     refused("[interface]", "[spindle]\nspeed = \"7200rpm\"\n[interface]", "bad.toml:9: spindle: unknown key", "");
 }

@@ -150,8 +150,8 @@ const SSD: &[(&str, Effect)] = &[
 ];
 
 /// Keys of disks and SSDs that affect no rate.
-const NO_RATE: [&str; 10] =
-    ["model", "name", "notes", "power", "price", "reliability", "stated", "twin", "vendor", "year"];
+const NO_RATE: [&str; 11] =
+    ["endurance", "model", "name", "notes", "power", "price", "reliability", "stated", "twin", "vendor", "year"];
 
 /// Keys whose variation changes the rate of every drive, unless the variation is rejected.
 const STRICT: [&str; 4] = ["seek.read_average", "spindle.speed", "controller.command", "overheads.command"];

@@ -124,6 +124,9 @@ class Drive:
                 "interface": stated["interface.kind"],
                 "queue_depth": self.description["interface"]["queue_depth"],
                 "sequential_read_bytes_per_s": _rate(stated.get("stated.sequential_read")),
+                "power_loss_protected": self.description["buffer"]["power_loss_protected"],
+                "tbw": float(tbw) if (tbw := stated.get("endurance.tbw")) else None,
+                "dwpd": float(dwpd) if (dwpd := stated.get("endurance.dwpd")) else None,
             }
         if self.kind == "volume":
             # The rates before burst credits are used up.

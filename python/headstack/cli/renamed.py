@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from headstack._native import take_notes_of_renamed_keys
 from headstack.io.terminal import visible
 
-OPTIONS = {"--stripe-units": "--chunk-sizes", "--tell": "--detect"}
+OPTIONS = {"--preconditioned": "--state", "--stripe-units": "--chunk-sizes", "--tell": "--detect"}
 """Current names of options, by earlier name."""
 
 

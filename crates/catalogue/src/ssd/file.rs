@@ -10,6 +10,7 @@ use headstack_sim::ssd::description::FlashState;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
+use super::endurance::EnduranceTable;
 use crate::file::{PriceTable, ReliabilityTable, is_default};
 use crate::hosts::HostProfile;
 use crate::stated::StatedRate;
@@ -58,6 +59,9 @@ pub struct SsdFile {
     /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: SsdPowerTable,
+    /// Rated writes; stored, but not used by the model.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub endurance: EnduranceTable,
     /// Reliability; stored, but not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,

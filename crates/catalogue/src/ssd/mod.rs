@@ -2,6 +2,7 @@
 
 mod complete;
 mod derive;
+pub mod endurance;
 pub mod file;
 pub mod generation;
 mod resolve;

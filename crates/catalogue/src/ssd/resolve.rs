@@ -39,6 +39,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     }
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
     file.price.as_ref().map_or(Ok(()), |price| price.check(document))?;
+    file.endurance.check(document)?;
     let mut resolver = Resolver { document, file: &file, derived: Vec::new() };
     resolver.check_stated()?;
     let interface = resolver.interface()?;

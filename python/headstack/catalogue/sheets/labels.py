@@ -336,8 +336,10 @@ def _speed(label: str, value: str) -> KeyValues:
 
 def _endurance(label: str, value: str) -> KeyValues:
     if "dwpd" in f"{label} {value.lower()}" or "drive writes" in label:
-        return {"?dwpd": figures.first(value)}
-    return {"?tbw": value}
+        return {"endurance.dwpd": figures.first(value)}
+    written = figures.first(value)
+    petabytes = re.search(r"\bp(eta)?b", f"{label} {value.lower()}")
+    return {"endurance.tbw": written if written is None or not petabytes else 1000 * written}
 
 
 def _form(label: str, value: str) -> KeyValues:

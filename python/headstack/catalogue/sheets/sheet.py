@@ -16,8 +16,7 @@ from headstack.catalogue.sheets.writing import toml
 
 SSD_SIGNS = (
     "flash.",
-    "?dwpd",
-    "?tbw",
+    "endurance.",
     "?layers",
     "?write_alone",
     "stated.after_slc",
@@ -162,7 +161,7 @@ class Sheet:
             if isinstance(writes, dict):
                 writes.pop("cache", None)
             if isinstance(writes, dict) and "state" not in writes:
-                steady = "?dwpd" in values or values.get("buffer.power_loss_protected") is True
+                steady = "endurance.dwpd" in values or values.get("buffer.power_loss_protected") is True
                 writes["state"] = "steady" if steady else "burst"
         elif self.kind == "disk":
             values.pop("controller.map_cache", None)

@@ -34,6 +34,7 @@ TABLES = {
         "controller",
         "interface",
         "power",
+        "endurance",
         "reliability",
         "price",
     ),
@@ -125,10 +126,6 @@ def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
 def _notes(values: Mapping[str, Any]) -> str:
     """Returns a note on values that have no key in the file."""
     sentences = []
-    if "?dwpd" in values:
-        sentences.append(f"Endurance: {values['?dwpd']:g} drive writes per day.")
-    if "?tbw" in values:
-        sentences.append(f"Endurance: {values['?tbw']}.")
     if "?dram" in values and "buffer.size" not in values:
         sentences.append(f"DRAM: {values['?dram']}.")
     return textwrap.fill(" ".join(sentences), 100).replace("\\", "/").replace('"', "'")

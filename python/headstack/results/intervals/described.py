@@ -15,7 +15,7 @@ from headstack.io.json_text import read_json
 from headstack.results.intervals.calibration import ClassScores, catalogue_scores, twin_scores
 from headstack.results.intervals.workloads import MOSTLY, NEARLY_ALL
 
-SILENT = ("name", "vendor", "model", "year", "notes", "price", "reliability", "power", "twin")
+SILENT = ("name", "vendor", "model", "year", "notes", "price", "endurance", "reliability", "power", "twin")
 """Keys, or tables of keys, that affect no simulated time."""
 
 MEMBERS = 8
