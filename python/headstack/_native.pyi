@@ -43,6 +43,8 @@ POLICIES: tuple[str, ...]
 READ_AHEADS: tuple[str, ...]
 VOLUME_UNITS: tuple[str, ...]
 WRITE_CACHES: tuple[str, ...]
+SYNC_WRITES_PROTECTED: tuple[int, int, int]
+SYNC_WRITES_UNPROTECTED: tuple[int, int, int]
 FLASH_STATES: tuple[str, ...]
 
 @final

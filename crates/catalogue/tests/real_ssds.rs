@@ -5,12 +5,16 @@
 
 use headstack_catalogue::ssd::{self, file::SsdFile};
 use headstack_catalogue::{Entry, HostProfile, ResolvedDevice, drives, load_device};
+use std::collections::BTreeMap;
+
+use headstack_sim::notes::{SYNC_WRITES_PROTECTED, SYNC_WRITES_UNPROTECTED};
 use headstack_sim::{SystemDescription, run_all};
 use headstack_workload::Document;
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use crate::common::ssds::{Figure, What};
-use crate::common::{Errors, FioRow, fio_runs, random_4k};
+use crate::common::{Errors, FioRow, fio_runs, measurements, random_4k, rows};
 
 /// Makers whose drives are held out: no default was fitted to their drives.
 const HELD_OUT: [&str; 2] = ["KIOXIA", "Micron"];
@@ -182,4 +186,43 @@ fn sata_drives_on_their_hosts_are_near_fio() {
     let mean = |index: usize| means.iter().map(|of_host| of_host[index]).sum::<f64>() / means.len() as f64;
     println!("all: reads {:.1} %, writes {:.1} %, p99 {:.1} %", 100.0 * mean(0), 100.0 * mean(1), 100.0 * mean(2));
     assert!(mean(0) <= 0.17 && mean(1) <= 0.10 && mean(2) <= 0.25);
+}
+
+/// Synchronous writes of a drive, by one writer.
+#[derive(Deserialize)]
+struct SyncRow {
+    drive: String,
+    class: String,
+    plp: String,
+    test: String,
+    writes_per_s: Option<f64>,
+}
+
+#[test]
+fn synchronous_writes_of_measured_drives_are_inside_the_interval_of_their_class() {
+    let Some(path) = measurements("validation/measured/fsync.csv") else { return };
+    let mut by_class: BTreeMap<bool, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
+    for row in rows::<SyncRow>(&path) {
+        let is_set = ["2x", "4x", "6 disks"].iter().any(|start| row.drive.starts_with(start));
+        let is_other = ["depth 32", "ZFS", "open_datasync"].iter().any(|part| row.test.contains(part));
+        let protected = match row.plp.as_str() {
+            "yes" => true,
+            "no" => false,
+            _ => continue,
+        };
+        if let Some(per_s) = row.writes_per_s.filter(|_| !is_set && !is_other && row.class != "cloud local") {
+            by_class.entry(protected).or_default().entry(row.drive).or_default().push(per_s.ln());
+        }
+    }
+    for (protected, interval, share) in [(false, SYNC_WRITES_UNPROTECTED, 0.85), (true, SYNC_WRITES_PROTECTED, 0.85)] {
+        let drives = &by_class[&protected];
+        assert_eq!(drives.len(), interval.drives as usize, "drives of the class");
+        let inside = drives.values().filter(|logs| {
+            let per_s = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+            (f64::from(interval.low_per_s)..=f64::from(interval.high_per_s)).contains(&per_s)
+        });
+        let inside = inside.count();
+        println!("protected {protected}: {inside} of {} inside {interval:?}", drives.len());
+        assert!(inside as f64 >= share * drives.len() as f64, "{inside} of {}", drives.len());
+    }
 }

@@ -46,6 +46,7 @@ mod _native {
     use headstack_catalogue::array::file::LevelName;
     use headstack_catalogue::volume::pricing::BILLED_UNITS;
     use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
+    use headstack_sim::notes::SyncWrites;
     use headstack_sim::ssd::description::FlashState;
     use pyo3::prelude::*;
     use serde::Serialize;
@@ -127,6 +128,12 @@ mod _native {
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::error::define(module)?;
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
+        for (name, SyncWrites { low_per_s, high_per_s, drives }) in [
+            ("SYNC_WRITES_PROTECTED", headstack_sim::notes::SYNC_WRITES_PROTECTED),
+            ("SYNC_WRITES_UNPROTECTED", headstack_sim::notes::SYNC_WRITES_UNPROTECTED),
+        ] {
+            module.add(name, (low_per_s, high_per_s, drives))?;
+        }
         module.add("NOTE_OF_OPENZFS", headstack_sim::notes::NOTE_OF_OPENZFS)?;
         module.add("NOTES_OF_TAIL", pyo3::types::PyTuple::new(module.py(), headstack_sim::notes::NOTES_OF_TAIL)?)?;
         module.add("LEVELS", tuple(module, &LevelName::forms())?)?;

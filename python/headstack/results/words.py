@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from headstack import _native
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 from headstack.results.answers import is_of_arrivals, load_of
 
@@ -33,8 +34,6 @@ WRITTEN = {
     "tb": "TB",
     "kib": "KiB",
 }
-REACHED = re.compile(r"reached ([\d,]+) to ([\d,]+) synchronous writes/s")
-"""Range of synchronous writes that measured drives of the same kind reached, in a note of the simulation."""
 NEAR = 0.9
 """Share of a system's highest throughput above which more load gains little."""
 
@@ -73,6 +72,17 @@ class _Synchronous:
     width_ms: float | None
     """95 % confidence half-width of the mean latency of a pair; ``None`` if the run is too short."""
     flush_p99_ms: float | None
+    measured: tuple[int, int, int] | None
+    """Low and high end of the 90 % prediction interval of drives of its class, in synchronous writes/s of one writer,
+    and the number of measured drives; ``None`` if the cost of flushes is not assumed."""
+
+    @property
+    def range(self) -> str:
+        """The prediction interval, for example ``; 90 % of such SSDs do 150 to 3,000/s (25 measured)``."""
+        if self.measured is None:
+            return ""
+        low, high, drives = self.measured
+        return f"; 90 % of such SSDs do {low:,} to {high:,}/s ({drives} measured)"
 
     @property
     def rate(self) -> str:
@@ -100,7 +110,7 @@ def _synchronous(results: ResultTable, run: int) -> _Synchronous | None:
     if not flushes or kinds["read"]["count"] or kinds["trim"]["count"] or abs(writes - flushes) > max(1, 0.01 * writes):
         return None
     write_ms, flush_ms = (
-        kinds[kind]["response"]["sum_ns"] / kinds[kind]["response"]["count"] / 1e6 for kind in ("write", "flush")
+        kinds[kind]["latency"]["sum_ns"] / kinds[kind]["latency"]["count"] / 1e6 for kind in ("write", "flush")
     )
     return _Synchronous(
         name=next(name for name, runs in results.curves().items() if run in runs),
@@ -110,8 +120,18 @@ def _synchronous(results: ResultTable, run: int) -> _Synchronous | None:
         flush_ms=flush_ms,
         # The mean of writes and flushes is half of a pair.
         width_ms=None if row["half_width_ms"] is None else 2 * row["half_width_ms"],
-        flush_p99_ms=percentile_of(kinds["flush"]["response"], 0.99),
+        flush_p99_ms=percentile_of(kinds["flush"]["latency"], 0.99),
+        measured=_sync_writes_of_class(whole["system"]["description"]) if row["depth"] == 1 else None,
     )
+
+
+def _sync_writes_of_class(description: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Returns the prediction interval of an SSD's synchronous writes, with the number of measured drives."""
+    ssd = description.get("drive", {}).get("ssd")
+    if ssd is None:
+        return None
+    protected = ssd["buffer"]["power_loss_protected"]
+    return _native.SYNC_WRITES_PROTECTED if protected else _native.SYNC_WRITES_UNPROTECTED
 
 
 def percentile_of(histogram: Mapping[str, Any], quantile: float) -> float | None:
@@ -128,7 +148,6 @@ def percentile_of(histogram: Mapping[str, Any], quantile: float) -> float | None
 
 
 def _of_synchronous(runs: Sequence[_Synchronous], results: ResultTable) -> str:
-    reached = [match for note in results.warnings if (match := REACHED.search(note))]
     by_name = {run.name: run for run in sorted(runs, key=lambda run: run.per_s)}
     best, *others = sorted(by_name.values(), key=lambda run: run.per_s, reverse=True)
     if others:
@@ -138,8 +157,7 @@ def _of_synchronous(runs: Sequence[_Synchronous], results: ResultTable) -> str:
         return f"{best.name} is fastest: {best.rate} ({best.each} each); {'; '.join(slower)}."
     parts = f"write {time(best.write_ms)}, flush {time(best.flush_ms)}"
     tail = f" (flush p99 {time(best.flush_p99_ms)})" if best.flush_p99_ms is not None else ""
-    measured = f"; such drives reached {reached[0][1]} to {reached[0][2]}/s" if reached else ""
-    return f"{best.name} completes {best.rate}: {best.each} each, {parts}{tail}{measured}."
+    return f"{best.name} completes {best.rate}: {best.each} each, {parts}{tail}{best.range}."
 
 
 def _worth(row: Row) -> tuple[bool, float]:

@@ -29,7 +29,7 @@ pub fn measurements(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the rows of a table. Panics on unexpected content, because then the measurements are not the known ones.
-fn rows<T: DeserializeOwned>(path: &Path) -> Vec<T> {
+pub fn rows<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     let mut reader = csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     reader.deserialize().map(|row| row.unwrap_or_else(|error| panic!("{}: {error}", path.display()))).collect()
 }
