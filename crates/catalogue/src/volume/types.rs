@@ -367,7 +367,10 @@ impl VolumeType {
     fn latencies(self) -> (Latency, Latency) {
         let same = |latency| (latency, latency);
         match self {
-            VolumeType::Gp2 | VolumeType::Gp3 | VolumeType::HyperdiskBalanced => same(latency_us(350, 650, 2_000)),
+            // Measured on an r5b.2xlarge below the limit: median 0.44 ms, 95th percentile 0.71 ms, the same at all rates
+            // (ScyllaDB diskplorer, 2024). The floor is assumed; the 99th percentile follows from a log-normal excess.
+            VolumeType::Gp3 => same(latency_us(300, 440, 940)),
+            VolumeType::Gp2 | VolumeType::HyperdiskBalanced => same(latency_us(350, 650, 2_000)),
             VolumeType::Io1 => same(latency_us(300, 500, 1_200)),
             VolumeType::Io2 => same(latency_us(200, 350, 800)),
             // A disk that seeks, behind a network. A write is acknowledged from protected memory.
