@@ -51,7 +51,7 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["run", "nosuch"], "no drive"),
         (["run", "nosuch.toml"], "nosuch.toml: cannot be read"),
         (["run", ATLAS, "-w", "nosuch"], "no workload"),
-        (["run", ATLAS, "--depth", "0"], "outstanding: 0 is out of range"),
+        (["run", ATLAS, "--depth", "0"], "queue_depth: 0 is out of range"),
         (["run", ATLAS, "--depth", "1,x"], "--depth: 'x'"),
         (["run", ATLAS, "--depth", "-1"], "--depth: '-1'"),
         (["run", ATLAS, "--rate", "0"], "rate_per_s: 0 is out of range"),

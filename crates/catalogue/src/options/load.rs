@@ -82,7 +82,7 @@ impl Draft {
             Arrivals::Open { .. } => Think::None,
         };
         // Numbers that do not fit are rejected with other values out of range.
-        *arrivals = Arrivals::Closed { outstanding: u32::try_from(depth).unwrap_or(u32::MAX), think };
+        *arrivals = Arrivals::Closed { queue_depth: u32::try_from(depth).unwrap_or(u32::MAX), think };
         Ok(())
     }
 

@@ -31,7 +31,7 @@ fn options_apply_in_any_order() {
     ];
     let run = applied(&drive, &chosen).unwrap();
     let workload = run.workload.as_ref().unwrap();
-    assert_eq!(workload.arrivals, Arrivals::Closed { outstanding: 8, think: Think::Exponential(2_000_000) });
+    assert_eq!(workload.arrivals, Arrivals::Closed { queue_depth: 8, think: Think::Exponential(2_000_000) });
     assert_eq!(workload.run_length, RunLength::Requests(300));
     assert_eq!((workload.warm_up.requests, workload.warm_up.time_ns), (0, 1_000_000_000));
     assert_eq!((run.seed, run.used().unwrap().start_bytes), (7, 10_000_000_000));
