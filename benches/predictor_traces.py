@@ -107,14 +107,14 @@ def cascade(bias: float) -> Callable[[Random], Arrivals]:
     return arrivals
 
 
-def closed(outstanding: int, think: float) -> Callable[[Random], Arrivals]:
+def closed(queue_depth: int, think: float) -> Callable[[Random], Arrivals]:
     """Generates clients that wait for an answer, which takes as long as a request on average, and think."""
 
     def arrivals(random: Random) -> Arrivals:
-        clients = [random.random() * think for _ in range(outstanding)]
+        clients = [random.random() * think for _ in range(queue_depth)]
         free = 0.0
         while True:
-            client = min(range(outstanding), key=clients.__getitem__)
+            client = min(range(queue_depth), key=clients.__getitem__)
             now = clients[client]
             yield now, 0
             free = max(free, now) + random.uniform(0.5, 1.5)

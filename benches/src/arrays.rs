@@ -39,12 +39,12 @@ fn spec(system: SystemDescription, demand: Demand) -> RunSpec {
     }
 }
 
-fn mix(outstanding: u32, requests: u64) -> Demand {
+fn mix(queue_depth: u32, requests: u64) -> Demand {
     let line = json!({"size": "4KiB", "read_percent": 66, "random_percent": 100});
     let workload: Workload =
         serde_json::from_value(json!({"name": "mix", "lines": [line]})).expect("the workload is valid");
     Demand::Workload(Workload {
-        arrivals: Arrivals::Closed { outstanding, think: Think::None },
+        arrivals: Arrivals::Closed { queue_depth, think: Think::None },
         run_length: RunLength::Requests(requests),
         ..workload
     })
@@ -105,7 +105,7 @@ pub fn solid_state(report: &mut Report) {
     let line = json!({"size": "4KiB", "read_percent": 100, "random_percent": 100});
     let workload: Workload = serde_json::from_value(json!({
         "name": "reads", "lines": [line],
-        "arrivals": {"closed": {"outstanding": 32}}, "run_length": {"requests": requests},
+        "arrivals": {"closed": {"queue_depth": 32}}, "run_length": {"requests": requests},
     }))
     .expect("the workload is valid");
     let system = load_system("dc-p4500-1tb", &Changes::default()).expect("the catalogue has it").description();

@@ -113,7 +113,7 @@ fn live_against_simulated(
     depth: u32,
 ) -> Result<[f64; 3], String> {
     let [warmed_up, simulated] = [WARM_UP, SIMULATED].map(|requests| size.count(requests));
-    let arrivals = Arrivals::Closed { outstanding: depth, think: Think::None };
+    let arrivals = Arrivals::Closed { queue_depth: depth, think: Think::None };
     let warm_up = WarmUp { requests: warmed_up, ..WarmUp::default() };
     let workload = Workload { arrivals, warm_up, run_length: RunLength::Requests(simulated), ..workload.clone() };
     let span = Span { start_bytes: 0, length_bytes: drive.capacity_bytes() };

@@ -80,7 +80,7 @@ pub fn child(target: &str, depth: u32, requests: u64) {
         NULL => (Target::null(NULL_BYTES), EngineKind::Null { service_ns: 0 }),
         path => (open(path, &Permission::default()), EngineKind::Ring),
     };
-    let arrivals = Arrivals::Closed { outstanding: depth, think: Think::None };
+    let arrivals = Arrivals::Closed { queue_depth: depth, think: Think::None };
     let result = measure(target, engine, arrivals, Limits { requests: Some(requests), ..Limits::default() });
     assert!(result.ended_early.is_none() && result.checks.iter().all(|check| check.passed), "{:?}", result.notes);
     let response = &result.kinds.read.latency;

@@ -36,16 +36,16 @@ pub fn deep_drive(id: &str) -> DriveDescription {
 }
 
 /// Random reads of 4 KiB over the whole drive.
-pub fn random_reads(drive: &DriveDescription, outstanding: u32, requests: u64) -> RunSpec {
-    spec(drive, "random-read-4k", outstanding, requests)
+pub fn random_reads(drive: &DriveDescription, queue_depth: u32, requests: u64) -> RunSpec {
+    spec(drive, "random-read-4k", queue_depth, requests)
 }
 
-fn spec(drive: &DriveDescription, workload: &str, outstanding: u32, requests: u64) -> RunSpec {
+fn spec(drive: &DriveDescription, workload: &str, queue_depth: u32, requests: u64) -> RunSpec {
     RunSpec {
         system_name: drive.name.clone(),
         system: drive.clone().into(),
         demand: Demand::Workload(Workload {
-            arrivals: Arrivals::Closed { outstanding, think: Think::None },
+            arrivals: Arrivals::Closed { queue_depth, think: Think::None },
             run_length: RunLength::Requests(requests),
             ..catalogue_workload(workload)
         }),

@@ -39,6 +39,26 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"duckdb", "matplotlib", "numpy", "rich.console"} & set(modules)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("runn",), "No such command 'runn'. Did you mean 'run'?"),
+        (("catalog", "foo"), "No such command 'foo'; commands: arrays, drives, prices, scenarios, workloads"),
+        (("catalog", "prices", "foo"), "No such command 'foo'; commands: check, list"),
+        (("crash", "foo"), "No such command 'foo'; commands: convert, explore, replay, show"),
+    ],
+)
+def test_an_unknown_command_is_refused_with_the_closest_or_all(
+    words: tuple[str, ...], message: str, headstack: Headstack
+) -> None:
+    done = headstack(*words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"headstack: {message}")
+    top = headstack("foo").stderr
+    assert "catalog, choose, compare" in top
+    assert "identify" not in top, "hidden commands are not listed"
+
+
 def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headstack) -> None:
     text = headstack("run", "--help", "--all").stdout
     places = [text.index(f"\n  --{option.name.replace('_', '-')} ") for option in OPTIONS]
@@ -51,7 +71,7 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["run", "nosuch"], "no drive"),
         (["run", "nosuch.toml"], "nosuch.toml: cannot be read"),
         (["run", ATLAS, "-w", "nosuch"], "no workload"),
-        (["run", ATLAS, "--depth", "0"], "outstanding: 0 is out of range"),
+        (["run", ATLAS, "--depth", "0"], "queue_depth: 0 is out of range"),
         (["run", ATLAS, "--depth", "1,x"], "--depth: 'x'"),
         (["run", ATLAS, "--depth", "-1"], "--depth: '-1'"),
         (["run", ATLAS, "--rate", "0"], "rate_per_s: 0 is out of range"),

@@ -124,6 +124,19 @@ def test_a_rebuild_prints_its_time_and_both_latencies(headstack: Headstack) -> N
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("explore",),
+        ("choose", "-w", "oltp-8k", "--rate", "1000", "--limit", "p99=20ms", "--capacity", "1TB", "--hosts"),
+        ("sweep", "--vary", "depth=1,2"),
+    ],
+)
+def test_every_command_states_what_is_not_modelled(headstack: Headstack, words: tuple[str, ...]) -> None:
+    assert f"nfs: {unmodelled('nfs')}" in refused(headstack, *words, "nfs")
+    assert f"ceph: {unmodelled('ceph')}" in refused(headstack, *words, "ceph")
+
+
+@pytest.mark.parametrize(
     ("words", "error"),
     [
         (("990-pro-2tb",), "single drive"),

@@ -161,7 +161,7 @@ def check(shown: Told, folder: Path) -> None:
     iops, mb_per_s = re.findall(r"([\d.,]+) IOPS, ([\d.,]+) MB/s", shown["answer"])[0]
     assert float(iops.replace(",", "")) == pytest.approx(row["iops"], rel=6e-4)
     assert float(mb_per_s.replace(",", "")) == pytest.approx(row["mb_per_s"], rel=6e-3)
-    assert f"Busiest: {row['bottleneck']}, {row['utilisation_percent']:.3g} %" in shown["answer"]
+    assert f"Busiest: {row['bottleneck']}, {row['utilization_percent']:.3g} %" in shown["answer"]
     if row["errors"]:
         assert f" {row['errors']} requests failed" in shown["answer"]
 

@@ -63,13 +63,13 @@ run_length = { requests = 4 }
 name = "journal"
 lun = "log"
 [streams.access]
-arrivals = { closed = { outstanding = 1 } }
+arrivals = { closed = { queue_depth = 1 } }
 lines = [{ size = "4KiB", read_percent = 0, random_percent = 0 }]
 [[streams]]
 name = "tables"
 lun = "data"
 [streams.access]
-arrivals = { closed = { outstanding = 1 } }
+arrivals = { closed = { queue_depth = 1 } }
 lines = [{ size = "4KiB", read_percent = 50, random_percent = 100 }]
 """,
 }

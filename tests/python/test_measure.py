@@ -100,7 +100,7 @@ def test_results_say_what_was_measured(headstack: Headstack, data: Path) -> None
     )
     runs = json.loads(out)
     assert code == 0
-    assert [run["workload"]["arrivals"]["closed"]["outstanding"] for run in runs] == [1, 2]
+    assert [run["workload"]["arrivals"]["closed"]["queue_depth"] for run in runs] == [1, 2]
     for run in runs:
         assert (run["mode"], run["system"]["kind"], run["system"]["name"]) == ("measured", "file", str(data))
         assert run["system"]["description"]["capacity_bytes"] == 1 << 22
@@ -175,6 +175,6 @@ def test_threads_lose_no_request_of_a_depth_or_a_limit() -> None:
     results = hs.measure("null:20ms", requests=20, depth=5, threads=2)
     assert results.whole(0)["depth"]["max"] == 5
     opened = Opened(["null"], Access(threads=3), writing=False)
-    workload = hs.Workload.uniform(read="100", size="4KiB").description | {"arrivals": {"closed": {"outstanding": 7}}}
+    workload = hs.Workload.uniform(read="100", size="4KiB").description | {"arrivals": {"closed": {"queue_depth": 7}}}
     results = opened.measure([Step(workload, limits={"requests": 100})])
     assert results[0]["requests"] == 100

@@ -21,13 +21,13 @@ run_length = { requests = 400 }
 name = "journal"
 lun = "log"
 [streams.access]
-arrivals = { closed = { outstanding = 2 } }
+arrivals = { closed = { queue_depth = 2 } }
 lines = [{ size = "8KiB", read_percent = 0, random_percent = 0 }]
 [[streams]]
 name = "tables"
 lun = "data"
 [streams.access]
-arrivals = { closed = { outstanding = 1 } }
+arrivals = { closed = { queue_depth = 1 } }
 lines = [{ size = "4KiB", read_percent = 100, random_percent = 100 }]
 """
 

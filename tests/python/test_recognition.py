@@ -125,7 +125,8 @@ def test_a_command_comes_before_a_file_of_its_name(headstack: Headstack, tmp_pat
     assert headstack("./demo").stdout.startswith("./demo: fio JSON: 1 load of fio 3.33: ")
     assert "Usage: headstack demo" in headstack("demo", "--help").stdout
     unknown = headstack("nosuch.json")
-    assert (unknown.returncode, unknown.stderr) == (2, "headstack: No such command 'nosuch.json'.\n")
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith("headstack: No such command 'nosuch.json'; commands: catalog, ")
 
 
 def test_two_runs_of_fio_have_an_answer_and_a_next_step(headstack: Headstack, tmp_path: Path) -> None:

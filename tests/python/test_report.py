@@ -483,11 +483,11 @@ def test_the_report_of_results_says_what_they_say(results: hs.Results) -> None:
     assert list(percentiles[0].x)[-2:] == [99.5, 100]
     busy = figures["busy"]
     column = [row[0] for row in busy.values]
-    assert max(column) == pytest.approx(results[0]["utilisation_percent"])
+    assert max(column) == pytest.approx(results[0]["utilization_percent"])
     assert busy.rows[column.index(max(column))] == results[0]["bottleneck"]
     assert [row[0] for row in figures["runs"].rows] == [row["system"] for row in results]
     described = [json.loads(run.description) for run in report.runs]
-    assert [run["workload"]["arrivals"]["closed"]["outstanding"] for run in described] == [1, 4, 16, 1, 4, 16]
+    assert [run["workload"]["arrivals"]["closed"]["queue_depth"] for run in described] == [1, 4, 16, 1, 4, 16]
     assert [run.description_hash for run in report.runs] == [row["description_hash"] for row in results]
 
 

@@ -31,7 +31,7 @@ def test_sweep_order_is_the_documented_one() -> None:
             spec["system_name"],
             spec["workload"]["name"],
             spec["system"]["drive"]["disk"]["queue"]["policy"],
-            spec["workload"]["arrivals"]["closed"]["outstanding"],
+            spec["workload"]["arrivals"]["closed"]["queue_depth"],
             spec["seed"],
         )
         for spec in specs
@@ -90,7 +90,7 @@ def test_every_option_reaches_the_specification() -> None:
                 # A misspelt parameter would be added, and ignored.
                 assert changed["system"]["drive"]["disk"][section].keys() == parameters.keys(), name
     (closed,) = specify(ATLAS, None, {"depth": 4, "think": "exponential:5ms", "time": "10s"})
-    assert closed["workload"]["arrivals"] == {"closed": {"outstanding": 4, "think": {"exponential": "5ms"}}}
+    assert closed["workload"]["arrivals"] == {"closed": {"queue_depth": 4, "think": {"exponential": "5ms"}}}
     assert closed["workload"]["run_length"] == {"time": "10s"}
     of_arrays = {"drives", "drive", "level", "usable", "lun", "fail"}
     others = {"host", "state", "depth", "think", "time", "requests", "faults"}

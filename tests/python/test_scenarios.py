@@ -22,14 +22,14 @@ EVERYTHING = """\
 name = "everything"
 cpus = 2
 network = "100MB/s"
-pool = { closed = { outstanding = 2 } }
+pool = { closed = { queue_depth = 2 } }
 run_length = { time = "5s" }
 
 [[streams]]
 name = "processes"
 range = ["0%", "10%"]
 [streams.access]
-arrivals = { closed = { outstanding = 3, think = { fixed = "5ms" } } }
+arrivals = { closed = { queue_depth = 3, think = { fixed = "5ms" } } }
 lines = [{ size = "4KiB", read_percent = 60, random_percent = 80 }]
 
 [[streams]]
@@ -77,7 +77,7 @@ frame = "300000B"
 frames_per_s = 5
 buffer_frames = 3
 request = "64KiB"
-outstanding = 2
+queue_depth = 2
 
 [[streams]]
 name = "transactions"
@@ -103,7 +103,7 @@ range = ["0B", "5MB"]
 [streams.prefill]
 order = "serial"
 block = "1MiB"
-outstanding = 2
+queue_depth = 2
 """
 
 STREAMS = ["processes", "cold", "hot", "pages", "guests", "video", "transactions", "sequential", "prefill"]
@@ -338,7 +338,7 @@ def test_open_streams_that_pile_up_are_told_and_end(folder: Path) -> None:
         'name = "mixed"\nrun_length = {{ requests = 400 }}\n[[streams]]\nname = "rate"\n[streams.access]\n'
         'arrivals = {{ open = {{ rate_per_s = {rate}, process = "poisson" }} }}\n'
         'lines = [{{ size = "4KiB", read_percent = 100, random_percent = 100 }}]\n[[streams]]\nname = "many"\n'
-        "[streams.access]\narrivals = {{ closed = {{ outstanding = {clients} }} }}\n"
+        "[streams.access]\narrivals = {{ closed = {{ queue_depth = {clients} }} }}\n"
         'lines = [{{ size = "4KiB", read_percent = 100, random_percent = 100 }}]\n'
     )
 

@@ -31,7 +31,7 @@ FIXTURES = Path(__file__).parents[2] / "crates" / "result" / "tests" / "fixtures
 
 def test_results_of_every_version_are_read() -> None:
     files = sorted(FIXTURES.glob("schema-*.json"))
-    assert len(files) == 6
+    assert len(files) == 7
     for file in files:
         (row,) = Results.read(file)
         assert (row["system"], row["seed"], row["requests"]) == ("cheetah-x15-36lp", 7, 100)

@@ -93,7 +93,7 @@ def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
     percentiles = {(row["run"], row["percent"]): row["ms"] for row in outcome.data["runs_percentiles"].dicts()}
     assert percentiles[2, 99.0] == runs.percentile_ms(1, 99)
     busy = [row for row in outcome.data["runs_components"].dicts() if row["run"] == 1]
-    assert max(row["utilization_percent"] for row in busy) == pytest.approx(runs[0]["utilisation_percent"])
+    assert max(row["utilization_percent"] for row in busy) == pytest.approx(runs[0]["utilization_percent"])
     (curves,) = outcome.figures
     assert curves.kind == "lines"
     assert [series.name for series in curves.series] == ["cheetah-x15-36lp", "atlas-10k-iii-73"]
@@ -102,14 +102,24 @@ def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
     assert {run.system for run in outcome.runs} == {"cheetah-x15-36lp", "atlas-10k-iii-73"}
 
 
-@pytest.mark.parametrize(("column", "notes"), [("utilization_percent", 0), ("busy_percent", 1)])
-def test_the_earlier_name_of_a_column_is_read_with_one_note(column: str, notes: int, tmp_path: Path) -> None:
-    sql = f"select 100 as published, max({column}) as found, min({column}) as least from runs_components"
+@pytest.mark.parametrize(
+    ("column", "notes", "table"),
+    [
+        ("utilization_percent", 0, "runs_components"),
+        ("busy_percent", 1, "runs_components"),
+        ("utilization_percent", 0, "runs"),
+        ("utilisation_percent", 1, "runs"),
+    ],
+)
+def test_the_earlier_name_of_a_column_is_read_with_one_note(
+    column: str, notes: int, table: str, tmp_path: Path
+) -> None:
+    sql = f"select 100 as published, max({column}) as found, min({column}) as least from {table}"
     claim = f'\n[[claims]]\nid = "c"\nsays = "s"\nsql = "{sql}"\ntolerance = "100 points"\n'
     _native.take_notes_of_renamed_keys()
     found = hs.studies.run(put(tmp_path, HEAD + claim)).claims[-1]
     assert 0 < found.rows[0][1] <= 100
-    assert _native.take_notes_of_renamed_keys() == ["`busy_percent` is now `utilization_percent`"] * notes
+    assert _native.take_notes_of_renamed_keys() == [f"`{column}` is now `utilization_percent`"] * notes
 
 
 def test_what_is_not_of_runs_or_compares_runs_is_not_predicted(tmp_path: Path) -> None:

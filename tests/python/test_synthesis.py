@@ -167,7 +167,7 @@ def test_a_closed_loop_is_a_scenario_of_as_many_clients(tmp_path: Path) -> None:
     hs.run(CHEETAH, "file-server", depth=4, requests=1_000, warm_up=0, record=tmp_path / "c.parquet")
     twin = hs.synthesize_scenario(tmp_path / "c.parquet", tmp_path / "c.toml")
     assert twin.made["clients"] == 4
-    assert "outstanding = 4" in (tmp_path / "c.toml").read_text(encoding="utf-8")
+    assert "queue_depth = 4" in (tmp_path / "c.toml").read_text(encoding="utf-8")
     assert twin.scorecard is not None
     assert twin.scorecard["misses"] is not None
     assert twin.scorecard["misses"]["max_error"] < 0.05

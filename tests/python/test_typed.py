@@ -70,7 +70,7 @@ def test_keys_of_drives_are_named_as_they_were_typed(
 
 
 def test_the_key_of_a_file_keeps_its_name(headstack: Headstack, tmp_path: Path) -> None:
-    (tmp_path / "w.toml").write_text('name = "w"\narrivals = {closed = {outstanding = 0}}\n[[lines]]\nsize = "4k"\n')
+    (tmp_path / "w.toml").write_text('name = "w"\narrivals = {closed = {queue_depth = 0}}\n[[lines]]\nsize = "4k"\n')
     line = said(headstack, "run", CHEETAH, "-w", "w.toml")
     assert line == "w.toml:3: lines[0].read_percent: this key is missing, and so are lines[0].random_percent"
 

@@ -188,7 +188,7 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   const saturated = row.saturated ? " It cannot keep up." : "";
   return (
     `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IOPS, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
-    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. Busiest: ${String(row.bottleneck)}, ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${failed}${ended}${why}`
+    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. Busiest: ${String(row.bottleneck)}, ${shown(number(row.utilization_percent) ?? 0, 3)} % of the time.${saturated}${failed}${ended}${why}`
   );
 }
 
@@ -221,7 +221,7 @@ export function cost(state: State, curves: (Curve | null)[], prices: Prices, sta
     const iops = row ? number(row.iops) : null;
     const of = (value: number | null, digits: number, unit = "") => (value === null ? "" : `${shown(value, digits)}${unit}`);
     const times = ["mean_ms", "p50_ms", "p99_ms", "p999_ms"].map((name) => (row ? ms(number(row[name])) : ""));
-    const figures = [of(iops, 4), of(row ? number(row.mb_per_s) : null, 3), ...times, of(row ? number(row.utilisation_percent) : null, 3, " %")];
+    const figures = [of(iops, 4), of(row ? number(row.mb_per_s) : null, 3), ...times, of(row ? number(row.utilization_percent) : null, 3, " %")];
     const priced = hasPrices ? [usd === null ? missing : of(usd, 4), usd !== null && iops ? of(usd / iops, 3) : ""] : [];
     return html("tr", {}, html("th", { scope: "row" }, named(state, n)), ...[...figures, ...priced].map((text) => html("td", { class: "figure" }, text)));
   });

@@ -19,10 +19,10 @@ const REQUESTS: u64 = 400;
 /// Systems that run every scenario: a disk behind a bus, and an array with caches.
 const HOSTS: [&str; 2] = ["cheetah-x15-36lp", "compaq-raid5-7"];
 
-fn demand(name: &str, outstanding: u32) -> Demand {
+fn demand(name: &str, queue_depth: u32) -> Demand {
     match load_demand(name).expect("the catalogue is valid") {
         Demand::Workload(mut workload) => {
-            workload.arrivals = Arrivals::Closed { outstanding, think: Think::None };
+            workload.arrivals = Arrivals::Closed { queue_depth, think: Think::None };
             workload.run_length = RunLength::Requests(REQUESTS);
             workload.warm_up = Default::default();
             workload.into()
@@ -36,12 +36,12 @@ fn demand(name: &str, outstanding: u32) -> Demand {
 }
 
 /// Returns one line of the file: the run, and the hash of its completions or the error message.
-fn answer(system: &str, load: &str, outstanding: u32) -> String {
+fn answer(system: &str, load: &str, queue_depth: u32) -> String {
     let description = load_system(system, &Changes::default()).expect("the catalogue is valid").description();
     let spec = RunSpec {
         system_name: system.to_owned(),
         system: description,
-        demand: demand(load, outstanding),
+        demand: demand(load, queue_depth),
         span: None,
         seed: 1998,
         interval_ns: None,
@@ -65,7 +65,7 @@ fn answer(system: &str, load: &str, outstanding: u32) -> String {
         }
         Err(error) => format!("refused: {error}"),
     };
-    format!("{system} {load} {outstanding} {said}\n")
+    format!("{system} {load} {queue_depth} {said}\n")
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn answers_are_those_that_are_pinned() {
         runs.extend(HOSTS.map(|system| (system, scenario.id, 0)));
     }
     let current: String =
-        runs.par_iter().map(|&(system, load, outstanding)| answer(system, load, outstanding)).collect();
+        runs.par_iter().map(|&(system, load, queue_depth)| answer(system, load, queue_depth)).collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers.txt");
     if std::env::var_os("HEADSTACK_WRITE_ANSWERS").is_some() {
         std::fs::write(&path, &current).expect("the folder of tests can be written");

@@ -46,7 +46,7 @@ fn watched(system: SystemDescription, load: &Load) -> (RunResult, Chronicle) {
     let Load { size, read_percent, depth, requests } = load;
     let text = format!(
         "name = \"mixed\"\nsource = \"test\"\nwarm_up = {{ requests = 0 }}\nrun_length = {{ requests = {requests} }}\n\
-         arrivals = {{ closed = {{ outstanding = {depth} }} }}\n\
+         arrivals = {{ closed = {{ queue_depth = {depth} }} }}\n\
          [[lines]]\nsize = \"{size}\"\nshare_percent = 100\nread_percent = {read_percent}\nrandom_percent = 100\n"
     );
     let spec = RunSpec {

@@ -14,7 +14,7 @@ fn description(name: &str) -> ArrayDescription {
 fn mixed(read_percent: u32, requests: u64, warm_up: u64) -> Workload {
     let text = format!(
         "name = \"mixed\"\nsource = \"test\"\nwarm_up = {{ requests = {warm_up} }}\n\
-         run_length = {{ requests = {requests} }}\narrivals = {{ closed = {{ outstanding = 16 }} }}\n\
+         run_length = {{ requests = {requests} }}\narrivals = {{ closed = {{ queue_depth = 16 }} }}\n\
          [[lines]]\nsize = \"8KiB\"\nshare_percent = 100\nread_percent = {read_percent}\nrandom_percent = 100\n"
     );
     let mut workload = Workload::from_toml("mixed.toml", &text).unwrap_or_else(|error| panic!("{error}"));

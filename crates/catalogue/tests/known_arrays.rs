@@ -28,12 +28,12 @@ fn results(specs: &[RunSpec]) -> Vec<RunResult> {
 }
 
 /// Returns a closed-loop workload with one request size and one stream per outstanding request.
-fn workload(size: &str, read: f64, random: f64, outstanding: u32, requests: u64) -> Demand {
+fn workload(size: &str, read: f64, random: f64, queue_depth: u32, requests: u64) -> Demand {
     let workload = json!({
         "name": "test",
         "lines": [{"size": size, "align": size, "read_percent": read, "random_percent": random}],
-        "streams": outstanding,
-        "arrivals": {"closed": {"outstanding": outstanding}},
+        "streams": queue_depth,
+        "arrivals": {"closed": {"queue_depth": queue_depth}},
         "warm_up": {"requests": requests / 10},
         "run_length": {"requests": requests},
     });

@@ -36,7 +36,7 @@ fn random_reads(resolved: &Resolved) -> RunResult {
         flush_every: 0,
         sync_every: 0,
         sequence: headstack_workload::Sequence::default(),
-        arrivals: Arrivals::Closed { outstanding: 1, think: Think::None },
+        arrivals: Arrivals::Closed { queue_depth: 1, think: Think::None },
         warm_up: WarmUp { requests: 0, time_ns: 0 },
         run_length: RunLength::Requests(3_000),
     };

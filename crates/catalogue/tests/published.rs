@@ -15,10 +15,10 @@ use crate::common::measurements;
 
 const REQUESTS: u64 = 40_000;
 
-fn workload(id: &str, outstanding: u32) -> Workload {
+fn workload(id: &str, queue_depth: u32) -> Workload {
     let entry = workloads().iter().find(|entry| entry.id == id).unwrap_or_else(|| panic!("no workload {id}"));
     let mut workload = Workload::from_toml(entry.file_name, entry.text).unwrap();
-    workload.arrivals = Arrivals::Closed { outstanding, think: Think::None };
+    workload.arrivals = Arrivals::Closed { queue_depth, think: Think::None };
     workload.run_length = RunLength::Requests(REQUESTS);
     workload
 }

@@ -101,7 +101,7 @@ fn under(id: &str, what: &str) -> RunSpec {
     let (name, depth) = what.split_once(" at ").unwrap();
     let entry = workloads().iter().find(|entry| entry.id == name).unwrap();
     let mut workload = Workload::from_toml(entry.file_name, entry.text).unwrap();
-    workload.arrivals = Arrivals::Closed { outstanding: depth.parse().unwrap(), think: Think::None };
+    workload.arrivals = Arrivals::Closed { queue_depth: depth.parse().unwrap(), think: Think::None };
     workload.run_length = RunLength::Requests(20_000);
     RunSpec {
         system_name: id.to_owned(),
@@ -122,11 +122,11 @@ fn disks_under_fio_are_ranked_as_measured() {
     for disk in &DISKS {
         let Some(points) = measured(disk, "randread") else { return };
         let drive = load_drive(disk.id).unwrap().description;
-        let spec = |point: &Measured| random_4k(disk.id, drive.clone().into(), point.outstanding, 100.0, 10_000);
+        let spec = |point: &Measured| random_4k(disk.id, drive.clone().into(), point.queue_depth, 100.0, 10_000);
         let specs: Vec<_> = points.iter().map(spec).collect();
         for (point, result) in points.iter().zip(run_all(&specs, &|_, _| true)) {
             let found = result.unwrap().throughput_per_s();
-            let what = format!("random reads at {}", point.outstanding);
+            let what = format!("random reads at {}", point.queue_depth);
             ranked.push(Ranked { id: disk.id.to_owned(), what, published: point.iops, found });
         }
     }

@@ -35,7 +35,7 @@ pub const DISKS: [Disk; 3] = [
 
 /// Measurements at a queue depth: the mean over all ways to split the depth into jobs.
 pub struct Measured {
-    pub outstanding: u32,
+    pub queue_depth: u32,
     pub iops: f64,
     p50_ms: f64,
     p99_ms: f64,
@@ -52,10 +52,10 @@ pub fn measured(disk: &Disk, rw: &str) -> Option<Vec<Measured>> {
             }
         }
     }
-    let of = |(outstanding, rows): (u32, Vec<FioRow>)| {
+    let of = |(queue_depth, rows): (u32, Vec<FioRow>)| {
         let mean = |of: fn(&FioRow) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
         Measured {
-            outstanding,
+            queue_depth,
             iops: mean(|row| row.iops),
             p50_ms: mean(|row| row.p50_ms),
             p99_ms: mean(|row| row.p99_ms),
@@ -76,12 +76,12 @@ struct Score {
 impl Score {
     /// Compares a drive with measurements, and prints the comparison.
     fn add(&mut self, id: &str, drive: &DriveDescription, reads_percent: f64, measured: &[Measured]) {
-        let spec = |row: &Measured| random_4k(id, drive.clone().into(), row.outstanding, reads_percent, REQUESTS);
+        let spec = |row: &Measured| random_4k(id, drive.clone().into(), row.queue_depth, reads_percent, REQUESTS);
         let specs: Vec<_> = measured.iter().map(spec).collect();
         for (row, result) in measured.iter().zip(run_all(&specs, &|_, _| true)) {
             let result = result.unwrap();
             let ms = |q: f64| result.quantile_ns(q).expect("a drive answers") as f64 / 1e6;
-            let (name, rate) = (format!("{id} at {}", row.outstanding), result.throughput_per_s());
+            let (name, rate) = (format!("{id} at {}", row.queue_depth), result.throughput_per_s());
             println!(
                 "{name:28} {rate:>6.1}/{:<6.1}  p50 {:>6.1}/{:<6.1}  p99 {:>6.1}/{:<6.1}  p99.9 {:>6.1}/{:<6.1}",
                 row.iops,

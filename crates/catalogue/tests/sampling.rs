@@ -43,7 +43,7 @@ impl Case {
         let entry = workloads().iter().find(|entry| entry.id == self.workload).expect("the catalogue has it");
         let workload = Workload {
             arrivals: match self.load {
-                Load::Closed(outstanding) => Arrivals::Closed { outstanding, think: Think::None },
+                Load::Closed(queue_depth) => Arrivals::Closed { queue_depth, think: Think::None },
                 Load::Open(rate_per_s) => Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson },
             },
             warm_up: WarmUp { requests: warm_up, time_ns: 0 },

@@ -226,7 +226,7 @@ fn rate(id: &str, system: &SystemDescription, load: Load, is_ssd: bool) -> f64 {
         let size_bytes = if is_ssd { 128 << 10 } else { 32 << 10 };
         (line.size_bytes, line.align_bytes, line.random_percent) = (size_bytes, Some(size_bytes), 0.0);
         if is_ssd {
-            workload.arrivals = Arrivals::Closed { outstanding: 32, think: Think::None };
+            workload.arrivals = Arrivals::Closed { queue_depth: 32, think: Think::None };
         }
     }
     run(&spec, &|_| true).unwrap_or_else(|error| panic!("{id}: {load:?}: {error}")).throughput_per_s()

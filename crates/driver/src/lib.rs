@@ -45,8 +45,8 @@ impl Loop {
         seed: u64,
     ) -> Result<Loop, WorkloadError> {
         Ok(match workload.arrivals {
-            Arrivals::Closed { outstanding, .. } => {
-                Loop::Closed(ClosedLoop::new(generator, outstanding, workload.thinks()))
+            Arrivals::Closed { queue_depth, .. } => {
+                Loop::Closed(ClosedLoop::new(generator, queue_depth, workload.thinks()))
             }
             Arrivals::Open { rate_per_s, process } => {
                 Loop::Open(OpenLoop::new(generator, rate_per_s, rates_per_s, process, seed)?)

@@ -41,7 +41,7 @@ fn arrivals_ns(rate_per_s: f64, process: ArrivalProcess, seed: u64, until_ns: u6
 
 #[test]
 fn a_closed_loop_answers_each_completion_at_once() {
-    let (mut closed, mut requests) = closed("{ outstanding = 3 }");
+    let (mut closed, mut requests) = closed("{ queue_depth = 3 }");
     let take = |closed: &mut ClosedLoop, now_ns| closed.take(now_ns).map(|next| (next.due_ns, next.request));
     for _ in 0..3 {
         assert!(closed.has_answer() && closed.next_due_ns() == 0);
@@ -58,7 +58,7 @@ fn a_closed_loop_answers_each_completion_at_once() {
 
 #[test]
 fn clients_issue_in_order_of_think_time_end() {
-    let (mut closed, _) = closed("{ outstanding = 3, think = { fixed = \"5ms\" } }");
+    let (mut closed, _) = closed("{ queue_depth = 3, think = { fixed = \"5ms\" } }");
     assert!(closed.thinks() && !closed.has_answer());
     assert_eq!((closed.next_due_ns(), closed.take(5 * MS - 1)), (5 * MS, None));
     // A late caller still learns when the requests were due.
@@ -76,7 +76,7 @@ fn clients_issue_in_order_of_think_time_end() {
 
 #[test]
 fn think_times_and_requests_are_the_generators() {
-    let (mut closed, mut requests) = closed("{ outstanding = 1, think = { exponential = \"5ms\" } }");
+    let (mut closed, mut requests) = closed("{ queue_depth = 1, think = { exponential = \"5ms\" } }");
     let mut now_ns = 0;
     for _ in 0..1_000 {
         now_ns += requests.think_ns();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use headstack_workload::scenario::{Access, Load, Mark, Range, Scenario, ScenarioLength, Stream, StreamKind};
 use headstack_workload::{
-    Addresses, ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Sequence, Span, Think, WarmUp, Workload,
+    Addresses, ArrivalProcess, Arrivals, QUEUE_DEPTH_MAX, RunLength, Sequence, Span, Think, WarmUp, Workload,
     WorkloadError,
 };
 
@@ -140,7 +140,7 @@ impl Phase {
             source: self.jobs[0].workload.source.clone(),
             cpus: 1,
             network: None,
-            pool: self.pool.map(|outstanding| Arrivals::Closed { outstanding, think: Think::None }),
+            pool: self.pool.map(|queue_depth| Arrivals::Closed { queue_depth, think: Think::None }),
             warm_up: WarmUp {
                 requests: self.jobs.iter().map(|job| job.workload.warm_up.requests).max().unwrap_or(0),
                 time_ns: self.jobs.iter().map(|job| job.workload.warm_up.time_ns).max().unwrap_or(0),
@@ -278,9 +278,9 @@ fn merged(job: &Job) -> Option<Arrivals> {
         return None;
     }
     match job.workload.arrivals {
-        Arrivals::Closed { outstanding, think } => {
-            let outstanding = outstanding.checked_mul(job.copies).filter(|all| *all <= OUTSTANDING_MAX)?;
-            Some(Arrivals::Closed { outstanding, think })
+        Arrivals::Closed { queue_depth, think } => {
+            let queue_depth = queue_depth.checked_mul(job.copies).filter(|all| *all <= QUEUE_DEPTH_MAX)?;
+            Some(Arrivals::Closed { queue_depth, think })
         }
         // The sum of Poisson processes is a Poisson process; other processes have no such property.
         Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson } => {

@@ -14,7 +14,7 @@ mod specifications;
 mod text;
 
 use headstack_workload::{
-    AccessSpecification, Addresses, Arrivals, InputError, OUTSTANDING_MAX, RunLength, Think, WarmUp, Workload,
+    AccessSpecification, Addresses, Arrivals, InputError, QUEUE_DEPTH_MAX, RunLength, Think, WarmUp, Workload,
 };
 
 use self::cycling::{Candidate, Cycle, Cycles, STEPS_MAX, Step, TestKind};
@@ -169,12 +169,12 @@ fn run_time_ns(entries: &Entries, entry: &Entry) -> Result<u64, InputError> {
 /// Reads the start, step and kind of step of a cycle. A queue depth cycle has its end as the second field.
 fn cycle(entries: &Entries, entry: &Entry) -> Result<(Cycle, u32), InputError> {
     let mut fields = whole(entries, entry)?;
-    let start = fields.number_u32("start", 0..=OUTSTANDING_MAX)?;
+    let start = fields.number_u32("start", 0..=QUEUE_DEPTH_MAX)?;
     let end = match entry.key.eq_ignore_ascii_case("Queue Depth Cycling") {
-        true => fields.number_u32("end", 0..=OUTSTANDING_MAX)?,
+        true => fields.number_u32("end", 0..=QUEUE_DEPTH_MAX)?,
         false => start,
     };
-    let step = fields.number_u32("step", 0..=OUTSTANDING_MAX)?;
+    let step = fields.number_u32("step", 0..=QUEUE_DEPTH_MAX)?;
     // Old files have numbers instead of words.
     let kinds = [("LINEAR", false), ("EXPONENTIAL", true), ("0", false), ("1", true)];
     let exponential = fields.word("step type", &kinds)?;
@@ -312,7 +312,7 @@ impl Phases<'_> {
         group: usize,
     ) -> Job {
         let setup = self.setup;
-        let outstanding = depth.unwrap_or(worker.outstanding);
+        let queue_depth = depth.unwrap_or(worker.queue_depth);
         let length_bytes = worker.maximum_sectors.saturating_mul(SECTOR_BYTES);
         let name = match worker.targets.len() {
             1 => worker.name.clone(),
@@ -341,7 +341,7 @@ impl Phases<'_> {
                 flush_every: 0,
                 sync_every: 0,
                 sequence: headstack_workload::Sequence::default(),
-                arrivals: Arrivals::Closed { outstanding, think: Think::None },
+                arrivals: Arrivals::Closed { queue_depth, think: Think::None },
                 warm_up: WarmUp { requests: 0, time_ns: setup.ramp_up_ns },
                 run_length: setup.run_time_ns.map_or_else(RunLength::default, RunLength::TimeNs),
             },
@@ -355,7 +355,7 @@ impl Phases<'_> {
             zones: None,
             share_percent: None,
             start_delay_ns: 0,
-            slots: outstanding,
+            slots: queue_depth,
             verify: Verify::No,
             first_copy: 0,
             unlink: false,
@@ -364,7 +364,7 @@ impl Phases<'_> {
             seed: worker.seed,
             as_written: vec![
                 ("access specification".to_owned(), specification.name.clone()),
-                ("outstanding".to_owned(), outstanding.to_string()),
+                ("outstanding".to_owned(), queue_depth.to_string()),
             ],
             name,
         }

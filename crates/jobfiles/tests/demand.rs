@@ -45,7 +45,7 @@ fn job(name: &str) -> Job {
             flush_every: 0,
             sync_every: 0,
             sequence: headstack_workload::Sequence::default(),
-            arrivals: Arrivals::Closed { outstanding: 4, think: Think::None },
+            arrivals: Arrivals::Closed { queue_depth: 4, think: Think::None },
             warm_up: WarmUp { requests: 0, time_ns: 2 * GB },
             run_length: RunLength::default(),
         },
@@ -178,7 +178,7 @@ fn copies_keep_the_load_the_same() {
         Demand::Scenario(scenario) => scenario.streams.len(),
     };
     let Demand::Workload(random) = copied(&|_| {}) else { panic!("random requests are the same from one client") };
-    assert_eq!(random.arrivals, Arrivals::Closed { outstanding: 12, think: Think::None });
+    assert_eq!(random.arrivals, Arrivals::Closed { queue_depth: 12, think: Think::None });
     let poisson = Arrivals::Open { rate_per_s: 100.0, process: ArrivalProcess::Poisson };
     let Demand::Workload(open) = copied(&|job| job.workload.arrivals = poisson) else { panic!("Poisson adds up") };
     assert_eq!(open.arrivals, Arrivals::Open { rate_per_s: 300.0, process: ArrivalProcess::Poisson });
@@ -267,7 +267,7 @@ const SKEWED: &str = "sd=sd1,lun=/dev/sdb,threads=10\nwd=hot,sd=sd1,skew=70,hotb
 fn skew_is_kept_by_the_pool() {
     let file = read_vdbench(&format!("{SKEWED}rd=max,wd=*,iorate=curve,elapsed=20\n"));
     let made = scenario(&file.phases[0]);
-    assert_eq!(made.pool, Some(Arrivals::Closed { outstanding: 10, think: Think::None }));
+    assert_eq!(made.pool, Some(Arrivals::Closed { queue_depth: 10, think: Think::None }));
     assert_eq!(access(&made, 0).load, Load::SharePercent(70.0));
     let outcome = Fake { limit_requests: 20_000, ..Fake::default() }.run(&made, &luns(&[("drive", CAPACITY)]));
     let (hot, cold) = (outcome.of("hot sd1"), outcome.of("cold sd1"));
@@ -294,7 +294,7 @@ fn iometer_files_are_simulated() {
     let file = icf::read("t.icf", text).unwrap();
     let made: Vec<Workload> = file.phases.iter().map(workload).collect();
     let depths: Vec<Arrivals> = made.iter().map(|workload| workload.arrivals).collect();
-    let closed = |outstanding| Arrivals::Closed { outstanding, think: Think::None };
+    let closed = |queue_depth| Arrivals::Closed { queue_depth, think: Think::None };
     assert_eq!(depths, [closed(1), closed(4), closed(16)]);
     assert_eq!((made[0].run_length, made[0].warm_up.time_ns), (RunLength::TimeNs(20 * GB), 5 * GB));
 }

@@ -16,7 +16,7 @@ fn an_empty_job_has_fios_defaults() {
     let job = job("size=1m\n");
     assert_eq!((job.engine, job.direct, job.sync, job.verify), (JobEngine::Psync, false, Sync::No, Verify::No));
     assert_eq!((job.copies, job.group, job.seed, job.slots), (1, None, None, 1));
-    assert_eq!(job.workload.arrivals, Arrivals::Closed { outstanding: 1, think: Think::None });
+    assert_eq!(job.workload.arrivals, Arrivals::Closed { queue_depth: 1, think: Think::None });
     let [line] = &job.workload.specification.lines[..] else { panic!("{:?}", job.workload) };
     assert_eq!((line.size_bytes, line.read_percent, line.random_percent), (4096, 100.0, 0.0));
     assert_eq!(job.targets, ["j.0.0"]);
@@ -88,7 +88,7 @@ fn times_have_the_default_unit_of_their_option() {
     }
     for (text, think_ns) in [("100", 100_000), ("100us", 100_000), ("2ms", 2_000_000), ("1s", 1_000_000_000)] {
         let arrivals = job(&format!("thinktime={text}\n")).workload.arrivals;
-        assert_eq!(arrivals, Arrivals::Closed { outstanding: 1, think: Think::Fixed(think_ns) }, "{text}");
+        assert_eq!(arrivals, Arrivals::Closed { queue_depth: 1, think: Think::Fixed(think_ns) }, "{text}");
     }
     let job = job("startdelay=3\nramp_time=2m\n");
     assert_eq!((job.start_delay_ns, job.workload.warm_up.time_ns), (3_000_000_000, 120_000_000_000));
@@ -289,7 +289,7 @@ fn rates_are_open_loops_with_as_many_slots_as_iodepth() {
 #[test]
 fn think_time_follows_each_request_or_block_of_requests() {
     let job = job("thinktime=1ms\nthinktime_blocks=16\n");
-    assert_eq!(job.workload.arrivals, Arrivals::Closed { outstanding: 1, think: Think::None });
+    assert_eq!(job.workload.arrivals, Arrivals::Closed { queue_depth: 1, think: Think::None });
     assert_eq!(
         (job.workload.specification.lines[0].delay_ns, job.workload.specification.lines[0].burst),
         (1_000_000, 16)

@@ -85,7 +85,7 @@ fn names(file: &JobFile) -> Vec<&str> {
 
 fn depth(job: &Job) -> u32 {
     match job.workload.arrivals {
-        Arrivals::Closed { outstanding, think: Think::None } => outstanding,
+        Arrivals::Closed { queue_depth, think: Think::None } => queue_depth,
         other => panic!("{other:?}"),
     }
 }

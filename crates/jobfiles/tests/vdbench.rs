@@ -31,9 +31,9 @@ fn only(text: &str) -> Job {
     file.phases[0].jobs[0].clone()
 }
 
-fn outstanding(job: &Job) -> u32 {
+fn queue_depth(job: &Job) -> u32 {
     match job.workload.arrivals {
-        Arrivals::Closed { outstanding, .. } => outstanding,
+        Arrivals::Closed { queue_depth, .. } => queue_depth,
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +57,7 @@ fn sizes(job: &Job) -> Vec<(u32, f64)> {
 fn defaults_are_those_of_vdbench() {
     let job = only("sd=sd1,lun=/dev/sdb\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n");
     assert_eq!((job.targets.as_slice(), job.name.as_str()), (&["/dev/sdb".to_owned()][..], "wd1 sd1"));
-    assert_eq!((outstanding(&job), sizes(&job)), (8, vec![(4096, 100.0)]));
+    assert_eq!((queue_depth(&job), sizes(&job)), (8, vec![(4096, 100.0)]));
     let line = &job.workload.specification.lines[0];
     assert_eq!((line.read_percent, line.random_percent, line.align_bytes), (100.0, 100.0, Some(4096)));
     // The first of thirty one-second intervals is excluded from the averages.
@@ -71,7 +71,7 @@ fn keywords_may_be_short_and_lines_may_go_on() {
                 wd=wd1,sd=sd1,\n\n* between\n  xf=(4k,50,8k,50),\nrdp=70.9,se=25  this is a comment\n\
                 rd=rd1,wd=wd1,io=max,el=10m,in=1m,wa=2m\neof\nwhat follows is not read\n";
     let job = only(text);
-    assert_eq!((outstanding(&job), sizes(&job)), (32, vec![(4096, 50.0), (8192, 50.0)]));
+    assert_eq!((queue_depth(&job), sizes(&job)), (32, vec![(4096, 50.0), (8192, 50.0)]));
     let line = &job.workload.specification.lines[0];
     assert_eq!((line.read_percent, line.random_percent, line.align_bytes), (70.0, 25.0, Some(4096)));
     assert_eq!((job.direct, job.sync, job.file_bytes), (true, Sync::Data, Some(10 << 30)));
@@ -103,7 +103,7 @@ fn storage_is_chosen_by_name_range_and_asterisk() {
     assert_eq!(counted.phases[0].jobs[1].targets, ["/dev/disk4"]);
     let joined = format!("concatenatesds=yes\n{storages}wd=wd1,sd=sd*,threads=20\nrd=rd1,wd=wd1,iorate=max\n");
     let job = only(&joined);
-    assert_eq!((job.targets.len(), outstanding(&job)), (5, 20));
+    assert_eq!((job.targets.len(), queue_depth(&job)), (5, 20));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn lists_of_a_run_are_nested_in_their_order() {
     let seen: Vec<(f64, u32)> = read
         .phases
         .iter()
-        .map(|phase| (phase.jobs[0].workload.specification.lines[0].read_percent, outstanding(&phase.jobs[0])))
+        .map(|phase| (phase.jobs[0].workload.specification.lines[0].read_percent, queue_depth(&phase.jobs[0])))
         .collect();
     assert_eq!(seen, [(100.0, 1), (100.0, 2), (100.0, 4), (0.0, 1), (0.0, 2), (0.0, 4)]);
     let down = with("").replace("iorate=max", "iorate=max,threads=(8-2,d)");
@@ -190,7 +190,7 @@ fn a_curve_is_a_run_at_max_and_its_points() {
     let text = with("").replace("iorate=max", "iorate=curve,curve=(10,50,100),stopcurve=20");
     let file = read(&text);
     assert_eq!(phase_names(&file), ["rd1", "rd1_(10%)", "rd1_(50%)", "rd1_(100%)"]);
-    assert!(file.phases[0].curve_point.is_none() && outstanding(&file.phases[0].jobs[0]) == 8);
+    assert!(file.phases[0].curve_point.is_none() && queue_depth(&file.phases[0].jobs[0]) == 8);
     let point = file.phases[2].curve_point.unwrap();
     assert_eq!((point.max_phase, point.percent, point.stop_response_ns), (0, 50.0, Some(20_000_000)));
     let run = file.phases[2].at_observed(&[12_345.4]);
@@ -251,11 +251,11 @@ fn skew_that_is_left_over_is_spread() {
     assert!(error.contains("p.txt:5: rd: the skew of its workloads sums to"), "{error}");
     // Without skew, threads are divided and no proportions are kept.
     let plain = read(&text.replace(",skew=40", "").replace("iorate=1000", "iorate=max"));
-    let threads: Vec<u32> = plain.phases[0].jobs.iter().map(outstanding).collect();
+    let threads: Vec<u32> = plain.phases[0].jobs.iter().map(queue_depth).collect();
     assert_eq!((threads, plain.phases[0].pool), (vec![3, 3, 2], None));
     let own = read("sd=sd1,lun=/a\nwd=a,sd=sd1,iorate=50,priority=1\nwd=b,sd=sd1,priority=2\nrd=r,wd=*,iorate=max\n");
     assert_eq!((rate(&own.phases[0].jobs[0]), own.remarks.len()), (50.0, 2));
-    outstanding(&own.phases[0].jobs[1]);
+    queue_depth(&own.phases[0].jobs[1]);
 }
 
 #[test]

@@ -123,7 +123,7 @@ impl AllHosts {
             return json!({ "name": names.collect::<Vec<_>>().join(", "), "hosts": each.collect::<Vec<_>>() });
         }
         let mut workload = first.clone();
-        for place in ["/arrivals/closed/outstanding", "/run_length/requests"] {
+        for place in ["/arrivals/closed/queue_depth", "/run_length/requests"] {
             if let Some(number) = workload.pointer_mut(place)
                 && let Some(count) = number.as_u64()
             {
@@ -273,7 +273,7 @@ mod tests {
     /// whose latencies are 1, 2, ..., 10 times `unit_ns`.
     fn host(name: &str, began_ms: u64, intervals: u64, unit_ns: u64) -> HostRun {
         let system = SystemRecord::new("/dev/sdb", "block device", json!({ "host": name }));
-        let workload = json!({ "name": "w", "arrivals": { "closed": { "outstanding": 8 } } });
+        let workload = json!({ "name": "w", "arrivals": { "closed": { "queue_depth": 8 } } });
         let mut result = RunResult::new(Mode::Measured, system, workload, 1, GENERATOR_NAME);
         (result.start_ns, result.duration_ns) = (100_000_000, intervals * 100_000_000);
         for index in 0..intervals {
@@ -318,7 +318,7 @@ mod tests {
         let names: Vec<_> = joined.streams.iter().map(|stream| stream.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(each[1].system.name, "b:/dev/sdb");
-        assert_eq!(joined.workload["arrivals"]["closed"]["outstanding"], 16);
+        assert_eq!(joined.workload["arrivals"]["closed"]["queue_depth"], 16);
         let counts: Vec<_> = joined.intervals.iter().map(|interval| interval.count).collect();
         assert_eq!(counts, [20; 10]);
         assert_eq!(RunResult::from_json(&joined.to_json().unwrap()).unwrap(), joined);

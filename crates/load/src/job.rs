@@ -226,7 +226,7 @@ impl Job {
     /// Returns the queue depth.
     pub fn depth(&self) -> u32 {
         match self.workload.arrivals {
-            Arrivals::Closed { outstanding, .. } => outstanding,
+            Arrivals::Closed { queue_depth, .. } => queue_depth,
             Arrivals::Open { .. } => self.slots,
         }
     }

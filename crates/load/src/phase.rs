@@ -51,7 +51,7 @@ pub fn play_phase(
 ) -> Result<RunResult, LoadError> {
     let threads = spec.check()?;
     match spec.phase.pool {
-        Some(outstanding) => play_pool(spec, outstanding, progress),
+        Some(queue_depth) => play_pool(spec, queue_depth, progress),
         None => play_jobs(spec, threads, log, progress),
     }
 }
@@ -167,7 +167,7 @@ fn limits(job: &headstack_jobfiles::Job) -> headstack_jobfiles::Limits {
 /// Runs jobs that alternate by their shares as clients of a scenario, whose pool belongs to a single thread.
 fn play_pool(
     spec: &PhaseSpec,
-    outstanding: u32,
+    queue_depth: u32,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<RunResult, LoadError> {
     let PhaseSpec { phase, .. } = spec;
@@ -201,7 +201,7 @@ fn play_pool(
     let capacity_bytes = distinct.iter().map(|target| target.whole_bytes(block_bytes)).sum();
     let (scenario, streams, remarks) = phase.clients(&spans, capacity_bytes)?;
     let open_slots = phase.jobs.iter().filter(|job| matches!(job.workload.arrivals, Arrivals::Open { .. }));
-    let slots = open_slots.map(|job| job.slots).fold(outstanding, u32::saturating_add);
+    let slots = open_slots.map(|job| job.slots).fold(queue_depth, u32::saturating_add);
     let luns = distinct.iter().enumerate().map(|(index, target)| (index.to_string(), Arc::clone(target)));
     let mut result = play_scenario(
         &ScenarioSpec {

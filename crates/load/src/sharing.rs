@@ -23,12 +23,12 @@ impl Job {
         if threads == 0 {
             return Err(refused("0 is not allowed; use 1 or more".to_owned()).into());
         }
-        if let Arrivals::Closed { outstanding, .. } = self.workload.arrivals
-            && outstanding < threads
-            && outstanding > 0
+        if let Arrivals::Closed { queue_depth, .. } = self.workload.arrivals
+            && queue_depth < threads
+            && queue_depth > 0
         {
             let message =
-                format!("{threads} threads for queue depth {outstanding}; use at most one thread per request");
+                format!("{threads} threads for queue depth {queue_depth}; use at most one thread per request");
             return Err(refused(message).into());
         }
         if threads == 1 {
@@ -67,8 +67,8 @@ fn share(whole: u64, threads: u32, thread: u32) -> u64 {
 fn share_of_workload(whole: &Workload, threads: u32, thread: u32) -> Workload {
     let mut workload = whole.clone();
     match &mut workload.arrivals {
-        Arrivals::Closed { outstanding, .. } => {
-            *outstanding = u32::try_from(share(u64::from(*outstanding), threads, thread)).expect("a share is smaller");
+        Arrivals::Closed { queue_depth, .. } => {
+            *queue_depth = u32::try_from(share(u64::from(*queue_depth), threads, thread)).expect("a share is smaller");
         }
         Arrivals::Open { rate_per_s, .. } => *rate_per_s /= f64::from(threads),
     }
@@ -123,12 +123,12 @@ mod tests {
         }
     }
 
-    const RANDOM: &str = "arrivals.closed.outstanding = 8\nwarm_up.requests = 4\nrun_length.requests = 11\n\
+    const RANDOM: &str = "arrivals.closed.queue_depth = 8\nwarm_up.requests = 4\nrun_length.requests = 11\n\
                           [[lines]]\nsize = \"4KiB\"\nread_percent = 100\nrandom_percent = 100";
 
-    fn outstanding(job: &Job) -> u32 {
+    fn queue_depth(job: &Job) -> u32 {
         match job.workload.arrivals {
-            Arrivals::Closed { outstanding, .. } => outstanding,
+            Arrivals::Closed { queue_depth, .. } => queue_depth,
             Arrivals::Open { .. } => 0,
         }
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn nothing_of_a_load_is_lost_among_threads() {
         let shares = job(RANDOM).shared(3).unwrap();
-        assert_eq!(shares.iter().map(outstanding).collect::<Vec<_>>(), [3, 3, 2]);
+        assert_eq!(shares.iter().map(queue_depth).collect::<Vec<_>>(), [3, 3, 2]);
         assert_eq!(shares.iter().map(|one| one.workload.warm_up.requests).collect::<Vec<_>>(), [2, 1, 1]);
         let lengths: Vec<_> = shares.iter().map(|one| one.workload.run_length).collect();
         assert_eq!(lengths, [RunLength::Requests(4), RunLength::Requests(4), RunLength::Requests(3)]);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_divided_and_one_thread_has_all() {
-        let open = RANDOM.replace("closed.outstanding = 8", "open = { rate_per_s = 90, process = \"poisson\" }");
+        let open = RANDOM.replace("closed.queue_depth = 8", "open = { rate_per_s = 90, process = \"poisson\" }");
         for one in job(&open).shared(3).unwrap() {
             assert!(matches!(one.workload.arrivals, Arrivals::Open { rate_per_s, .. } if rate_per_s == 30.0));
         }

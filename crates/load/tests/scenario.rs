@@ -67,7 +67,7 @@ fn counter(result: &RunResult, name: &str) -> u64 {
 #[test]
 fn streams_are_distinguished() {
     let result = on_null(
-        "run_length = { requests = 2000 }\npool = { closed = { outstanding = 4 } }\n\
+        "run_length = { requests = 2000 }\npool = { closed = { queue_depth = 4 } }\n\
          [[streams]]\nname = \"three\"\n[streams.access]\nshare_percent = 75\n\
          lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n\
          [[streams]]\nname = \"one\"\n[streams.access]\nshare_percent = 25\n\
@@ -155,10 +155,10 @@ fn rates_are_kept_and_queueing_counts() {
 fn luns_are_targets_of_their_own() {
     let scratch = Scratch::new();
     let text = "run_length = { requests = 400 }\n\
-                [[streams]]\nname = \"log\"\nlun = \"log\"\n[streams.access]\narrivals = { closed = { outstanding = 2 } }\n\
+                [[streams]]\nname = \"log\"\nlun = \"log\"\n[streams.access]\narrivals = { closed = { queue_depth = 2 } }\n\
                 lines = [{ size = \"8KiB\", read_percent = 0, random_percent = 0 }]\n\
                 [[streams]]\nname = \"data\"\nlun = \"data\"\nrange = [\"50%\", \"100%\"]\n[streams.access]\n\
-                arrivals = { closed = { outstanding = 1, think = { exponential = \"50us\" } } }\n\
+                arrivals = { closed = { queue_depth = 1, think = { exponential = \"50us\" } } }\n\
                 lines = [{ size = \"4KiB\", read_percent = 100, random_percent = 100 }]\n";
     // The size is not a multiple of the block, so the next LUN begins where the whole blocks end.
     let luns = |write| {
@@ -184,7 +184,7 @@ fn a_prefill_writes_all_of_a_device_and_ends() {
     let Some(device) = LoopDevice::new(32 * MIB) else { return };
     let destroy = Permission { write: true, destroy: vec![device.name().to_owned()], ..Permission::default() };
     let text = "run_length = \"all_done\"\n[[streams]]\nname = \"prefill\"\n[streams.prefill]\norder = \"serial\"\n\
-                block = \"1MiB\"\noutstanding = 2\n";
+                block = \"1MiB\"\nqueue_depth = 2\n";
     let result = play(&spec(text, vec![("disk", opened(&device.path, &destroy))], EngineKind::Auto)).unwrap();
     assert_eq!((result.kinds.write.bytes, result.kinds.write.count), (32 * MIB, 32));
     assert!(fact(&result, "prefill", "done_s") > 0.0);

@@ -104,7 +104,7 @@ fn threads_that_write_trim_and_flush_the_same_place_raise_no_false_alarm() {
     let bench = Bench::new();
     let targets = [bench.file.open(true)];
     let changes = json!({"flush_every": 50, "line": {"trim_percent": 10},
-                         "arrivals": {"closed": {"outstanding": 16}}});
+                         "arrivals": {"closed": {"queue_depth": 16}}});
     let jobs: Vec<Job> = [(1, EngineKind::Ring), (2, EngineKind::Psync), (3, EngineKind::Auto)]
         .map(|(seed, engine)| Job { seed, engine, ..bench.job_on(&targets, Verify::StampAndRead, 40.0, &changes) })
         .into();
@@ -138,7 +138,7 @@ fn a_fault_during_a_run_is_detected() {
 #[test]
 fn planted_faults_are_distinguished_by_name() {
     let bench = Bench::new();
-    let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"outstanding": 4}}});
+    let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"queue_depth": 4}}});
     let writes = || Job { limits: requests(UNITS), ..bench.job(Verify::StampAndRead, 0.0, &everywhere) };
     bench.run(writes());
     let older = bench.file.contents();
@@ -244,7 +244,7 @@ fn what_cannot_be_verified_is_refused_before_anything_is_written() {
 #[test]
 fn unreadable_blocks_are_reported_one_by_one() {
     let bench = Bench::new();
-    let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"outstanding": 4}}});
+    let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"queue_depth": 4}}});
     bench.run(Job { limits: requests(UNITS), ..bench.job(Verify::Stamp, 0.0, &everywhere) });
     let target = bench.file.open(true);
     // The file has shrunk since it was opened, and nothing can be read after its end.
@@ -320,7 +320,7 @@ fn the_clients_of_a_scenario_are_verified() {
         name = "test"
         source = "this test"
         run_length = { requests = 6000 }
-        pool = { closed = { outstanding = 8 } }
+        pool = { closed = { queue_depth = 8 } }
         [[streams]]
         name = "small"
         [streams.access]

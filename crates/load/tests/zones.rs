@@ -16,7 +16,7 @@ fn zoning() -> Zoning {
 }
 
 fn tended(targets: &[Arc<Target>], read_percent: f64, random_percent: f64, limits: Limits, zones: Zoning) -> Job {
-    let changes = json!({"arrivals": {"closed": {"outstanding": 8}}, "line": {"random_percent": random_percent}});
+    let changes = json!({"arrivals": {"closed": {"queue_depth": 8}}, "line": {"random_percent": random_percent}});
     Job { zones: Some(zones), ..job(targets, EngineKind::Auto, workload(UNIT, read_percent, &changes), limits) }
 }
 

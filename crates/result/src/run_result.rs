@@ -193,7 +193,7 @@ impl RunResult {
     }
 
     /// Returns the utilization of a component within the measured time, 0 to 1; 0 when nothing was measured.
-    pub fn utilisation(&self, component: &Component) -> f64 {
+    pub fn utilization(&self, component: &Component) -> f64 {
         self.share_of_duration(component.busy_ns as f64) / f64::from(component.servers.max(1))
     }
 
@@ -201,7 +201,7 @@ impl RunResult {
     pub fn bottleneck(&self) -> Option<(&str, f64)> {
         let busy = |component: &&Component| component.busy_ns / u64::from(component.servers.max(1));
         let busiest = self.components.iter().rev().max_by_key(busy)?;
-        (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilisation(busiest)))
+        (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilization(busiest)))
     }
 
     /// Returns the mean electric power over the measured time, in W; `None` if it is unknown or nothing was measured.
@@ -242,7 +242,7 @@ pub(crate) mod tests {
 
     fn empty() -> RunResult {
         let system = SystemRecord::new("cheetah9lp", "drive", json!({"rpm": 10025, "heads": 12}));
-        RunResult::new(Mode::Simulated, system, json!({"outstanding": 4}), 7, "xoshiro256++")
+        RunResult::new(Mode::Simulated, system, json!({"queue_depth": 4}), 7, "xoshiro256++")
     }
 
     /// Returns a result of two seconds: 300 reads of 4 KiB with latencies of 1, 2, ..., 300 us, and 100 writes of 8 KiB
@@ -330,7 +330,7 @@ pub(crate) mod tests {
         assert!(median.abs_diff(200_000) <= 100, "{median}");
         assert_eq!(result.quantile_ns(1.0), Some(1_000_000));
         assert_eq!((result.depth.mean, result.depth.max), (1.5, 2));
-        assert_eq!(result.utilisation(&result.components[0]), 0.025);
+        assert_eq!(result.utilization(&result.components[0]), 0.025);
         assert_eq!(result.bottleneck(), Some(("arm 0", 0.95)));
     }
 
@@ -339,7 +339,7 @@ pub(crate) mod tests {
         let result = empty();
         assert_eq!((result.throughput_per_s(), result.throughput_bytes_per_s()), (0.0, 0.0));
         assert_eq!((result.mean_latency_ns(), result.quantile_ns(0.5)), (0.0, None));
-        assert_eq!(result.utilisation(&Component { name: String::new(), servers: 0, busy_ns: 5, waited_ns: 0 }), 0.0);
+        assert_eq!(result.utilization(&Component { name: String::new(), servers: 0, busy_ns: 5, waited_ns: 0 }), 0.0);
         assert_eq!((result.bottleneck(), result.depth.mean), (None, 0.0));
         assert!(result.passed());
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
@@ -408,7 +408,7 @@ pub(crate) mod tests {
             |name: &str, servers, busy_ns| Component { name: name.to_owned(), servers, busy_ns, waited_ns: 0 };
         result.components = vec![component("cpu", 4, 4_000_000_000), component("arm", 1, 1_500_000_000)];
         assert_eq!(result.bottleneck(), Some(("arm", 0.75)));
-        assert_eq!(result.utilisation(&result.components[0]), 0.5);
+        assert_eq!(result.utilization(&result.components[0]), 0.5);
         result.components = vec![component("cpu", 0, 1)];
         assert_eq!(result.bottleneck().map(|(name, _)| name), Some("cpu"));
     }

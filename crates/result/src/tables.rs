@@ -87,9 +87,9 @@ impl Row {
     }
 
     fn depth(&self) -> Option<u64> {
-        let outstanding = || self.workload("/arrivals/closed/outstanding")?.as_u64();
+        let queue_depth = || self.workload("/arrivals/closed/queue_depth")?.as_u64();
         let replayed = || self.workload("/mode/asap/depth")?.as_u64();
-        self.asked.clients.or_else(outstanding).or_else(replayed)
+        self.asked.clients.or_else(queue_depth).or_else(replayed)
     }
 
     /// Returns the mode of a replay, which is stored as a string or as the name of an object.
@@ -239,7 +239,7 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
         Some(row.result.model_error.as_ref()?.learnt_from.clone())
     }),
     figure("mean_depth", "requests", "mean queue depth over time", |row| Some(row.result.depth.mean)),
-    figure("utilisation_percent", "%", "utilization of the busiest component", |row| {
+    figure("utilization_percent", "%", "utilization of the busiest component", |row| {
         Some(100.0 * row.result.bottleneck()?.1)
     }),
     text("bottleneck", "", "the busiest component", |row| Some(row.result.bottleneck()?.0.to_owned())),

@@ -75,6 +75,7 @@ fn from_6_to_7(result: &mut Fields) {
         ("p99_response_ns", "p99_latency_ns"),
     ];
     split_notes(result);
+    result.get_mut("workload").into_iter().for_each(name_queue_depths);
     result.get_mut("model_error").into_iter().for_each(|part| rename(part, &figures));
     let Some(system) = result.get_mut("system").and_then(Value::as_object_mut) else { return };
     let Some(description) = system.get_mut("description") else { return };
@@ -105,6 +106,26 @@ fn split_notes(result: &mut Fields) {
     *notes = others;
     if !method.is_empty() {
         result.insert("method_notes".to_owned(), method.into());
+    }
+}
+
+/// Tables of workloads and scenarios whose queue depth had the name `outstanding` before schema 7.
+const TABLES_WITH_QUEUE_DEPTH: [&str; 5] = ["closed", "phases", "prefill", "sequential", "video"];
+
+/// Renames the queue depth in these tables of a workload or scenario.
+fn name_queue_depths(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if TABLES_WITH_QUEUE_DEPTH.contains(&key.as_str()) {
+                    rename(value, &[("outstanding", "queue_depth")]);
+                } else {
+                    name_queue_depths(value);
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(name_queue_depths),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

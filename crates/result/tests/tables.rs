@@ -118,7 +118,7 @@ fn the_load_of_a_run_is_its_clients_its_queue_depth_or_its_offered_rate() {
         let row = Row::new(RunSettings { clients, ..RunSettings::default() }, result);
         (cell(RUN_COLUMNS, &row, "depth"), row.curve_point().load)
     };
-    let closed = json!({"arrivals": {"closed": {"outstanding": 16}}});
+    let closed = json!({"arrivals": {"closed": {"queue_depth": 16}}});
     assert_eq!(depth_and_load(None, closed.clone(), None), (json!(16), 16.0));
     assert_eq!(depth_and_load(Some(5), closed, None), (json!(5), 5.0));
     assert_eq!(depth_and_load(None, json!({"mode": {"asap": {"depth": 8}}}), None), (json!(8), 8.0));
@@ -303,7 +303,7 @@ fn every_column_of_a_run_shows_its_own_figure_in_its_unit() {
         ("p99_model_high_ms", json!(1_100.0)),
         ("model_error", json!("9 disks")),
         ("mean_depth", json!(1.5)),
-        ("utilisation_percent", json!(75.0)),
+        ("utilization_percent", json!(75.0)),
         ("bottleneck", json!("arms")),
         ("watts", json!(20.0)),
         ("joules_per_request", json!(0.04)),
@@ -374,7 +374,7 @@ fn a_run_that_measured_nothing_has_empty_cells_rather_than_zeros() {
         "mean_calm_ms",
         "iops_model_low",
         "model_error",
-        "utilisation_percent",
+        "utilization_percent",
         "bottleneck",
         "watts",
         "joules_per_request",

@@ -36,7 +36,8 @@ fn lost(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
 
 /// Returns a result with the current names of the keys that schema 7 renamed.
 fn with_current_names(result: Value) -> Value {
-    let text = result.to_string().replace("\"response\":", "\"latency\":");
+    let text =
+        result.to_string().replace("\"response\":", "\"latency\":").replace("\"outstanding\":", "\"queue_depth\":");
     serde_json::from_str(&text).expect("only names changed")
 }
 
@@ -59,6 +60,22 @@ fn keys_that_schema_7_renamed_are_read() {
     assert_eq!((model.mean_latency_ns.map(|range| range.high), model.p99_latency_ns), (Some(2.0), None));
     let stalls = read.stalls.as_ref().expect("the result has some");
     assert_eq!((stalls.latency.open(), stalls.longest[0].queue_depth), (read.kinds.read.latency.clone(), 3));
+}
+
+#[test]
+fn queue_depths_of_earlier_workloads_and_scenarios_are_read() {
+    let mut old = fixture(6);
+    let scenario = |name: &str| {
+        json!({"pool": {"closed": {name: 15}}, "streams": [
+            {"access": {"arrivals": {"closed": {name: 2, "think": {"fixed": "1ms"}}}}},
+            {"boot": {"phases": [{"requests": 9, name: 3}, {"requests": 9, name: 4}]}},
+            {"prefill": {name: 5}}, {"sequential": {name: 6}}, {"video": {name: 7}},
+            {"settings": {"outstanding": "8"}},
+        ]})
+    };
+    old["workload"] = scenario("outstanding");
+    let read = RunResult::from_json(&old.to_string()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(read.workload, scenario("queue_depth"), "keys of other tables stay");
 }
 
 #[test]

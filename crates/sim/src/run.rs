@@ -121,8 +121,8 @@ impl<'a> Runner<'a> {
     }
 
     fn on(mut load_loop: LoadLoop<'a>, workload: &Workload, generator: Generator, seed: u64) -> Result<Self, SimError> {
-        if let Arrivals::Closed { outstanding, .. } = workload.arrivals {
-            load_loop.flights = PendingRequests::with_capacity(outstanding as usize);
+        if let Arrivals::Closed { queue_depth, .. } = workload.arrivals {
+            load_loop.flights = PendingRequests::with_capacity(queue_depth as usize);
         }
         let requests = Loop::new(workload, generator, None, seed)?;
         let end = workload.run_length.into();

@@ -38,8 +38,8 @@ fn with_cache(level: Level, members: u32, cache: Cache) -> ArrayDescription {
     description
 }
 
-fn run_on(description: &ArrayDescription, line: &str, outstanding: u32, requests: u64) -> RunResult {
-    run_array(description, serde_json::from_str(line).unwrap(), outstanding, requests, 2_000)
+fn run_on(description: &ArrayDescription, line: &str, queue_depth: u32, requests: u64) -> RunResult {
+    run_array(description, serde_json::from_str(line).unwrap(), queue_depth, requests, 2_000)
 }
 
 const RANDOM_READS: &str = r#"{"size": "64KiB", "align": "64KiB", "read_percent": 100, "random_percent": 100}"#;

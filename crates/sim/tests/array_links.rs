@@ -31,18 +31,18 @@ fn with_links(members: u32, links: Vec<LinkDescription>, ways: &[Vec<u32>]) -> A
     description
 }
 
-fn run_on(description: &ArrayDescription, size: u64, outstanding: u32) -> RunResult {
+fn run_on(description: &ArrayDescription, size: u64, queue_depth: u32) -> RunResult {
     let size = format!("{size}B");
     let line = json!({"size": size, "align": size, "read_percent": 100, "random_percent": 100});
-    run_array(description, line, outstanding, 4_000, 100)
+    run_array(description, line, queue_depth, 4_000, 100)
 }
 
 fn rate_mb(result: &RunResult) -> f64 {
     result.throughput_bytes_per_s() / 1e6
 }
 
-fn utilisation(result: &RunResult, name: &str) -> f64 {
-    result.utilisation(result.components.iter().find(|component| component.name == name).unwrap())
+fn utilization(result: &RunResult, name: &str) -> f64 {
+    result.utilization(result.components.iter().find(|component| component.name == name).unwrap())
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn bus_throughput_is_bounded_by_drives_or_bus() {
         let free = rate_mb(&run_on(&of(Level::Raid0, members), UNIT, 4 * members));
         let bus_mb = 2.5 * alone;
         let result = run_on(&with_links(members, vec![link(LinkKind::Scsi, bus_mb)], &[vec![0]]), UNIT, 4 * members);
-        let (rate, busy) = (rate_mb(&result), utilisation(&result, "Scsi"));
+        let (rate, busy) = (rate_mb(&result), utilization(&result, "Scsi"));
         println!("{members} drives: {free:.1} MB/s free, {rate:.1} on a bus of {bus_mb:.1}, {busy:.2} busy");
         assert!(rate <= bus_mb * 1.001 && rate <= free * 1.01);
-        assert!((busy - rate / bus_mb).abs() < 0.02, "utilisation is bytes over rate");
+        assert!((busy - rate / bus_mb).abs() < 0.02, "utilization is bytes over rate");
         if members <= 2 {
             assert!(rate > 0.85 * free);
         } else {
@@ -86,8 +86,8 @@ fn two_ways_share_the_work() {
     let one = run_on(&with_links(8, links(), &[vec![0]]), UNIT, 32);
     let two = run_on(&with_links(8, links(), &[vec![0], vec![1]]), UNIT, 32);
     assert!(rate_mb(&two) > 1.8 * rate_mb(&one), "{} against {} MB/s", rate_mb(&two), rate_mb(&one));
-    assert!((utilisation(&two, "Sas") - utilisation(&two, "other")).abs() < 0.05);
-    assert_eq!(utilisation(&one, "other"), 0.0);
+    assert!((utilization(&two, "Sas") - utilization(&two, "other")).abs() < 0.05);
+    assert_eq!(utilization(&one, "other"), 0.0);
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn mean_latency_of_every_drive_is_half_a_turn() {
 fn every_drive_keeps_its_books() {
     for entry in disks() {
         let description = load_drive(entry.id).unwrap().description;
-        for (read_percent, random_percent, outstanding) in [(67.0, 100.0, 32), (50.0, 10.0, 4), (0.0, 0.0, 1)] {
-            let result = run_closed(&description, line(8192, read_percent, random_percent), outstanding, 3_000);
+        for (read_percent, random_percent, queue_depth) in [(67.0, 100.0, 32), (50.0, 10.0, 4), (0.0, 0.0, 1)] {
+            let result = run_closed(&description, line(8192, read_percent, random_percent), queue_depth, 3_000);
             assert_eq!((result.count(), result.errors()), (3_000, 0), "{}", entry.id);
         }
     }

@@ -72,8 +72,8 @@ prop_compose! {
         read in 0.0f64..=100.0, random in 0.0f64..=100.0, trim in 0.0f64..20.0, streams in 1u32..4, flush_every in 0u64..20,
         arrivals in prop_oneof![
             (1u32..60).prop_map(closed),
-            (1u32..20, 1u64..30).prop_map(|(outstanding, ms)| {
-                Arrivals::Closed { outstanding, think: Think::Exponential(ms * MS) }
+            (1u32..20, 1u64..30).prop_map(|(queue_depth, ms)| {
+                Arrivals::Closed { queue_depth, think: Think::Exponential(ms * MS) }
             }),
             (5.0f64..400.0).prop_map(|rate_per_s| Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson }),
         ],

@@ -94,8 +94,8 @@ fn ordered_commands_are_barriers() {
     }
 }
 
-fn throughput(description: &DriveDescription, outstanding: u32) -> f64 {
-    run_closed(description, line(4096, 100.0, 100.0), outstanding, 20_000).throughput_per_s()
+fn throughput(description: &DriveDescription, queue_depth: u32) -> f64 {
+    run_closed(description, line(4096, 100.0, 100.0), queue_depth, 20_000).throughput_per_s()
 }
 
 #[test]
@@ -150,13 +150,13 @@ fn reordering_strength_spans_fcfs_to_the_ideal() {
 /// No strength is rounded away: with two commands even 33 % of the choice has an effect from time to time.
 #[test]
 fn a_little_more_strength_serves_a_little_more() {
-    let rate = |outstanding, strength| {
+    let rate = |queue_depth, strength| {
         let mut description = queueing_drive(Policy::Sptf, 32);
         description.queue.reordering_strength = strength;
-        run_closed(&description, line(4096, 100.0, 100.0), outstanding, 50_000).throughput_per_s()
+        run_closed(&description, line(4096, 100.0, 100.0), queue_depth, 50_000).throughput_per_s()
     };
-    for outstanding in [3, 5] {
-        let rates = [0.0, 0.25, 0.33, 0.35, 0.5, 0.75, 1.0].map(|strength| rate(outstanding, strength));
+    for queue_depth in [3, 5] {
+        let rates = [0.0, 0.25, 0.33, 0.35, 0.5, 0.75, 1.0].map(|strength| rate(queue_depth, strength));
         assert!(rates[2] != rates[3], "{rates:?}");
         assert!(rates.windows(2).all(|pair| pair[1] > 0.995 * pair[0]), "{rates:?}");
         assert!(rates[6] > 1.05 * rates[0] && rates[4] > 1.01 * rates[0] && rates[4] < rates[6], "{rates:?}");
@@ -271,17 +271,17 @@ fn aged_commands_are_served_first() {
 #[test]
 fn host_tags_limit_the_drives_queue() {
     let line = line(4096, 100.0, 100.0);
-    let with = |depth, tags, outstanding| {
+    let with = |depth, tags, queue_depth| {
         let mut description = queueing_drive(Policy::Sptf, depth);
         description.interface.host_tags = tags;
-        run_closed(&description, line.clone(), outstanding, 5_000)
+        run_closed(&description, line.clone(), queue_depth, 5_000)
     };
     let four = with(256, 256, 4);
     for (depth, tags) in [(256, 4), (4, 256)] {
         let many = with(depth, tags, 64);
         // The drive sees the same commands at the same times; only the host's wait is longer.
         assert_eq!(many.duration_ns, four.duration_ns);
-        assert_close(many.depth.mean, 64.0, 1e-9, "outstanding");
+        assert_close(many.depth.mean, 64.0, 1e-9, "queue depth");
         assert_close(many.mean_latency_ns(), 16.0 * four.mean_latency_ns(), 2.0, "wait in the host");
     }
     assert!(with(256, 256, 64).duration_ns < four.duration_ns);

@@ -91,8 +91,8 @@ fn mixed(system: &SystemDescription, arrivals: Arrivals, requests: u64) -> RunSp
     RunSpec { system: system.clone(), ..spec(&bare_drive(), workload) }
 }
 
-fn thinking(outstanding: u32, think: Think) -> Arrivals {
-    Arrivals::Closed { outstanding, think }
+fn thinking(queue_depth: u32, think: Think) -> Arrivals {
+    Arrivals::Closed { queue_depth, think }
 }
 
 fn loads() -> [Arrivals; 5] {

@@ -72,12 +72,12 @@ fn a_confidence_run_reaches_its_interval() {
 #[test]
 fn throughput_follows_the_response_time_law() {
     for think in [Think::Fixed(30 * MS), Think::Exponential(30 * MS)] {
-        for outstanding in [1, 4, 16] {
-            let mut workload = workload(random_reads(), Arrivals::Closed { outstanding, think }, 40_000);
+        for queue_depth in [1, 4, 16] {
+            let mut workload = workload(random_reads(), Arrivals::Closed { queue_depth, think }, 40_000);
             workload.warm_up.requests = 500;
             let result = run_spec(&spec(&bare_drive(), workload));
             let cycle_s = (result.mean_latency_ns() + 30e6) / 1e9;
-            assert_close(result.throughput_per_s(), f64::from(outstanding) / cycle_s, 1.0, &format!("{think:?}"));
+            assert_close(result.throughput_per_s(), f64::from(queue_depth) / cycle_s, 1.0, &format!("{think:?}"));
         }
     }
 }
@@ -95,14 +95,14 @@ fn open_loop_response_is_that_of_an_m_g_1_queue() {
     let turn = TURN_NS as f64;
     let mean = 3e6 + turn / 2.0 + SECTOR_NS as f64;
     let mean_square = mean * mean + turn * turn / 12.0;
-    for utilisation in [0.3, 0.6, 0.8] {
-        let rate = utilisation / mean;
+    for utilization in [0.3, 0.6, 0.8] {
+        let rate = utilization / mean;
         let mut workload = workload(random_reads(), open(rate * 1e9, ArrivalProcess::Poisson), 300_000);
         workload.warm_up.requests = 1_000;
         let result = run_spec(&spec(&simple_server(), workload));
-        let expected = mean + rate * mean_square / (2.0 * (1.0 - utilisation));
-        assert_close(result.mean_latency_ns(), expected, 3.0, &format!("utilisation {utilisation}"));
-        assert_close(result.utilisation(&result.components[0]), utilisation, 1.5, "utilisation of the mechanism");
+        let expected = mean + rate * mean_square / (2.0 * (1.0 - utilization));
+        assert_close(result.mean_latency_ns(), expected, 3.0, &format!("utilization {utilization}"));
+        assert_close(result.utilization(&result.components[0]), utilization, 1.5, "utilization of the mechanism");
         assert!(!result.saturated);
     }
 }
@@ -115,17 +115,17 @@ fn hits_in_an_open_loop_are_an_m_d_1_queue() {
     description.buffer.segments = 300;
     description.interface.read_ns_per_byte = 250.0;
     let service = 8.0 * 512.0 * 250.0;
-    for utilisation in [0.4, 0.8] {
-        let rate_per_s = utilisation / service * 1e9;
+    for utilization in [0.4, 0.8] {
+        let rate_per_s = utilization / service * 1e9;
         let aligned = headstack_workload::AccessLine { align_bytes: Some(4096), ..line(4096, 100.0, 100.0) };
         let mut workload = workload(aligned, open(rate_per_s, ArrivalProcess::Poisson), 200_000);
         workload.warm_up.requests = 2_000;
         let span = Some(Span { start_bytes: 0, length_bytes: 16 * 4096 });
         let result = run_spec(&RunSpec { span, ..spec(&description, workload) });
         assert_eq!(counter(&result, "read_misses") + counter(&result, "read_partial_hits"), 0);
-        let expected = service * (1.0 + utilisation / (2.0 * (1.0 - utilisation)));
-        assert_close(result.mean_latency_ns(), expected, 2.0, &format!("utilisation {utilisation}"));
-        assert_close(result.utilisation(&result.components[1]), utilisation, 1.0, "utilisation of the interface");
+        let expected = service * (1.0 + utilization / (2.0 * (1.0 - utilization)));
+        assert_close(result.mean_latency_ns(), expected, 2.0, &format!("utilization {utilization}"));
+        assert_close(result.utilization(&result.components[1]), utilization, 1.0, "utilization of the interface");
     }
 }
 
@@ -243,8 +243,8 @@ fn a_panic_fails_only_its_own_run() {
 #[test]
 fn many_runs_are_the_same_on_any_number_of_threads() {
     let specs: Vec<RunSpec> = (1..=6)
-        .map(|outstanding| {
-            spec(&queueing_drive(Policy::Sptf, 32), workload(random_reads(), closed(outstanding), 2_000))
+        .map(|queue_depth| {
+            spec(&queueing_drive(Policy::Sptf, 32), workload(random_reads(), closed(queue_depth), 2_000))
         })
         .collect();
     let json = |result: Result<headstack_result::RunResult, SimError>| result.unwrap().to_json().unwrap();

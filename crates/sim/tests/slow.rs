@@ -40,13 +40,13 @@ fn retries_differ_by_seed_and_repeat_by_seed() {
 #[test]
 fn recalibration_takes_its_share() {
     let line = line(512, 100.0, 100.0);
-    for (outstanding, interval_ns, duration_ns) in
+    for (queue_depth, interval_ns, duration_ns) in
         [(1, 100 * MS, 20 * MS), (1, 1_000 * MS, 500 * MS), (4, 100 * MS, 20 * MS)]
     {
         let mut description = queueing_drive(Policy::Fcfs, 4);
-        let bare = run_closed(&description, line.clone(), outstanding, REQUESTS).throughput_per_s();
+        let bare = run_closed(&description, line.clone(), queue_depth, REQUESTS).throughput_per_s();
         description.slow.recalibration = Some(Recalibration { interval_ns, duration_ns });
-        let rate = run_closed(&description, line.clone(), outstanding, REQUESTS).throughput_per_s();
+        let rate = run_closed(&description, line.clone(), queue_depth, REQUESTS).throughput_per_s();
         let share = duration_ns as f64 / interval_ns as f64;
         assert_close(rate, (1.0 - share) * bare, 1.0, &format!("{duration_ns} of {interval_ns} ns"));
     }
@@ -65,7 +65,7 @@ fn a_background_scan_pauses_on_a_busy_drive() {
     description.slow.scan = Some(BackgroundScan { idle_ns: 1, step_sectors: 2_000 });
     assert_eq!(outcome(&run_closed(&description, line.clone(), 1, 5_000)), outcome(&bare), "never idle");
     // Idle for 50 ms after each request: those that arrive during a step of 20 turns wait for its end.
-    let pausing = Arrivals::Closed { outstanding: 1, think: Think::Fixed(50 * MS) };
+    let pausing = Arrivals::Closed { queue_depth: 1, think: Think::Fixed(50 * MS) };
     let scanned = run_spec(&spec(&description, workload(line.clone(), pausing, 2_000)));
     let undisturbed = run_spec(&spec(&bare_drive(), workload(line, pausing, 2_000)));
     assert!(scanned.mean_latency_ns() > undisturbed.mean_latency_ns() + 10.0 * MS as f64);

@@ -42,9 +42,9 @@ impl Bench {
     }
 
     /// Runs a closed loop; returns latencies in the order of completion.
-    fn run(&mut self, outstanding: u64, count: u64, mut next: impl FnMut() -> Request) -> Vec<u64> {
-        let mut submitted_ns = vec![None; outstanding as usize];
-        let mut idle: VecDeque<u32> = (0..outstanding as u32).collect();
+    fn run(&mut self, queue_depth: u64, count: u64, mut next: impl FnMut() -> Request) -> Vec<u64> {
+        let mut submitted_ns = vec![None; queue_depth as usize];
+        let mut idle: VecDeque<u32> = (0..queue_depth as u32).collect();
         let (mut now_ns, mut issued, mut responses) = (self.now_ns, 0, Vec::with_capacity(count as usize));
         while responses.len() < count as usize {
             while issued < count
@@ -112,11 +112,11 @@ impl Bench {
 }
 
 /// Returns the IOPS of random reads of one size.
-fn read_rate(description: &SsdDescription, outstanding: u64, size: u64) -> f64 {
+fn read_rate(description: &SsdDescription, queue_depth: u64, size: u64) -> f64 {
     let mut drive = Bench::filled(description);
     let (mut dice, start_ns) = (Dice(1), drive.now_ns);
     let places = description.capacity.logical_bytes / size;
-    drive.run(outstanding, 50_000, || read(dice.below(places) * size, size));
+    drive.run(queue_depth, 50_000, || read(dice.below(places) * size, size));
     50_000.0 * 1e9 / (drive.now_ns - start_ns) as f64
 }
 
@@ -668,7 +668,7 @@ proptest! {
         state in prop::sample::select(FlashState::ALL.to_vec()),
         tight: bool,
         skewed: bool,
-        outstanding in 1u64..40,
+        queue_depth in 1u64..40,
     ) {
         let mut description = tiny_ssd();
         description.buffer.power_loss_protected = protected;
@@ -683,7 +683,7 @@ proptest! {
         let run = || {
             let mut drive = Bench::new(&description);
             let mut dice = Dice(seed);
-            let responses = drive.run(outstanding, 3_000, || {
+            let responses = drive.run(queue_depth, 3_000, || {
                 let kind = [Kind::Read, Kind::Read, Kind::Write, Kind::Write, Kind::Write, Kind::Trim, Kind::Flush]
                     [dice.below(7) as usize];
                 if kind == Kind::Flush {
@@ -714,7 +714,7 @@ fn power_follows_the_busy_dies() {
     let result = run_spec(&spec);
     let energy = result.energy.as_ref().unwrap();
     let dies = result.components.iter().find(|component| component.name == "dies").unwrap();
-    let busy = result.utilisation(dies);
+    let busy = result.utilization(dies);
     assert!(busy > 0.2, "{busy}");
     assert_close(result.mean_watts().unwrap(), 2.0 + 8.0 * busy, 0.001, "mean power");
     assert_eq!((energy.spindle_joules, energy.seek_joules), (0.0, 0.0));

@@ -8,7 +8,7 @@ use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 
 /// Maximum queue depth of a closed loop.
-pub const OUTSTANDING_MAX: u32 = 65_536;
+pub const QUEUE_DEPTH_MAX: u32 = 65_536;
 
 /// Minimum mean number of arrivals per on/off cycle. Much shorter phases amount to a Poisson process, at a high cost.
 const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;
@@ -20,7 +20,7 @@ pub enum Arrivals {
     /// Closed loop: the next request follows each completion after the think time.
     Closed {
         /// Queue depth, including requests in think time, 1 to 65,536.
-        outstanding: u32,
+        queue_depth: u32,
         /// Time from a completion to the next request.
         #[serde(default)]
         think: Think,
@@ -36,7 +36,7 @@ pub enum Arrivals {
 
 impl Default for Arrivals {
     fn default() -> Arrivals {
-        Arrivals::Closed { outstanding: 1, think: Think::None }
+        Arrivals::Closed { queue_depth: 1, think: Think::None }
     }
 }
 
@@ -88,12 +88,12 @@ pub enum ArrivalProcess {
 impl Arrivals {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         match *self {
-            Arrivals::Closed { outstanding, .. } => {
-                if (1..=OUTSTANDING_MAX).contains(&outstanding) {
+            Arrivals::Closed { queue_depth, .. } => {
+                if (1..=QUEUE_DEPTH_MAX).contains(&queue_depth) {
                     return Ok(());
                 }
-                let message = format!("{outstanding} is out of range; must be 1 to {OUTSTANDING_MAX}");
-                Err(("arrivals.closed.outstanding".to_owned(), message))
+                let message = format!("{queue_depth} is out of range; must be 1 to {QUEUE_DEPTH_MAX}");
+                Err(("arrivals.closed.queue_depth".to_owned(), message))
             }
             Arrivals::Open { rate_per_s, process } => validate_open(rate_per_s, process),
         }

@@ -33,7 +33,7 @@ mod workload;
 
 pub use access::{AccessLine, AccessSpecification};
 pub use addresses::{Addresses, Band};
-pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, OUTSTANDING_MAX, RunLength, Think, WarmUp};
+pub use arrivals::{ArrivalClock, ArrivalProcess, Arrivals, QUEUE_DEPTH_MAX, RunLength, Think, WarmUp};
 pub use document::{Document, InputError};
 pub use error::WorkloadError;
 pub use generator::Generator;

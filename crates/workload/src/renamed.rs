@@ -11,11 +11,29 @@ struct RenamedKey {
     new: &'static str,
 }
 
-const RENAMED_KEYS: &[RenamedKey] = &[RenamedKey { table: "groups", old: "stripe_unit", new: "chunk_size" }];
+impl RenamedKey {
+    /// Returns the former `outstanding` of a table of a workload or scenario.
+    const fn queue_depth(table: &'static str) -> RenamedKey {
+        RenamedKey { table, old: "outstanding", new: "queue_depth" }
+    }
+}
+
+const RENAMED_KEYS: &[RenamedKey] = &[
+    RenamedKey { table: "groups", old: "stripe_unit", new: "chunk_size" },
+    RenamedKey::queue_depth("closed"),
+    RenamedKey::queue_depth("phases"),
+    RenamedKey::queue_depth("prefill"),
+    RenamedKey::queue_depth("sequential"),
+    RenamedKey::queue_depth("video"),
+];
 
 /// Old and new names of columns of tables, and of the keys that declare columns.
-const RENAMED_COLUMNS: &[(&str, &str)] =
-    &[("mean_response_ns", "mean_latency_ns"), ("busy", "utilization"), ("busy_percent", "utilization_percent")];
+const RENAMED_COLUMNS: &[(&str, &str)] = &[
+    ("mean_response_ns", "mean_latency_ns"),
+    ("busy", "utilization"),
+    ("busy_percent", "utilization_percent"),
+    ("utilisation_percent", "utilization_percent"),
+];
 
 /// Table of an array or drive file whose keys are themselves key paths.
 const SOURCES: &str = "sources";

@@ -184,8 +184,8 @@ impl Scenario {
     pub fn with_clients(&self, clients: u32) -> Scenario {
         let mut scenario = self.clone();
         let set = |arrivals: &mut Arrivals| {
-            if let Arrivals::Closed { outstanding, .. } = arrivals {
-                *outstanding = clients;
+            if let Arrivals::Closed { queue_depth, .. } = arrivals {
+                *queue_depth = clients;
             }
         };
         scenario.pool.iter_mut().for_each(set);

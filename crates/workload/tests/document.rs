@@ -157,7 +157,7 @@ source = "a test"
 addresses.zipf.theta = 0.9
 
 [arrivals.closed]
-outstanding = 4
+queue_depth = 4
 think.fixed = "2ms"
 
 [[lines]]
@@ -180,9 +180,9 @@ fn workloads_are_checked_line_by_line() {
         ("= 40", "= 39", "w.toml:9: lines: share_percent sums to 99; must sum to 100"),
         ("= 80", "= 101", "w.toml:12: lines[0].read_percent: 101 is not a percentage; must be 0 to 100"),
         (
-            "outstanding = 4",
-            "outstanding = 0",
-            "w.toml:6: arrivals.closed.outstanding: 0 is out of range; must be 1 to 65536",
+            "queue_depth = 4",
+            "queue_depth = 0",
+            "w.toml:6: arrivals.closed.queue_depth: 0 is out of range; must be 1 to 65536",
         ),
         ("\"64KiB\"", "0", "w.toml:16: lines[1].size: 0 is not allowed; a request has at least one sector"),
         (
@@ -230,7 +230,7 @@ fn a_workload_has_defaults_and_one_canonical_form() {
     use headstack_workload::{Addresses, Arrivals, RunLength, Think, WarmUp};
     let workload = Workload::from_toml("w.toml", WORKLOAD).unwrap();
     assert_eq!(workload.addresses, Addresses::Zipf { theta: 0.9 });
-    assert_eq!(workload.arrivals, Arrivals::Closed { outstanding: 4, think: Think::Fixed(2_000_000) });
+    assert_eq!(workload.arrivals, Arrivals::Closed { queue_depth: 4, think: Think::Fixed(2_000_000) });
     assert_eq!((workload.streams, workload.flush_every), (1, 0));
     assert_eq!(workload.warm_up, WarmUp { requests: 500, time_ns: 0 });
     assert_eq!(workload.run_length, RunLength::Requests(50_000));
@@ -248,7 +248,7 @@ fn every_form_of_arrivals_and_lengths_reads_back() {
         "arrivals.open = { rate_per_s = 100, process = \"poisson\" }",
         "arrivals.open = { rate_per_s = 1.5, process = \"fixed\" }\nrun_length.time = \"10s\"",
         "arrivals.open = { rate_per_s = 9, process.bursty = { on = \"10ms\", off = \"90ms\" } }",
-        "arrivals.closed = { outstanding = 8, think.exponential = \"1ms\" }\nwarm_up.time = \"2s\"",
+        "arrivals.closed = { queue_depth = 8, think.exponential = \"1ms\" }\nwarm_up.time = \"2s\"",
         "run_length.confidence = { percent = 1, max_requests = 1000000 }\nflush_every = 64",
         "addresses.hot_bands = [{ from_percent = 0, to_percent = 5, share_percent = 100 }]",
         "addresses.normal = { mean_percent = 50, deviation_percent = 10 }",
@@ -258,7 +258,7 @@ fn every_form_of_arrivals_and_lengths_reads_back() {
     ] {
         let text = WORKLOAD
             .replace("addresses.zipf.theta = 0.9\n", "")
-            .replace("[arrivals.closed]\noutstanding = 4\nthink.fixed = \"2ms\"\n", "")
+            .replace("[arrivals.closed]\nqueue_depth = 4\nthink.fixed = \"2ms\"\n", "")
             .replace("source", &format!("{keys}\nsource"));
         let workload = Workload::from_toml("w.toml", &text).unwrap();
         let json = serde_json::to_string(&workload).unwrap();
@@ -308,6 +308,19 @@ fn an_earlier_name_of_a_key_is_read_with_one_note() {
     let mut notes = headstack_workload::take_notes_of_renamed_keys();
     notes.retain(|note| note.starts_with("old.toml") || note.starts_with("new.toml"));
     assert_eq!(notes, ["old.toml:3: `stripe_unit` is now `chunk_size`"]);
+}
+
+#[test]
+fn a_workload_with_the_earlier_name_of_the_queue_depth_is_read() {
+    let old = WORKLOAD.replace("queue_depth", "outstanding");
+    let read = |text: &str| Workload::from_toml("depth.toml", text).unwrap();
+    assert_eq!(read(&old), read(WORKLOAD));
+    let mut notes = headstack_workload::take_notes_of_renamed_keys();
+    notes.retain(|note| note.starts_with("depth.toml"));
+    assert_eq!(notes, ["depth.toml:6: `outstanding` is now `queue_depth`"]);
+    let message = "depth.toml:6: arrivals.closed.queue_depth: 0 is out of range; must be 1 to 65536";
+    let error = Workload::from_toml("depth.toml", &old.replace("= 4\n", "= 0\n")).unwrap_err();
+    assert_eq!(error.to_string(), message);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_stream_does_not_change_with_its_neighbours() {
 #[test]
 fn processes_think_between_their_requests() {
     let think = timed(
-        "[streams.access]\narrivals = { closed = { outstanding = 4, think = { fixed = \"3ms\" } } }\n\
+        "[streams.access]\narrivals = { closed = { queue_depth = 4, think = { fixed = \"3ms\" } } }\n\
          lines = [{ size = \"2KiB\", read_percent = 100, random_percent = 100 }]",
     );
     let outcome = Fake { limit_ns: 40 * S, ..Fake::default() }.run(&think, &data_and_log());
@@ -212,7 +212,7 @@ fn a_boot_storm_ends_and_reports_every_guest() {
             "run_length = \"all_done\"\ncpus = 60\n[[streams]]\nname = \"x\"\n[streams.boot]\nguests = 60\n\
              interval = \"3s\"\n{image}\nphases = [\n\
              {{ requests = 100, cpu = \"2ms\", lines = [{{ size = \"4KiB\", read_percent = 90, random_percent = 100 }}] }},\n\
-             {{ requests = 300, outstanding = 3, lines = [{{ size = \"8KiB\", read_percent = 80, random_percent = 0 }}] }}]"
+             {{ requests = 300, queue_depth = 3, lines = [{{ size = \"8KiB\", read_percent = 80, random_percent = 0 }}] }}]"
         ))
     };
     let lun = luns(&[("data", 60 * GB)]);
@@ -293,7 +293,7 @@ fn video_without_a_rate_goes_as_fast_as_it_can() {
     let fake = Fake { limit_ns: 100 * S, ..Fake::default() };
     for (keys, rate) in [
         ("reads = 1\nbuffer_frames = 1", 100.0),
-        ("reads = 1\nbuffer_frames = 1\noutstanding = 2", 200.0),
+        ("reads = 1\nbuffer_frames = 1\nqueue_depth = 2", 200.0),
         ("writes = 1\nbuffer_frames = 4", 400.0),
         // 20 requests, 5 ms on a processor, and 10 requests.
         ("reads = 2\nwrites = 1\ncpu = \"5ms\"\nbuffer_frames = 1", 1_000.0 / 35.0),
@@ -343,7 +343,7 @@ fn transactions_obey_the_interactive_response_time_law() {
 
 #[test]
 fn sequential_streams_walk_through_their_regions() {
-    let text = "[streams.sequential]\nstreams = 4\ndirection = \"write\"\nblock = \"64KiB\"\noutstanding = 3";
+    let text = "[streams.sequential]\nstreams = 4\ndirection = \"write\"\nblock = \"64KiB\"\nqueue_depth = 3";
     let outcome = Fake::default().run(&timed(text), &luns(&[("data", 4 * GB / 512 * 512)]));
     for client in 0..4 {
         let mine: Vec<_> = outcome.done.iter().filter(|done| done.client == client).map(|done| done.request).collect();

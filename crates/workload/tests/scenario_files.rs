@@ -52,6 +52,21 @@ fn scenarios_survive_toml_and_json() {
     }
 }
 
+#[test]
+fn the_earlier_name_of_the_queue_depth_is_read_in_every_table() {
+    let text = format!("name = \"test\"\n{EVERYTHING}");
+    let tables = text.matches("queue_depth").count();
+    let old = text.replace("queue_depth", "outstanding");
+    assert_eq!((tables, Scenario::from_toml("outstanding.toml", &old).unwrap()), (6, everything()));
+    let mut notes = headstack_workload::take_notes_of_renamed_keys();
+    notes.retain(|note| note.starts_with("outstanding.toml"));
+    assert_eq!(notes, ["outstanding.toml:5: `outstanding` is now `queue_depth`"]);
+    // The old name in a table without a queue depth is unknown.
+    let text = text.replace("cpus = 2", "cpus = 2\noutstanding = 4");
+    let error = Scenario::from_toml("s.toml", &text).unwrap_err();
+    assert!(error.is_unknown_key() && error.key == "outstanding", "{error}");
+}
+
 /// Returns the error of the scenario with every kind of stream after `from` is replaced with `to`.
 fn error_with(from: &str, to: &str) -> String {
     let text = format!("name = \"test\"{EVERYTHING}");
@@ -71,15 +86,15 @@ fn what_is_refused_is_one_line_with_the_key() {
         ),
         (
             "share_percent = 75",
-            "share_percent = 75\narrivals = { closed = { outstanding = 1 } }",
+            "share_percent = 75\narrivals = { closed = { queue_depth = 1 } }",
             "s.toml:35: streams[3].access: arrivals and share_percent exclude each other; use one of them",
         ),
         (
-            "pool = { closed = { outstanding = 5, think = { exponential = \"1ms\" } } }",
+            "pool = { closed = { queue_depth = 5, think = { exponential = \"1ms\" } } }",
             "",
             "s.toml: pool: streams have a share, but there is no pool; add its arrivals",
         ),
-        ("outstanding = 5", "outstanding = 0", &format!("s.toml:4: pool.closed.outstanding: {out_of_range}")),
+        ("queue_depth = 5", "queue_depth = 0", &format!("s.toml:4: pool.closed.queue_depth: {out_of_range}")),
         (
             "rate_per_s = 300",
             "rate_per_s = 0",

@@ -178,7 +178,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "depth",
         "N",
-        "Queue depth: requests outstanding, for example 1,8,32. For a scenario: number of clients.",
+        "Queue depth, for example 1,8,32. For a scenario: number of clients.",
         "Load",
     ),
     Option(
@@ -235,7 +235,7 @@ EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "l
 """Groups of options of which at most one may be given."""
 
 KEYS = {
-    "arrivals.closed.outstanding": "depth",
+    "arrivals.closed.queue_depth": "depth",
     "arrivals.closed.think": "think",
     "arrivals.open.rate_per_s": "rate",
     "arrivals.open.process": "arrivals",

@@ -71,7 +71,7 @@ def kind_of(stream: dict[str, Any]) -> str:
 
 
 def plain(value: Any) -> str:
-    """Formats a value for people: ``requests 5000``, ``closed outstanding 8, think fixed 1ms``."""
+    """Formats a value for people: ``requests 5000``, ``closed queue_depth 8, think fixed 1ms``."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     return " to ".join(map(plain, value)) if isinstance(value, list) else str(value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
@@ -23,14 +24,7 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
     try:
         resolved = _native.load_system(name, changes or {})
     except InputError:
-        path = os.fspath(system)
-        if path.startswith(("/dev/", "nbd:", "nbd+unix:")) or (os.path.isfile(path) and not name.endswith(".toml")):
-            message = f"{path}: this is a real file or device; use headstack measure {path}"
-            raise InputError(message) from None
-        if path.startswith("--"):
-            raise InputError(f"{path}: fio's options follow --fio --, for example --fio -- --rw=randread") from None
-        if (answer := unmodelled(path)) is not None:
-            raise InputError(f"{path}: {answer}") from None
+        _refuse_other_things(os.fspath(system))
         raise
     called = os.path.basename(name).removesuffix(".toml")
     loaded: Drive | Array = (
@@ -39,6 +33,34 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
         else Drive(called, path=name, **resolved["drive"])
     )
     return loaded.part(part) if separator else loaded
+
+
+def load_blueprint(name: str, drives: Sequence[str] = ()) -> dict[str, Any]:
+    """Loads the blueprint of a drive or array, in which the page of ``explore`` and ``choose`` replace keys.
+
+    ``drives`` are drive files that may replace its drives. Raises ``InputError`` if there is no such name, or it is
+    neither.
+
+    >>> load_blueprint("va-7100")["kind"]
+    'array'
+    """
+    try:
+        return _native.system_blueprint(name, list(drives))
+    except InputError:
+        _refuse_other_things(name)
+        raise
+
+
+def _refuse_other_things(path: str) -> None:
+    """Raises ``InputError`` if the name of a system is that of a real file or device, of an option, or of something
+    that is not modelled."""
+    is_real = os.path.isfile(path) and not path.partition("@")[0].endswith(".toml")
+    if path.startswith(("/dev/", "nbd:", "nbd+unix:")) or is_real:
+        raise InputError(f"{path}: this is a real file or device; use headstack measure {path}") from None
+    if path.startswith("--"):
+        raise InputError(f"{path}: fio's options follow --fio --, for example --fio -- --rw=randread") from None
+    if (answer := unmodelled(path)) is not None:
+        raise InputError(f"{path}: {answer}") from None
 
 
 def parse_system(text: str) -> Drive | Array:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
 from headstack import _native
+from headstack.catalogue.system import load_blueprint
 
 
 class Blueprint(TypedDict):
@@ -21,7 +22,7 @@ class Blueprint(TypedDict):
 def system_blueprint(name: str, drives: Sequence[str] = ()) -> Blueprint:
     """Returns the blueprint of a drive or an array; ``drives`` are files that may be put into the array. Raises
     ``InputError`` if the name is unknown or a file cannot be read."""
-    return _checked_blueprint(_native.system_blueprint(name, list(drives)))
+    return _checked_blueprint(load_blueprint(name, drives))
 
 
 def demand_blueprint(name: str) -> Blueprint:

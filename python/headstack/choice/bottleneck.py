@@ -50,7 +50,7 @@ def bottlenecks(runs: Simulations, job: Job, systems: Sequence[Candidate]) -> li
     if not is_closed:
         trials += [Trial(systems[number], requests, RELIEF) for number in tried]
     others = runs.rows(trials)
-    results = [Bottleneck(row.bottleneck, row.figures["utilisation_percent"], row.figures["iops"]) for row in rows]
+    results = [Bottleneck(row.bottleneck, row.figures["utilization_percent"], row.figures["iops"]) for row in rows]
     column = next((limit.column for limit in job.limits if limit.is_most and not limit.kind), "mean_ms")
     for place, number in enumerate(tried):
         row = rows[number]
@@ -66,7 +66,7 @@ def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bo
     equivalent to 10 % less load on a 10 % slower time scale, so the share of the drives is the rest after the
     controller's share."""
     of_rest = of_all - of_controller
-    busiest, utilization_percent = row.bottleneck, row.figures["utilisation_percent"]
+    busiest, utilization_percent = row.bottleneck, row.figures["utilization_percent"]
     of_drives = DRIVES if busiest in ("", CONTROLLER) else busiest
     name = CONTROLLER if of_controller > of_rest else of_drives
     saves_percent = 100 * max(of_controller, of_rest) / now

@@ -97,7 +97,7 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
         if "open" in arrivals:
             rate = arrivals["open"]["rate_per_s"]
         else:
-            depth = arrivals["closed"]["outstanding"]
+            depth = arrivals["closed"]["queue_depth"]
     called = workload["name"]
     return Demand(called, blueprint, None, rate, depth, name, classes_of(called, workload["lines"]))
 

@@ -9,7 +9,7 @@ from typing import Any
 from headstack.results.reasons import TooShort, too_short
 
 FIGURES = (
-    *("iops", "mb_per_s", "rate_per_s", "utilisation_percent"),
+    *("iops", "mb_per_s", "rate_per_s", "utilization_percent"),
     *(f"{name}_{end}ms" for name in ("mean", "p50", "p90", "p95", "p99", "p999") for end in ("", "low_", "high_")),
 )
 COLUMNS = ("impossible", "failed", "requests", "sampling", "sampling_code", "saturated", "bottleneck", *FIGURES)

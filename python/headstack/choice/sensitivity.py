@@ -67,7 +67,7 @@ def find_max_loads(question: Question, tested: Sequence[Tested]) -> dict[str, tu
                     row = rows[place]
                     is_named_drive = row.bottleneck and systems[number].family.model is not None
                     busy = (
-                        f" ({row.bottleneck} {row.figures['utilisation_percent']:.0f} % busy)" if is_named_drive else ""
+                        f" ({row.bottleneck} {row.figures['utilization_percent']:.0f} % busy)" if is_named_drive else ""
                     )
                     why[number] = f"{question.job.limits[worst].text}{busy}"
 

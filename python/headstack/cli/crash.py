@@ -20,6 +20,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.formats import output_options
+from headstack.cli.loading import Commands
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.crash.findings import Exploration
 from headstack.crash.recorded import FORMS, TEARS
@@ -79,7 +80,7 @@ def start_option(default: str) -> Callable[..., Any]:
     )
 
 
-@click.group()
+@click.group(cls=Commands)
 def crash() -> None:
     """Find crash states that your application does not survive.
 

@@ -42,7 +42,29 @@ EVERYDAY = {
 """Commands for words that users try as the name of a command."""
 
 
-class Late(Brief, click.Group):
+class Commands(Brief, click.Group):
+    """A group that names the closest or all of its commands if a command is unknown."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolves a command; for an unknown name, the error names what to use instead."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            message = f"No such command '{error.command_name}'"
+            command = EVERYDAY.get(error.command_name.lower()) if ctx.parent is None else None
+            if command is not None:
+                raise click.UsageError(f"{message}; use {command}", ctx) from None
+            loaded = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+            names = [name for name, command in loaded.items() if command is not None and not command.hidden]
+            closest = click.exceptions.NoSuchCommand(error.command_name, possibilities=names, ctx=ctx)
+            if closest.possibilities:
+                raise closest from None
+            raise click.UsageError(f"{message}; commands: {', '.join(names)}", ctx) from None
+
+
+class Late(Commands):
     """A group that imports some of its commands only when they are used."""
 
     def __init__(self, *arguments: Any, late: Mapping[str, str], **settings: Any) -> None:
@@ -62,20 +84,6 @@ class Late(Brief, click.Group):
             import_module(f"headstack.cli.{self.late[cmd_name]}"), cmd_name.replace("-", "_")
         )
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolves a command, and suggests similar names for an unknown name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as error:
-            command = EVERYDAY.get(error.command_name.lower()) if ctx.parent is None else None
-            if command is not None:
-                raise click.UsageError(f"No such command '{error.command_name}'; use {command}", ctx) from None
-            raise click.exceptions.NoSuchCommand(
-                error.command_name, possibilities=self.list_commands(ctx), ctx=ctx
-            ) from None
 
 
 class Implied(Late):

@@ -215,10 +215,10 @@ def _clients(workload: Mapping[str, Any]) -> int | None:
     clients."""
     if not isinstance(workload.get("streams"), list):
         return None
-    counts = [workload.get("pool", {}).get("closed", {}).get("outstanding")]
+    counts = [workload.get("pool", {}).get("closed", {}).get("queue_depth")]
     for stream in workload["streams"]:
         counts += [stream.get(kind, {}).get(key) for kind, key in CLIENTS]
-        counts.append(stream.get("access", {}).get("arrivals", {}).get("closed", {}).get("outstanding"))
+        counts.append(stream.get("access", {}).get("arrivals", {}).get("closed", {}).get("queue_depth"))
     return max((count for count in counts if count is not None), default=None)
 
 

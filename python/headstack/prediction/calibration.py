@@ -119,7 +119,7 @@ def residuals(model: Model, drawn: Iterable[tuple[Environment, RunSummary]]) -> 
     errors: Residuals = {figure: {kind: [] for kind in KINDS} for figure in (MEAN, *FIGURES)}
     for environment, summary in drawn:
         blend = model.blend(environment)
-        depth = environment.load.outstanding  # type: ignore[union-attr]
+        depth = environment.load.queue_depth  # type: ignore[union-attr]
         service_ns = model.service_at_ns(blend, depth)
         reached = LoopResult(1e9 / service_ns, depth * service_ns)
         errors[MEAN][blend.kind].append(math.log(summary.time_ns / service_ns))

@@ -54,7 +54,7 @@ def load_of(environment: Environment, mostly: float = MOSTLY) -> Load | Refusal:
     kind = kind_of(100 * environment.read_share, 100 * environment.random_share, mostly)
     if isinstance(kind, Refusal):
         return kind
-    return Load(kind, max(1, round(load.outstanding)), environment.mean_bytes)
+    return Load(kind, max(1, round(load.queue_depth)), environment.mean_bytes)
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ def _as_workload(environment: Environment) -> dict[str, object]:
         }
         for request_class in environment.classes
     ]
-    outstanding = max(1, round(environment.load.outstanding))
+    queue_depth = max(1, round(environment.load.queue_depth))
     return {
         "name": environment.name,
         "lines": lines,
-        "arrivals": {"closed": {"outstanding": outstanding}},
+        "arrivals": {"closed": {"queue_depth": queue_depth}},
         "run_length": {"requests": SAMPLE_REQUESTS},
     }
 

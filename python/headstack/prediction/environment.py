@@ -74,7 +74,7 @@ class Processors:
 class Closed:
     """A closed loop with a queue depth, or clients that wait for their answers."""
 
-    outstanding: float
+    queue_depth: float
     think_ns: float = 0.0
     """Mean think time of a client between an answer and its next request."""
     processors: Processors | None = None
@@ -102,7 +102,7 @@ class Staged:
     video frames.
     """
 
-    outstanding: int
+    queue_depth: int
     stages: tuple[int, ...]
     """Requests of each stage of a round."""
     pause_ns: float
@@ -156,15 +156,15 @@ class Environment:
         """Mean length of a request."""
         return sum(request_class.share * request_class.size_bytes for request_class in self.classes)
 
-    def at_depth(self, outstanding: float) -> Environment:
+    def at_depth(self, queue_depth: float) -> Environment:
         """Returns the environment in a closed loop with this queue depth, or number of clients if they think.
 
-        >>> hs.load_environment("file-server").at_depth(8).load.outstanding
+        >>> hs.load_environment("file-server").at_depth(8).load.queue_depth
         8
         """
         if isinstance(self.load, Staged):
             raise InputError(f"{self.name}: depth: its stages set their own depth")
-        load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
+        load = replace(self.load, queue_depth=queue_depth) if isinstance(self.load, Closed) else Closed(queue_depth)
         return replace(self, load=load)
 
     def at_rate(self, rate_per_s: float) -> Environment:
@@ -225,7 +225,7 @@ def load_of(name: str, arrivals: Arrivals) -> Load:
                 "arrivals.process: must be poisson or fixed, because bursts have no low-level test", file=name
             )
         return Open(arrivals["open"]["rate_per_s"])
-    return Closed(arrivals["closed"]["outstanding"], think_ns=mean_think_ns(arrivals["closed"]["think"]))
+    return Closed(arrivals["closed"]["queue_depth"], think_ns=mean_think_ns(arrivals["closed"]["think"]))
 
 
 def mean_think_ns(think: str | dict[str, str]) -> float:
@@ -368,7 +368,7 @@ def of_video(name: str, video: Video) -> Environment:
         name,
         tuple(classes),
         Staged(
-            video["outstanding"], tuple(t * in_frame for t in tracks.values() if t), duration_ns("cpu", video["cpu"])
+            video["queue_depth"], tuple(t * in_frame for t in tracks.values() if t), duration_ns("cpu", video["cpu"])
         ),
         streams=several,
         switch_share=0.0 if several == 1 else 1 / in_frame,

@@ -348,13 +348,13 @@ def closed_loop_spec(
     several: Mapping[str, object],
 ) -> Spec:
     """Returns a closed loop of these lines on the first part of a system."""
-    outstanding, enough = round(depth), share_of_requests(axes, lines)
+    queue_depth, enough = round(depth), share_of_requests(axes, lines)
     workload: dict[str, object] = {
         "name": "test",
         "lines": lines,
-        "arrivals": {"closed": {"outstanding": outstanding}},
-        "warm_up": {"requests": max(2 * outstanding, round((axes.warm_up + 4 * outstanding) * enough))},
-        "run_length": {"requests": round(enough * axes.requests * (1 + outstanding / DEPTH_DOUBLES))},
+        "arrivals": {"closed": {"queue_depth": queue_depth}},
+        "warm_up": {"requests": max(2 * queue_depth, round((axes.warm_up + 4 * queue_depth) * enough))},
+        "run_length": {"requests": round(enough * axes.requests * (1 + queue_depth / DEPTH_DOUBLES))},
         **several,
     }
     spec = bench.spec(Workload(workload))

@@ -67,9 +67,9 @@ def solve_closed(load: Closed, rates: Rates) -> LoopResult:
     """Solves a closed loop: by Little's law without think time, else by the product form of thinkers, processors and
     system."""
     if load.think_ns == 0 and load.processors is None:
-        iops = rates.at(load.outstanding)
-        return LoopResult(iops, load.outstanding / iops * 1e9)
-    clients = max(1, round(load.outstanding))
+        iops = rates.at(load.queue_depth)
+        return LoopResult(iops, load.queue_depth / iops * 1e9)
+    clients = max(1, round(load.queue_depth))
     stations: list[Callable[[int], float]] = [lambda held: rates.at(held)]
     if load.processors is not None and load.processors.demand_ns > 0:
         count, demand_s = load.processors.count, load.processors.demand_ns / 1e9
@@ -122,7 +122,7 @@ def solve_staged(load: Staged, rates: Rates) -> LoopResult:
     """Solves rounds of stages: each fills its depth, and drains before the next begins."""
     round_s, waited_s = load.pause_ns / 1e9, 0.0
     for requests in load.stages:
-        deepest = min(load.outstanding, requests)
+        deepest = min(load.queue_depth, requests)
         draining = [1 / rates.at(held) for held in range(1, deepest)]
         full_s = (requests - deepest + 1) / rates.at(deepest)
         round_s += full_s + sum(draining)

@@ -145,8 +145,8 @@ def _with_interval(environment: Environment, system: Characterization, blend: Bl
     down, up = math.exp(-error), math.exp(error)
     if isinstance(load, Closed) and load.think_ns == 0 and load.processors is None:
         # Without think time one point of the curve is sufficient, and errors are those of its throughput.
-        iops = 1e9 / model.service_at_ns(blend, load.outstanding)
-        mean_ns = load.outstanding / iops * 1e9
+        iops = 1e9 / model.service_at_ns(blend, load.queue_depth)
+        mean_ns = load.queue_depth / iops * 1e9
         return LoopResult(iops, mean_ns), LoopResult(iops * down, mean_ns / down), LoopResult(iops * up, mean_ns / up)
     rates: Rates = model.rates(blend)
     if isinstance(load, Open):
@@ -164,8 +164,8 @@ def _with_thinkers(environment: Environment, load: Closed, system: Characterizat
     result = solve(load, rates)
     share = min(1.0, result.iops / rates.most)
     mean_ns = result.mean_ns * system.model.arrival_factor(environment, share) ** ((1 - share) / load.in_a_row)
-    elsewhere_ns = load.outstanding / result.iops * 1e9 - result.mean_ns
-    return LoopResult(load.outstanding / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
+    elsewhere_ns = load.queue_depth / result.iops * 1e9 - result.mean_ns
+    return LoopResult(load.queue_depth / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
 
 
 def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> ResultWithEnds:
@@ -225,9 +225,9 @@ def check_depth(environment: Environment, system: Characterization) -> None:
         return
     # Thinking clients are not all outstanding at once.
     thinks = isinstance(load, Closed) and load.think_ns > 0
-    if load.outstanding <= 0 or not (thinks or load.outstanding <= depths[-1]):
+    if load.queue_depth <= 0 or not (thinks or load.queue_depth <= depths[-1]):
         raise InputError(
-            f"{environment.name}: depth: {load.outstanding:g} is outside the tested range of {system.system}, "
+            f"{environment.name}: depth: {load.queue_depth:g} is outside the tested range of {system.system}, "
             f"{depths[0]:g} to {depths[-1]:g}"
         )
 
@@ -356,8 +356,8 @@ def load_text(environment: Environment) -> str:
     match environment.load:
         case TraceArrivals(rate_per_s):
             return f"as recorded, {rate_per_s:.4g}/s"
-        case Closed(outstanding, think_ns):
-            return f"{outstanding:g} clients" if think_ns > 0 else f"depth {outstanding:g}"
+        case Closed(queue_depth, think_ns):
+            return f"{queue_depth:g} clients" if think_ns > 0 else f"depth {queue_depth:g}"
         case Open(rate_per_s):
             return f"{rate_per_s:g}/s"
         case Staged():

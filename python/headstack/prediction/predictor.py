@@ -231,7 +231,7 @@ def predicted_rows(
         load = environment.load
         keys: dict[str, Cell] = {
             "workload": environment.name,
-            "depth": None if isinstance(load, Open) else load.outstanding,
+            "depth": None if isinstance(load, Open) else load.queue_depth,
             "rate_per_s": load.rate_per_s if isinstance(load, Open) else None,
         }
         rows += [keys | row for row in predict_all([environment], tested).rows()]

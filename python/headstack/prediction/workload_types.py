@@ -117,7 +117,7 @@ Addresses = Literal["uniform", "once", "random_map"] | HotBands | Zipf | Pareto 
 class ClosedLoop(TypedDict):
     """Parameters of a closed loop."""
 
-    outstanding: int
+    queue_depth: int
     """The queue depth."""
     think: str | dict[str, str]
     """``none``, or the time from a completion to the next issue by its distribution."""
@@ -165,7 +165,7 @@ class Video(TypedDict):
     """Frames in the buffer."""
     request: str
     """Length of a request."""
-    outstanding: int
+    queue_depth: int
     """The queue depth within a frame."""
     frames: NotRequired[int]
     """Frames after which the stream ends."""

@@ -101,7 +101,7 @@ SHOWN = (
     Shown("p99\n90 %", name="p99_model", format=format_value, optional=True, rank=2),
     Shown("p99.9\nms", name="p999_ms", format=format_ms, rank=7),
     Shown("errors", name="errors", format=_some, optional=True, rank=0),
-    Shown("util\n%", name="utilisation_percent", format=_percent, rank=3),
+    Shown("util\n%", name="utilization_percent", format=_percent, rank=3),
     Shown("bottleneck", name="bottleneck", format=format_value, is_text=True, rank=3),
     # A line below the table counts the saturated runs.
     Shown("", name="saturated", format=_state, optional=True, is_text=True, rank=8),

@@ -13,6 +13,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.options import OPTIONS
 from headstack.catalogue.prices import PriceBook
+from headstack.catalogue.system import load_blueprint
 from headstack.io.atomic_files import write_text
 from headstack.report.figures import Report
 from headstack.report.pages import FOLDER, SIMULATOR_POLICY, as_json, built, page_of
@@ -70,7 +71,7 @@ def page(
     check_built()
     demand = workload or USUAL[1]
     shown = list(systems) or [USUAL[0]]
-    blueprints = {name: _native.system_blueprint(name, []) for name in shown}
+    blueprints = {name: load_blueprint(name) for name in shown}
     blueprints[demand] = _native.demand_blueprint(demand)
     paths = [prices] if isinstance(prices, str | os.PathLike) else list(prices)
     data = _page_data(

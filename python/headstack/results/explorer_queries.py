@@ -86,7 +86,7 @@ def load_of(demand: Row, clients: object) -> dict[str, str]:
     if arrivals is None:
         load = {"depth": str(clients)}
     elif "closed" in arrivals:
-        load = {"depth": str(arrivals["closed"]["outstanding"])}
+        load = {"depth": str(arrivals["closed"]["queue_depth"])}
     else:
         load = {"rate": f"{arrivals['open']['rate_per_s']:.17g}"}
     # A run may also last until its streams end.

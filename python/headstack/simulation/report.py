@@ -280,7 +280,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
         return "yes" if value else "no"
     if name == "half_width_ms":
         return f"± {value:.1g}" if value < 10 else f"± {value:,.0f}"
-    if name == "utilisation_percent":
+    if name == "utilization_percent":
         return f"{value:.0f}"
     return format_significant(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
 
@@ -304,7 +304,7 @@ COLUMNS: dict[str, Column] = {
     "half_width_ms": Figures("mean\n±", 5),
     "p50_ms": Figures("p50\nms", 6),
     "p99_ms": Figures("p99\nms", 1),
-    "utilisation_percent": Figures("util\n%", 4),
+    "utilization_percent": Figures("util\n%", 4),
     "bottleneck": Words("bottleneck", 3),
 }
 """Result columns after the varied parameters, as in the table of runs."""

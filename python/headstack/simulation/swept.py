@@ -18,7 +18,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.demand import load_demand
 from headstack.catalogue.options import CHANGES, FSYNC, OPTIONS
-from headstack.catalogue.system import load_system
+from headstack.catalogue.system import load_blueprint, load_system
 from headstack.io.atomic_files import write_all
 from headstack.io.json_text import key_of
 from headstack.io.tables import CSV, PARQUET, copy_to
@@ -108,7 +108,7 @@ class Plan:
             name, separator, part = system.partition("@")
             if separator and "range" in fields:
                 raise InputError(f"{system} states a range of its own", key="range")
-            blueprints = {SYSTEM: _native.system_blueprint(name, files), **demand}
+            blueprints = {SYSTEM: load_blueprint(name, files), **demand}
             self._requests.append(
                 {
                     "system": {

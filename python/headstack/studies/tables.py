@@ -226,12 +226,14 @@ class Tables:
 
 
 def _with_current_columns(sql: str) -> str:
-    """Returns a query with the current names of columns of ``GRID_components``.
+    """Returns a query with the current names of columns of runs and of ``GRID_components``.
 
     >>> _with_current_columns("select max(busy_percent) from runs_components")
     'select max(utilization_percent) from runs_components'
+    >>> _with_current_columns("select utilisation_percent from runs")
+    'select utilization_percent from runs'
     """
-    return re.sub(r"\bbusy_percent\b", lambda match: _native.current_column(match[0]), sql)
+    return re.sub(r"\b(busy|utilisation)_percent\b", lambda match: _native.current_column(match[0]), sql)
 
 
 def _named_in(sql: str) -> set[str]:

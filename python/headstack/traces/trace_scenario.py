@@ -71,7 +71,7 @@ def scenario_of(analysis: Analysis) -> str:
     if clients is None:
         arrivals = [{"open": {"rate_per_s": rate_per_s, "process": process}} for rate_per_s, process in phases(report)]
     else:
-        arrivals = [{"closed": {"outstanding": clients}}]
+        arrivals = [{"closed": {"queue_depth": clients}}]
     access = {
         "pointers": workload["streams"],
         "flush_every": workload["flush_every"],

@@ -35,7 +35,7 @@ pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload
 
 /// Parses a percentage. A number between 0 and 1 is ambiguous, because it may be meant as a fraction.
 fn share_percent(option: &str, text: &str) -> Result<f64, InputError> {
-    let value = percent(option, text)?;
+    let value = percent(option, text, "0 to 100")?;
     if 0.0 < value && value < 1.0 && !text.ends_with('%') {
         let (share, small) = (six_digits(value * 100.0), six_digits(value));
         let message = format!("does {text} mean {share} % or {small} %? write {share} or {small}%");
@@ -82,7 +82,7 @@ impl Draft {
             Arrivals::Open { .. } => Think::None,
         };
         // Numbers that do not fit are rejected with other values out of range.
-        *arrivals = Arrivals::Closed { outstanding: u32::try_from(depth).unwrap_or(u32::MAX), think };
+        *arrivals = Arrivals::Closed { queue_depth: u32::try_from(depth).unwrap_or(u32::MAX), think };
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Draft {
             bytes_per_s(text)? / mean_bytes(workload)
         } else {
             let message = || format!("'{text}' is not a rate; write 4000/s, 200MB/s or 2050Mb/s");
-            number("rate", amount).map_err(|_| key_error("rate", message()))?
+            number("rate", amount, "a rate").map_err(|_| key_error("rate", message()))?
         };
         workload.arrivals = Arrivals::Open { rate_per_s, process };
         Ok(())
@@ -162,7 +162,7 @@ impl Draft {
     }
 
     pub(super) fn set_confidence(&mut self, text: &str) -> Result<(), InputError> {
-        let percent = percent("confidence", text)?;
+        let percent = percent("confidence", text, "above 0 and at most 100")?;
         self.workload("confidence")?.run_length = RunLength::Confidence { percent, max_requests: REQUESTS_MAX };
         Ok(())
     }

@@ -163,7 +163,7 @@ impl Draft {
                 self.each_disk(option, |disk| disk.queue.depth = depth)?;
             }
             "reordering" => {
-                let strength = number(option, text)?;
+                let strength = number(option, text, "a number; must be 0 (FCFS) to 1 (the ideal policy)")?;
                 self.each_disk(option, |disk| disk.queue.reordering_strength = strength)?;
             }
             "ageing" => {
@@ -251,20 +251,21 @@ fn whole_u32(option: &str, text: &str) -> Result<u32, InputError> {
     u32::try_from(number).map_err(|_| key_error(option, format!("{number} is too large; the maximum is {}", u32::MAX)))
 }
 
-/// Parses a finite number, which may have `_` between digits.
-fn number(option: &str, text: &str) -> Result<f64, InputError> {
+/// Parses a finite number, which may have `_` between digits. `kind` is what an invalid text is not, with the allowed
+/// values.
+fn number(option: &str, text: &str, kind: &str) -> Result<f64, InputError> {
     let digits = text.trim();
     let number = if digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {
         None
     } else {
         digits.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite())
     };
-    number.ok_or_else(|| key_error(option, format!("'{text}' is not a number")))
+    number.ok_or_else(|| key_error(option, format!("'{text}' is not {kind}")))
 }
 
-/// Parses a percentage, with or without the percent sign.
-fn percent(option: &str, text: &str) -> Result<f64, InputError> {
-    number(option, text.strip_suffix('%').unwrap_or(text).trim_end())
+/// Parses a percentage, with or without the percent sign. `allowed` describes the valid values.
+fn percent(option: &str, text: &str, allowed: &str) -> Result<f64, InputError> {
+    number(option, text.strip_suffix('%').unwrap_or(text).trim_end(), &format!("a percentage; must be {allowed}"))
 }
 
 fn duration_ns(option: &str, text: &str) -> Result<i64, InputError> {

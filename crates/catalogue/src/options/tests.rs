@@ -31,7 +31,7 @@ fn options_apply_in_any_order() {
     ];
     let run = applied(&drive, &chosen).unwrap();
     let workload = run.workload.as_ref().unwrap();
-    assert_eq!(workload.arrivals, Arrivals::Closed { outstanding: 8, think: Think::Exponential(2_000_000) });
+    assert_eq!(workload.arrivals, Arrivals::Closed { queue_depth: 8, think: Think::Exponential(2_000_000) });
     assert_eq!(workload.run_length, RunLength::Requests(300));
     assert_eq!((workload.warm_up.requests, workload.warm_up.time_ns), (0, 1_000_000_000));
     assert_eq!((run.seed, run.used().unwrap().start_bytes), (7, 10_000_000_000));
@@ -86,7 +86,7 @@ fn impossible_values_of_options_are_reported_by_name() {
         ("policy", "best", "policy: 'best' is unknown; allowed: fcfs, sstf, look, c-look, sptf"),
         ("queue_depth", "-1", "queue_depth: '-1' is not a whole number below 2^64"),
         ("queue_depth", "5000000000", "queue_depth: 5000000000 is too large; the maximum is 4294967295"),
-        ("reordering", "nan", "reordering: 'nan' is not a number"),
+        ("reordering", "nan", "reordering: 'nan' is not a number; must be 0 (FCFS) to 1 (the ideal policy)"),
         ("ageing", "-1ms", "ageing: -1ms is negative; must be a time or off"),
         ("fail", "d3@10s", "fail: cheetah-x15-36lp is a single drive; only arrays have this"),
         ("state", "steady", "state: cheetah-x15-36lp has no solid-state drive"),
@@ -111,6 +111,14 @@ fn impossible_values_of_options_are_reported_by_name() {
         let error = applied(&array, &[(option, text)]).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     }
+}
+
+#[test]
+fn a_text_that_is_no_percentage_is_refused_with_the_allowed_values() {
+    let error = uniform_workload("4KiB", "reads", "100").unwrap_err().to_string();
+    assert_eq!(error, "read: 'reads' is not a percentage; must be 0 to 100");
+    let error = uniform_workload("4KiB", "100", "half%").unwrap_err().to_string();
+    assert_eq!(error, "random: 'half' is not a percentage; must be 0 to 100");
 }
 
 #[test]

@@ -268,7 +268,7 @@ pub(super) fn random_rate(description: DriveDescription, stated: StatedRate, rea
     workload.specification.lines[0].size_bytes = bytes;
     workload.specification.lines[0].align_bytes = Some(if bytes.is_multiple_of(sector) { sector } else { bytes });
     workload.specification.lines[0].read_percent = reads_percent;
-    workload.arrivals = Arrivals::Closed { outstanding: stated.depth.unwrap_or(1), think: Think::None };
+    workload.arrivals = Arrivals::Closed { queue_depth: stated.depth.unwrap_or(1), think: Think::None };
     // The rate of a write cache equals that of the media only once the cache is full.
     let dirty = if reads_percent < 100.0 { u64::from(description.buffer.dirty_extents_max) } else { 0 };
     workload.warm_up.requests = 3 * dirty / 2 + 100;

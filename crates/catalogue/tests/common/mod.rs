@@ -117,18 +117,18 @@ impl Errors {
     }
 }
 
-/// Runs uniform random 4 KiB requests on a whole system in a closed loop with a queue depth of `outstanding`.
+/// Runs uniform random 4 KiB requests on a whole system in a closed loop with this queue depth.
 pub fn random_4k(
     name: &str,
     system: SystemDescription,
-    outstanding: u32,
+    queue_depth: u32,
     reads_percent: f64,
     requests: u64,
 ) -> RunSpec {
     let entry = workloads().iter().find(|entry| entry.id == "random-read-4k").expect("the catalogue has it");
     let mut workload = Workload::from_toml(entry.file_name, entry.text).unwrap();
     workload.specification.lines[0].read_percent = reads_percent;
-    workload.arrivals = Arrivals::Closed { outstanding, think: Think::None };
+    workload.arrivals = Arrivals::Closed { queue_depth, think: Think::None };
     workload.run_length = RunLength::Requests(requests);
     RunSpec {
         system_name: name.to_owned(),

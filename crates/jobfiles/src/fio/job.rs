@@ -1,6 +1,6 @@
 //! Converts the settings of a section to jobs.
 
-use headstack_workload::{InputError, LoopLength, OUTSTANDING_MAX, RunLength, Sequence, WarmUp, Workload};
+use headstack_workload::{InputError, LoopLength, QUEUE_DEPTH_MAX, RunLength, Sequence, WarmUp, Workload};
 
 use super::engine::{engine, is_libaio};
 use super::layout::Layout;
@@ -95,7 +95,7 @@ fn named(mut workload: Workload, name: &str, source: &str, section: &Place) -> R
 
 /// Returns the queue depth.
 fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Result<u32, InputError> {
-    let depth = settings.within("iodepth", 1, 1, OUTSTANDING_MAX.into())? as u32;
+    let depth = settings.within("iodepth", 1, 1, QUEUE_DEPTH_MAX.into())? as u32;
     if engine == JobEngine::Psync && depth > 1 {
         let message = match is_libaio(settings) {
             true => {

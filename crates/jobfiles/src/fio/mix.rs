@@ -273,10 +273,10 @@ fn arrivals(
         for line in lines {
             (line.delay_ns, line.burst) = (think_ns, blocks);
         }
-        return Ok(Arrivals::Closed { outstanding: depth, think: Think::None });
+        return Ok(Arrivals::Closed { queue_depth: depth, think: Think::None });
     }
     let think = if think_ns > 0 { Think::Fixed(think_ns) } else { Think::None };
-    Ok(Arrivals::Closed { outstanding: depth, think })
+    Ok(Arrivals::Closed { queue_depth: depth, think })
 }
 
 /// Returns the number of sequential streams. fio takes files in turn and reads each from its start, which is one stream

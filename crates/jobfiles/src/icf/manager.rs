@@ -1,6 +1,6 @@
 //! The section MANAGER LIST: workers, their access specifications and their targets.
 
-use headstack_workload::{InputError, OUTSTANDING_MAX};
+use headstack_workload::{InputError, QUEUE_DEPTH_MAX};
 
 use super::text::{Entries, Entry, remark};
 use crate::Remark;
@@ -12,7 +12,7 @@ pub(super) struct Worker {
     pub(super) manager: usize,
     pub(super) line: usize,
     /// Queue depth per target.
-    pub(super) outstanding: u32,
+    pub(super) queue_depth: u32,
     /// Length of the used part in sectors; 0 for the whole disk.
     pub(super) maximum_sectors: u64,
     pub(super) first_sector: u64,
@@ -28,7 +28,7 @@ impl Worker {
             name: name.to_owned(),
             manager,
             line,
-            outstanding: 1,
+            queue_depth: 1,
             maximum_sectors: 0,
             first_sector: 0,
             seed: None,
@@ -139,7 +139,7 @@ fn settings(entries: &mut Entries, worker: &mut Worker, remarks: &mut Vec<Remark
             return Ok(());
         } else if is(&entry, DEPTH) || is(&entry, DEPTH_AND_SEED) {
             let mut fields = entries.fields(&entry)?;
-            worker.outstanding = fields.number_u32("Number of outstanding IOs", 1..=OUTSTANDING_MAX)?;
+            worker.queue_depth = fields.number_u32("Number of outstanding IOs", 1..=QUEUE_DEPTH_MAX)?;
             let reconnects = fields.word("test connection rate", &enabled)?;
             fields.number("transactions per connection", 0..=u64::MAX)?;
             if reconnects {

@@ -1,6 +1,6 @@
 //! Storage, workload and run definitions (`sd`, `wd`, `rd`): their defaults and the effect of each parameter.
 
-use headstack_workload::{ArrivalProcess, InputError, OUTSTANDING_MAX};
+use headstack_workload::{ArrivalProcess, InputError, QUEUE_DEPTH_MAX};
 
 use super::defined::Definition;
 use super::scan::{Number, Parameter, Unit};
@@ -87,7 +87,7 @@ impl Definition for Storage {
             Word::Threads => {
                 let (threads, divisor) = ratio(parameter)?;
                 let threads = (threads / divisor).trunc().max(1.0);
-                self.threads = parameter.within(Number::Plain(threads), 1.0..=f64::from(OUTSTANDING_MAX))? as u32;
+                self.threads = parameter.within(Number::Plain(threads), 1.0..=f64::from(QUEUE_DEPTH_MAX))? as u32;
             }
             Word::Offset => self.offset_bytes = blocks(BYTES_MAX)? as u64,
             Word::Align => self.align_bytes = Some(blocks(f64::from(u32::MAX))? as u32).filter(|align| *align > 0),

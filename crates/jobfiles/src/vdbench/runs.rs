@@ -1,6 +1,6 @@
 //! Converts run definitions to phases: which workloads run on which storage, how often and at which rate.
 
-use headstack_workload::{Arrivals, InputError, OUTSTANDING_MAX, Think};
+use headstack_workload::{Arrivals, InputError, QUEUE_DEPTH_MAX, Think};
 
 use super::definitions::{Load, RunDefinition, Storage};
 use super::job::{Placed, job};
@@ -228,7 +228,7 @@ impl Runner<'_> {
             job.workload.arrivals = match (generator.load.rate_per_s, rate) {
                 (Some(rate_per_s), _) => open(rate_per_s / generator.siblings(&generators)),
                 (None, Run::At(Rate::PerSecond(rate_per_s))) => open(rate_per_s * generator.share_percent / 100.0),
-                (None, _) => Arrivals::Closed { outstanding: slots, think: Think::None },
+                (None, _) => Arrivals::Closed { queue_depth: slots, think: Think::None },
             };
             job.share_percent = (is_pooled && generator.load.rate_per_s.is_none()).then_some(generator.share_percent);
         }
@@ -275,7 +275,7 @@ impl Runner<'_> {
             let count = parts.len() as f64;
             for storages in parts {
                 let own = storages.iter().map(|storage| storage.threads).fold(0u32, u32::saturating_add);
-                let threads = threads.or(load.threads).unwrap_or(own).clamp(1, OUTSTANDING_MAX);
+                let threads = threads.or(load.threads).unwrap_or(own).clamp(1, QUEUE_DEPTH_MAX);
                 let share_percent = skew / count;
                 generators.push(Generator {
                     load: load.clone(),
@@ -386,7 +386,7 @@ fn threads_of(generators: &[Generator], index: usize) -> u32 {
     by_remainder.sort_by(|&a, &b| exact(b).fract().total_cmp(&exact(a).fract()));
     let rank = by_remainder.iter().position(|&i| i == index).unwrap_or(usize::MAX);
     let extra = u32::from(rank < own.threads.saturating_sub(given) as usize);
-    (exact(index).floor() as u32 + extra).clamp(1, OUTSTANDING_MAX)
+    (exact(index).floor() as u32 + extra).clamp(1, QUEUE_DEPTH_MAX)
 }
 
 /// Returns the number of threads of all storage.
@@ -394,5 +394,5 @@ fn pool(generators: &[Generator]) -> u32 {
     let first =
         |index: &usize| generators[..*index].iter().all(|other| !other.shares_threads_with(&generators[*index]));
     let threads = (0..generators.len()).filter(first).map(|index| generators[index].threads);
-    threads.fold(0u32, u32::saturating_add).clamp(1, OUTSTANDING_MAX)
+    threads.fold(0u32, u32::saturating_add).clamp(1, QUEUE_DEPTH_MAX)
 }

@@ -1,6 +1,6 @@
 //! Parses parameter values: flags, sizes, ranges, seeks, rates and overrides.
 
-use headstack_workload::{InputError, OUTSTANDING_MAX};
+use headstack_workload::{InputError, QUEUE_DEPTH_MAX};
 
 use super::scan::{Item, Number, Parameter, Unit, number as number_of};
 use crate::Sync;
@@ -132,7 +132,7 @@ pub(super) enum Seek {
 }
 
 pub(super) fn threads(parameter: &Parameter, number: Number) -> Result<u32, InputError> {
-    Ok(parameter.within(number, 0.0..=f64::from(OUTSTANDING_MAX))?.trunc().max(1.0) as u32)
+    Ok(parameter.within(number, 0.0..=f64::from(QUEUE_DEPTH_MAX))?.trunc().max(1.0) as u32)
 }
 
 pub(super) fn seek(parameter: &Parameter) -> Result<Seek, InputError> {

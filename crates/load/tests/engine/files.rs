@@ -126,7 +126,7 @@ fn a_part_of_a_file_is_all_that_is_touched() {
 
 #[test]
 fn all_kinds_of_requests_pass_at_depth() {
-    let form = json!({"arrivals": {"closed": {"outstanding": 16}}, "flush_every": 10, "line": {"trim_percent": 20}});
+    let form = json!({"arrivals": {"closed": {"queue_depth": 16}}, "flush_every": 10, "line": {"trim_percent": 20}});
     for engine in ENGINES {
         for (_file, target) in files(4 * MIB) {
             let result = measure(vec![job(&[target], engine, workload(8192, 40.0, &form), requests(2_000))]);
@@ -161,7 +161,7 @@ fn trims_punch_holes_only_in_their_range() {
 
 #[test]
 fn a_device_is_read_written_trimmed_and_flushed() {
-    let form = json!({"arrivals": {"closed": {"outstanding": 8}}, "flush_every": 7, "line": {"trim_percent": 30}});
+    let form = json!({"arrivals": {"closed": {"queue_depth": 8}}, "flush_every": 7, "line": {"trim_percent": 30}});
     for engine in ENGINES {
         let Some(device) = LoopDevice::new(16 * MIB) else { return };
         let target = device_to_write(&device);
@@ -200,7 +200,7 @@ fn files_of_any_size_form_one_address_space() {
             assert!(touched * 10 > blocks * 9, "{touched} of {blocks}");
         }
         // A flush covers all files, as a single request.
-        let flushes = workload(4096, 0.0, &json!({"flush_every": 1, "arrivals": {"closed": {"outstanding": 4}}}));
+        let flushes = workload(4096, 0.0, &json!({"flush_every": 1, "arrivals": {"closed": {"queue_depth": 4}}}));
         let result = measure(vec![job(&targets, engine, flushes, requests(100))]);
         assert_eq!((result.kinds.write.count + result.kinds.flush.count, errors(&result)), (100, 0));
         assert!(result.kinds.flush.count >= 48);

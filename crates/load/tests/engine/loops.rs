@@ -20,12 +20,12 @@ fn response(result: &RunResult) -> &headstack_result::LatencyHistogram {
 
 #[test]
 fn a_request_limit_is_exact() {
-    for (outstanding, wanted) in [(1, 1), (1, 10_000), (7, 10_001), (32, 5), (64, 100_000), (4096, 4097)] {
+    for (queue_depth, wanted) in [(1, 1), (1, 10_000), (7, 10_001), (32, 5), (64, 100_000), (4096, 4097)] {
         for service_ns in [0, 1_000] {
             let result =
-                measure(vec![null_job(service_ns, workload(4096, 100.0, &closed(outstanding)), requests(wanted))]);
-            assert_eq!((count(&result), bytes(&result)), (wanted, 4096 * wanted), "{outstanding} outstanding");
-            assert!(result.depth.max <= outstanding);
+                measure(vec![null_job(service_ns, workload(4096, 100.0, &closed(queue_depth)), requests(wanted))]);
+            assert_eq!((count(&result), bytes(&result)), (wanted, 4096 * wanted), "queue depth {queue_depth}");
+            assert!(result.depth.max <= queue_depth);
             assert_eq!(result.ended_early, None);
         }
     }
@@ -34,8 +34,8 @@ fn a_request_limit_is_exact() {
 #[test]
 fn a_byte_limit_ends_with_the_reaching_request() {
     let limits = Limits { bytes: Some(1_000_000), ..Limits::default() };
-    for outstanding in [1, 32] {
-        let result = measure(vec![null_job(0, workload(4096, 100.0, &closed(outstanding)), limits)]);
+    for queue_depth in [1, 32] {
+        let result = measure(vec![null_job(0, workload(4096, 100.0, &closed(queue_depth)), limits)]);
         assert_eq!(count(&result), 1_000_000 / 4096 + 1);
     }
     // The first limit that is reached ends the run.
@@ -114,11 +114,11 @@ fn a_run_ends_when_its_mean_is_known() {
     };
     // With batches of three requests, checks only at certain numbers of completions would hardly ever take place. A
     // batch of the mean must be longer than one round of all outstanding requests.
-    for outstanding in [1, 3, 1_000] {
-        let counted = known(closed(outstanding), 64);
+    for queue_depth in [1, 3, 1_000] {
+        let counted = known(closed(queue_depth), 64);
         assert!(
-            counted < 10_000.max(300 * u64::from(outstanding)),
-            "all responses are equal: {counted} of {outstanding} at a time"
+            counted < 10_000.max(300 * u64::from(queue_depth)),
+            "all responses are equal: {counted} of {queue_depth} at a time"
         );
     }
     let varied = known(open(800.0, "poisson"), 1);
@@ -137,7 +137,7 @@ fn a_closed_loop_keeps_its_depth() {
 #[test]
 fn clients_think() {
     let thinking = |think| {
-        let form = json!({"arrivals": {"closed": {"outstanding": 4, "think": think}}});
+        let form = json!({"arrivals": {"closed": {"queue_depth": 4, "think": think}}});
         measure(vec![virtual_job(MS, workload(4096, 100.0, &form), time(1_000 * MS))])
     };
     // Four clients issue a request every 4 ms each. A thinking client has no request outstanding.
@@ -150,14 +150,14 @@ fn clients_think() {
     assert!((0.9..1.1).contains(&exponential.depth.mean), "{}", exponential.depth.mean);
     assert_eq!(response(&exponential).max_ns(), MS);
     // Corresponds to Iometer's pause before each burst.
-    let form = json!({"arrivals": {"closed": {"outstanding": 1}}, "line": {"delay": "10ms", "burst": 5}});
+    let form = json!({"arrivals": {"closed": {"queue_depth": 1}}, "line": {"delay": "10ms", "burst": 5}});
     let result = measure(vec![virtual_job(0, workload(4096, 100.0, &form), time(505 * MS))]);
     assert_eq!(count(&result), 50 * 5);
 }
 
 #[test]
 fn thinking_clients_make_the_exact_number_of_requests_without_spinning() {
-    let form = json!({"arrivals": {"closed": {"outstanding": 64, "think": {"fixed": "1us"}}}});
+    let form = json!({"arrivals": {"closed": {"queue_depth": 64, "think": {"fixed": "1us"}}}});
     let result = measure(vec![null_job(400 * MS, workload(4096, 100.0, &form), requests(2))]);
     assert_eq!(count(&result), 2);
     let cpu_ns = counter(&result, "cpu_user_ns") + counter(&result, "cpu_system_ns");
@@ -348,7 +348,7 @@ fn a_run_is_stopped_while_a_request_hangs() {
     for form in [
         closed(2),
         open(100.0, "fixed"),
-        json!({"arrivals": {"closed": {"outstanding": 1, "think": {"fixed": "1ms"}}}}),
+        json!({"arrivals": {"closed": {"queue_depth": 1, "think": {"fixed": "1ms"}}}}),
     ] {
         let one = virtual_job(1_500 * MS, workload(4096, 100.0, &form), requests(1_000));
         let result = run(&spec(vec![one]), &mut |progress| progress.elapsed_ns < 200 * MS).unwrap();

@@ -38,8 +38,8 @@ fn merge(form: &mut Value, changes: &Value) {
     }
 }
 
-pub fn closed(outstanding: u32) -> Value {
-    json!({"arrivals": {"closed": {"outstanding": outstanding}}})
+pub fn closed(queue_depth: u32) -> Value {
+    json!({"arrivals": {"closed": {"queue_depth": queue_depth}}})
 }
 
 pub fn open(rate_per_s: f64, process: &str) -> Value {

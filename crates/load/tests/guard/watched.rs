@@ -22,7 +22,7 @@ fn target(path: &str, write: bool) -> Arc<Target> {
 fn ran(target: &Arc<Target>, limits: Limits, meanwhile: &mut dyn FnMut()) -> RunResult {
     let read_percent = if target.is_writable() { 0 } else { 100 };
     let workload = json!({
-        "name": "test", "warm_up": {}, "arrivals": {"closed": {"outstanding": 1}},
+        "name": "test", "warm_up": {}, "arrivals": {"closed": {"queue_depth": 1}},
         "lines": [{"size": 4096, "read_percent": read_percent, "random_percent": 100, "align": 4096}],
     });
     let job = Job {

@@ -53,7 +53,7 @@ fn nbd_writes_are_read_back_with_any_reply_format() {
                 let server = Server::new(Settings { framing, quirk: Quirk::InParts, ..Settings::default() });
                 let target = open(&server.uri(), &destroying(&server)).unwrap();
                 let changes = json!({"flush_every": 40, "line": {"trim_percent": 10},
-                                     "arrivals": {"closed": {"outstanding": depth}}});
+                                     "arrivals": {"closed": {"queue_depth": depth}}});
                 let count = u64::from(8192 * KIB / size).min(1000);
                 let load = workload(size, 40.0, &changes);
                 let one = Job { verify: Verify::StampAndRead, ..job(&[target], engine, load, requests(count)) };
@@ -79,7 +79,7 @@ fn corruption_by_a_server_is_detected() {
         let permission = Permission { signatures: vec![signature], ..destroying(&server) };
         let target = open(&server.uri(), &permission).unwrap();
         let load =
-            workload(4 * KIB, 0.0, &json!({"line": {"random_percent": 0}, "arrivals": {"closed": {"outstanding": 8}}}));
+            workload(4 * KIB, 0.0, &json!({"line": {"random_percent": 0}, "arrivals": {"closed": {"queue_depth": 8}}}));
         let one = Job { verify: Verify::StampAndRead, ..job(&[target], engine, load, requests(100)) };
         let found = run(&spec(vec![one]), &mut |_| true).unwrap().integrity.expect("the run was verified");
         assert_eq!(found.faults(), 1, "{found:?}");

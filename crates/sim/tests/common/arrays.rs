@@ -123,24 +123,24 @@ pub fn serve(description: &ArrayDescription, from_ns: u64, requests: &[Request])
 pub fn run_array(
     description: &ArrayDescription,
     line: serde_json::Value,
-    outstanding: u32,
+    queue_depth: u32,
     requests: u64,
     warm_up: u64,
 ) -> RunResult {
-    run_array_seeded(description, line, outstanding, requests, warm_up, 3)
+    run_array_seeded(description, line, queue_depth, requests, warm_up, 3)
 }
 
 /// Like [`run_array`], with a seed of its own.
 pub fn run_array_seeded(
     description: &ArrayDescription,
     line: serde_json::Value,
-    outstanding: u32,
+    queue_depth: u32,
     requests: u64,
     warm_up: u64,
     seed: u64,
 ) -> RunResult {
     let workload = json!({
-        "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
+        "name": "test", "lines": [line], "arrivals": {"closed": {"queue_depth": queue_depth}},
         "run_length": {"requests": requests}, "warm_up": {"requests": warm_up},
     });
     let workload: Workload = serde_json::from_value(workload).unwrap();

@@ -316,8 +316,8 @@ pub fn workload(line: AccessLine, arrivals: Arrivals, requests: u64) -> Workload
     }
 }
 
-pub fn closed(outstanding: u32) -> Arrivals {
-    Arrivals::Closed { outstanding, think: Think::None }
+pub fn closed(queue_depth: u32) -> Arrivals {
+    Arrivals::Closed { queue_depth, think: Think::None }
 }
 
 pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
@@ -342,10 +342,10 @@ pub fn run_spec(spec: &RunSpec) -> RunResult {
     result
 }
 
-/// Runs `requests` with `outstanding` of them in a closed loop.
+/// Runs `requests` in a closed loop with this queue depth.
 #[track_caller]
-pub fn run_closed(drive: &DriveDescription, line: AccessLine, outstanding: u32, requests: u64) -> RunResult {
-    run_spec(&spec(drive, workload(line, closed(outstanding), requests)))
+pub fn run_closed(drive: &DriveDescription, line: AccessLine, queue_depth: u32, requests: u64) -> RunResult {
+    run_spec(&spec(drive, workload(line, closed(queue_depth), requests)))
 }
 
 pub fn counter(result: &RunResult, name: &str) -> u64 {

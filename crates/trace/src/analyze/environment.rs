@@ -15,7 +15,7 @@ const SIZES_MAX: usize = 128;
 const BANDS: usize = 32;
 /// Coefficient of variation of gaps below which arrivals count as regular.
 const STEADY_VARIATION: f64 = 0.1;
-const OUTSTANDING_MAX: f64 = 65_536.0;
+const QUEUE_DEPTH_MAX: f64 = 65_536.0;
 
 /// A trace summarized as an access specification. A request is random if it continues none of the last 32 streams of
 /// its device.
@@ -200,8 +200,8 @@ impl AnalysisResults<'_> {
                 },
             },
             _ => {
-                let outstanding = self.depth.unwrap_or(1.0).round().clamp(1.0, OUTSTANDING_MAX) as u32;
-                Arrivals::Closed { outstanding, think: headstack_workload::Think::None }
+                let queue_depth = self.depth.unwrap_or(1.0).round().clamp(1.0, QUEUE_DEPTH_MAX) as u32;
+                Arrivals::Closed { queue_depth, think: headstack_workload::Think::None }
             }
         }
     }

@@ -312,7 +312,7 @@ fn bursts_are_whole_keep_the_shares_and_are_delayed_once() {
     bursts.burst = 8;
     bursts.delay_ns = 1_000;
     let mixed = Workload {
-        arrivals: Arrivals::Closed { outstanding: 1, think: Think::Fixed(7) },
+        arrivals: Arrivals::Closed { queue_depth: 1, think: Think::Fixed(7) },
         ..workload(vec![bursts, line(512, 50.0, 100.0, 100.0)])
     };
     let mut generator = Generator::new(&mixed, SPAN, 512, 1).unwrap();
@@ -336,7 +336,7 @@ fn bursts_are_whole_keep_the_shares_and_are_delayed_once() {
 #[test]
 fn exponential_think_time_has_its_mean() {
     let thinking = Workload {
-        arrivals: Arrivals::Closed { outstanding: 4, think: Think::Exponential(1_000_000) },
+        arrivals: Arrivals::Closed { queue_depth: 4, think: Think::Exponential(1_000_000) },
         ..workload(vec![line(4096, 100.0, 100.0, 100.0)])
     };
     let mut generator = Generator::new(&thinking, SPAN, 512, 1).unwrap();
@@ -347,7 +347,7 @@ fn exponential_think_time_has_its_mean() {
 #[test]
 fn think_times_do_not_shift_the_requests() {
     let thinking = Workload {
-        arrivals: Arrivals::Closed { outstanding: 1, think: Think::Exponential(1_000) },
+        arrivals: Arrivals::Closed { queue_depth: 1, think: Think::Exponential(1_000) },
         ..workload(vec![line(4096, 40.0, 50.0, 50.0), line(512, 60.0, 50.0, 50.0)])
     };
     let undisturbed = generate(&thinking, SPAN, 9, 1_000);

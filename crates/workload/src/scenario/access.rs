@@ -171,7 +171,7 @@ impl AccessRun {
         let weights: Vec<f64> = members.iter().map(|&(_, weight, _)| weight).collect();
         let first = members[0].2.stream;
         let pace = match arrivals {
-            Arrivals::Closed { outstanding, .. } => Pace::Closed(vec![None; outstanding as usize]),
+            Arrivals::Closed { queue_depth, .. } => Pace::Closed(vec![None; queue_depth as usize]),
             Arrivals::Open { rate_per_s, process } => {
                 let mut clock = ArrivalClock::new(rate_per_s, process, seed).map_err(|error| (first, error))?;
                 let next_ns = clock.next_ns();

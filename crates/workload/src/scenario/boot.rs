@@ -51,7 +51,7 @@ pub struct Phase {
     pub requests: u64,
     /// Queue depth.
     #[serde(default = "default_one")]
-    pub outstanding: u32,
+    pub queue_depth: u32,
     /// Think time before each request.
     #[serde(default)]
     pub think: Think,
@@ -92,7 +92,7 @@ impl Boot {
 impl Phase {
     fn validate(&self) -> Result<(), Complaint> {
         check_not_zero("requests", self.requests, "a phase has at least one request")?;
-        check_count("outstanding", self.outstanding)?;
+        check_count("queue_depth", self.queue_depth)?;
         let checked = workload(&self.lines, &self.addresses, Arrivals::default()).validate();
         checked.map_err(|error| (error.key, error.message))
     }
@@ -151,7 +151,7 @@ impl BootRun {
         let phase_run = |index: usize, phase: &Phase, own: Span, guest: u32| {
             // Each phase has its own random numbers. Those for the image are the same for all guests.
             let seed = seed_of(setup.seed, "phase", index as u32);
-            let arrivals = Arrivals::Closed { outstanding: 1, think: phase.think };
+            let arrivals = Arrivals::Closed { queue_depth: 1, think: phase.think };
             let draw = |lines: &[AccessLine], span: Span, seed: u64| {
                 generator(lines, &phase.addresses, arrivals, span, setup.sector_bytes, seed)
                     .map_err(|(key, message)| (format!("phases[{index}].{key}"), message))
@@ -203,7 +203,7 @@ impl BootRun {
                 guest.issued = 0;
                 continue;
             }
-            if turn.in_flight == phase.outstanding {
+            if turn.in_flight == phase.queue_depth {
                 return Step::Await;
             }
             let run = &mut guest.runs[guest.phase];

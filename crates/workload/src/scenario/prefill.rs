@@ -18,7 +18,7 @@ pub struct Prefill {
     pub block_bytes: u32,
     /// Queue depth for each LUN being written.
     #[serde(default = "default_one")]
-    pub outstanding: u32,
+    pub queue_depth: u32,
 }
 
 /// Order in which LUNs are filled.
@@ -37,7 +37,7 @@ fn default_one() -> u32 {
 
 impl Prefill {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
-        check_count("outstanding", self.outstanding)?;
+        check_count("queue_depth", self.queue_depth)?;
         check_not_zero("block", u64::from(self.block_bytes), "a request has at least one sector")
     }
 }
@@ -82,7 +82,7 @@ impl PrefillRun {
 
     pub(crate) fn next(&mut self, turn: Turn) -> Step {
         let writer = &mut self.writers[turn.client as usize];
-        if turn.in_flight == self.prefill.outstanding {
+        if turn.in_flight == self.prefill.queue_depth {
             return Step::Await;
         }
         if writer.luns.get(writer.lun).is_some_and(|lun| lun.length_bytes == writer.done_bytes) {

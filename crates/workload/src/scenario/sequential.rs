@@ -23,7 +23,7 @@ pub struct Sequential {
     pub block_bytes: u32,
     /// Queue depth of each stream.
     #[serde(default = "default_one")]
-    pub outstanding: u32,
+    pub queue_depth: u32,
     /// Think time before each request.
     #[serde(default)]
     pub think: Think,
@@ -46,7 +46,7 @@ fn default_one() -> u32 {
 impl Sequential {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         check_count("streams", self.streams)?;
-        check_count("outstanding", self.outstanding)?;
+        check_count("queue_depth", self.queue_depth)?;
         check_not_zero("block", u64::from(self.block_bytes), "a request has at least one sector")
     }
 }
@@ -86,9 +86,9 @@ impl SequentialRun {
     }
 
     pub(crate) fn next(&mut self, turn: Turn) -> Step {
-        let Sequential { direction, block_bytes, outstanding, think, .. } = self.sequential;
+        let Sequential { direction, block_bytes, queue_depth, think, .. } = self.sequential;
         let reader = &mut self.readers[turn.client as usize];
-        if turn.in_flight == outstanding {
+        if turn.in_flight == queue_depth {
             return Step::Await;
         }
         if !reader.has_thought {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::access::Complaint;
-use crate::arrivals::OUTSTANDING_MAX;
+use crate::arrivals::QUEUE_DEPTH_MAX;
 use crate::request::{Kind, Request};
 use crate::span::Span;
 
@@ -192,10 +192,10 @@ pub(crate) fn write(offset_bytes: u64, length_bytes: u32) -> Request {
 
 /// Checks a number of clients or a queue depth.
 pub(crate) fn check_count(key: &str, count: u32) -> Result<(), Complaint> {
-    if (1..=OUTSTANDING_MAX).contains(&count) {
+    if (1..=QUEUE_DEPTH_MAX).contains(&count) {
         return Ok(());
     }
-    Err((key.to_owned(), format!("{count} is out of range; must be 1 to {OUTSTANDING_MAX}")))
+    Err((key.to_owned(), format!("{count} is out of range; must be 1 to {QUEUE_DEPTH_MAX}")))
 }
 
 /// Returns an error with this reason if a value is 0.

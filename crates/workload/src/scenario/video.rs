@@ -38,7 +38,7 @@ pub struct Video {
     pub request_bytes: u32,
     /// Queue depth of one frame.
     #[serde(default = "default_one")]
-    pub outstanding: u32,
+    pub queue_depth: u32,
     /// Number of frames after which the stream ends; `None` for an endless stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
@@ -59,7 +59,7 @@ impl Video {
             }
         }
         check_count("buffer_frames", self.buffer_frames)?;
-        check_count("outstanding", self.outstanding)?;
+        check_count("queue_depth", self.queue_depth)?;
         check_not_zero("frame", u64::from(self.frame_bytes), "a frame has content")?;
         check_not_zero("request", u64::from(self.request_bytes), "a request has at least one sector")?;
         check_not_zero("frames", self.frames.unwrap_or(1), "omit the key for an endless stream")?;
@@ -159,7 +159,7 @@ impl VideoRun {
                     let (first, tracks) =
                         if reads { (0, self.video.reads) } else { (self.video.reads, self.video.writes) };
                     if issued < u64::from(tracks) * self.requests_per_frame {
-                        if turn.in_flight == self.video.outstanding {
+                        if turn.in_flight == self.video.queue_depth {
                             return Step::Await;
                         }
                         self.slots[index].issued += 1;

@@ -7,7 +7,7 @@ use headstack_workload::Scenario;
 pub const EVERYTHING: &str = r#"
 cpus = 2
 network = "100MB/s"
-pool = { closed = { outstanding = 5, think = { exponential = "1ms" } } }
+pool = { closed = { queue_depth = 5, think = { exponential = "1ms" } } }
 run_length = { time = "20s" }
 
 [[streams]]
@@ -15,7 +15,7 @@ name = "processes"
 lun = "data"
 range = ["0%", "10%"]
 [streams.access]
-arrivals = { closed = { outstanding = 7, think = { fixed = "3ms" } } }
+arrivals = { closed = { queue_depth = 7, think = { fixed = "3ms" } } }
 lines = [{ size = "4KiB", read_percent = 60, random_percent = 80 }]
 
 [[streams]]
@@ -69,7 +69,7 @@ interval = "500ms"
 golden_image = { size_percent = 20, reads_percent = 50 }
 phases = [
     { requests = 100, cpu = "1ms", lines = [{ size = "4KiB", read_percent = 90, random_percent = 50 }] },
-    { requests = 200, outstanding = 3, think = { exponential = "1ms" }, lines = [{ size = "8KiB", read_percent = 50, random_percent = 50 }] },
+    { requests = 200, queue_depth = 3, think = { exponential = "1ms" }, lines = [{ size = "8KiB", read_percent = 50, random_percent = 50 }] },
 ]
 
 [[streams]]
@@ -84,7 +84,7 @@ frame = "300000B"
 frames_per_s = 25
 buffer_frames = 3
 request = "64KiB"
-outstanding = 2
+queue_depth = 2
 
 [[streams]]
 name = "transactions"
@@ -105,7 +105,7 @@ range = ["80%", "90%"]
 streams = 4
 direction = "read"
 block = "64KiB"
-outstanding = 2
+queue_depth = 2
 
 [[streams]]
 name = "prefill"
@@ -114,7 +114,7 @@ range = ["99%", "100%"]
 [streams.prefill]
 order = "serial"
 block = "1MiB"
-outstanding = 2
+queue_depth = 2
 "#;
 
 pub fn files() -> Vec<PathBuf> {

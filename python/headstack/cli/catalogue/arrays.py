@@ -12,6 +12,7 @@ from headstack import _native
 from headstack.catalogue import listings
 from headstack.catalogue.array import Array, device_names, shortened
 from headstack.cli.completing import ARRAY
+from headstack.cli.loading import Commands
 from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.io.columns import Figures, Names, Prose, Words
 from headstack.io.tables import to_json
@@ -19,7 +20,7 @@ from headstack.io.tables import to_json
 Description = dict[str, Any]
 
 
-@click.group()
+@click.group(cls=Commands)
 def arrays() -> None:
     """List and show arrays: drives, links, RAID groups and LUNs.
 

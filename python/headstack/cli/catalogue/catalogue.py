@@ -16,13 +16,14 @@ from headstack.catalogue.workload import Workload
 from headstack.cli.catalogue.sheets import new_drive
 from headstack.cli.completing import DRIVE, WORKLOAD, Among
 from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.loading import Commands
 from headstack.cli.output import SOURCES, print_table, say, wide_option
 from headstack.io.atomic_files import write_text
 from headstack.io.columns import Figures
 from headstack.io.tables import to_json
 
 
-@click.group()
+@click.group(cls=Commands)
 def drives() -> None:
     """List, show, import and create drives.
 
@@ -176,7 +177,7 @@ def import_drive(path: str, output: str | None, name: str | None, unmapped: bool
 drives.add_command(new_drive)
 
 
-@click.group()
+@click.group(cls=Commands)
 def workloads() -> None:
     """List and show workloads.
 

@@ -18,6 +18,7 @@ from headstack.catalogue.prices import GROUPS, OLD_DAYS, PriceBook
 from headstack.cli.completing import Among
 from headstack.cli.files import SOURCE
 from headstack.cli.formats import output_options
+from headstack.cli.loading import Commands
 from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.io.atomic_files import write_text
 from headstack.io.columns import Figures, Names, Prose, Words
@@ -29,7 +30,7 @@ on_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def prices() -> None:
     """List and check dated prices of hardware, power and volumes.
 

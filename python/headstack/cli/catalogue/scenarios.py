@@ -11,11 +11,12 @@ from headstack import _native
 from headstack.catalogue import listings
 from headstack.catalogue.scenario import Scenario, kind_of, plain
 from headstack.cli.completing import SCENARIO
+from headstack.cli.loading import Commands
 from headstack.cli.output import print_table, say, wide_option
 from headstack.io.tables import to_json
 
 
-@click.group()
+@click.group(cls=Commands)
 def scenarios() -> None:
     """List and show scenarios: several kinds of clients at once.
 

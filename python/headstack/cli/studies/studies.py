@@ -18,6 +18,7 @@ from headstack._native import InputError
 from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE, check_folder
 from headstack.cli.formats.page import check_page, chosen_simulator, simulator_option
+from headstack.cli.loading import Commands
 from headstack.cli.output import print_table, progress, say, wide_option
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
@@ -63,7 +64,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return store(executor(quiet(command)))
 
 
-@click.group()
+@click.group(cls=Commands)
 def study() -> None:
     """List, run and show studies of published figures.
 

@@ -282,7 +282,7 @@ class Entry:
         fields |= self._latencies()
         arrivals = self.job["workload"]["arrivals"]
         return fields | {
-            "latency_depth": arrivals["closed"]["outstanding"] if "closed" in arrivals else self.job["slots"],
+            "latency_depth": arrivals["closed"]["queue_depth"] if "closed" in arrivals else self.job["slots"],
             "latency_target": 0,
             "latency_percentile": 100.0,
             "latency_window": 0,

@@ -33,7 +33,7 @@ def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY)
     workload = spec.get("workload", {})
     if "lines" not in workload:
         return Refusal("measured devices ran single workloads, not scenarios or job files")
-    closed = workload.get("arrivals", {"closed": {"outstanding": 1}}).get("closed")
+    closed = workload.get("arrivals", {"closed": {"queue_depth": 1}}).get("closed")
     if closed is None:
         return Refusal("devices were measured at a queue depth (closed loop), not at a rate")
     if closed.get("think", "none") != "none":
@@ -51,7 +51,7 @@ def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY)
     if isinstance(kind, Refusal):
         return kind
     size_bytes = mean([float(_native.parse_bytes(line["size"])) for line in lines])
-    return Load(kind, closed["outstanding"], size_bytes)
+    return Load(kind, closed["queue_depth"], size_bytes)
 
 
 def kind_of(read_percent: float, random_percent: float, mostly: float = MOSTLY) -> str | Refusal:

@@ -49,7 +49,7 @@ def requests(
         "name": name,
         "lines": [line],
         "flush_every": flush_every,
-        "arrivals": {"closed": {"outstanding": depth, "think": think}},
+        "arrivals": {"closed": {"queue_depth": depth, "think": think}},
         "warm_up": {"requests": warm_up},
         "run_length": {"requests": depth if count is None else count},
     }

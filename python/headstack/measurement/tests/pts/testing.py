@@ -197,7 +197,7 @@ class _Device:
         random = "100" if point.is_random else "0"
         workload = Workload.uniform(f"{point.block_bytes}B", str(point.read_percent), random).copy()
         workload |= {
-            "arrivals": {"closed": {"outstanding": depth, "think": "none"}},
+            "arrivals": {"closed": {"queue_depth": depth, "think": "none"}},
             "warm_up": {"requests": 0, "time": "0ns"},
         }
         return Step(workload, (0, length_bytes), limits, threads=min(self.access.threads, depth))
