@@ -707,14 +707,25 @@ def missing(case: Case | None = None) -> tuple[str, str] | None:
     return None
 
 
+def is_unsupported(found: Outcome) -> bool:
+    """Whether a job is refused because of an option; the document has the reason in its table of options."""
+    return found.word == "refused" and ": not supported: " in found.detail
+
+
 def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
-    """For the document: the number of the jobs that are the same, and a row for each of the others."""
+    """For the document: the number of the jobs that are the same, the jobs with an option that is not supported, and a
+    row for each of the others.
+    """
     same = [name for name, found in outcomes.items() if found.word == "same"]
     examples = ", ".join(f"`{name}`" for name in same[:3])
     rows = [f"Same in both programs: {len(same)} of {len(outcomes)} jobs, for example {examples}.\n\n"]
-    rows.append("| job | outcome | how it differs, or why it is refused |\n| --- | --- | --- |\n")
+    unsupported = [name for name, found in outcomes.items() if is_unsupported(found)]
+    if unsupported:
+        names = ", ".join(f"`{name}`" for name in unsupported)
+        rows.append(f"Refused because of an option that is not supported: {names}.\n\n")
+    rows.append("| job | outcome | difference or reason |\n| --- | --- | --- |\n")
     for name, found in outcomes.items():
-        if found.word == "same":
+        if found.word == "same" or is_unsupported(found):
             continue
         why = cases[name].differs
         detail = f"{found.detail} ({why})" if found.word == "differs" and why else found.detail

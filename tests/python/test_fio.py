@@ -269,6 +269,15 @@ def test_the_program_names_what_it_lacks(monkeypatch: pytest.MonkeyPatch, capsys
     assert sys.executable in fio_conformance.headstack()
 
 
+def test_jobs_with_an_unsupported_option_are_listed_without_a_row() -> None:
+    refused = fio_conformance.Outcome("refused", "trim_percentage: not supported: verified blocks are not trimmed")
+    other = fio_conformance.Outcome("refused", "a.0.0: not found")
+    cases = {"trims": fio_conformance.Case(""), "no size": fio_conformance.Case("")}
+    _, _, listed, _, _, _, *rows = fio_conformance.table({"trims": refused, "no size": other}, cases).splitlines()
+    assert listed == "Refused because of an option that is not supported: `trims`."
+    assert rows == ["| no size | refused | a.0.0: not found |"]
+
+
 def test_the_table_has_rows_only_for_jobs_that_are_not_the_same() -> None:
     cases = {"read": fio_conformance.Case(""), "normal": fio_conformance.Case("", differs="the mean of twelve")}
     outcomes = {"read": fio_conformance.Outcome("same", ""), "normal": fio_conformance.Outcome("differs", "5, 6 | 7")}

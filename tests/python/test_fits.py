@@ -135,7 +135,7 @@ def test_what_was_held_out_is_predicted(found: hs.studies.Fitted, truth: dict[st
     assert row.is_within
     assert row.band_low <= row.median <= row.band_high
     assert abs(row.median / truth["atlas ms"] - 1) < 0.12
-    assert "1 of 1 held-out figure lies within 12%" in finding(found)
+    assert "1 of 1 held-out figure is within 12%" in finding(found)
 
 
 def test_what_is_held_out_takes_no_part() -> None:

@@ -173,7 +173,7 @@ def test_tables_of_the_short_tests_are_as_documented(test: str, tmp_path: Path) 
 
 
 def interval_ends(fields: Sequence[Field]) -> dict[str, str]:
-    """Returns the column of the high end for each column of the low end of an interval."""
+    """Returns the column of the upper bound for each column of the lower bound of an interval."""
     names = {field.name for field in fields}
     pairs = {name: name.replace("low", "high") for name in names if "low" in name.split("_")}
     return {low: high for low, high in pairs.items() if high in names}
@@ -185,7 +185,7 @@ def table_rows(fields: Sequence[Field]) -> Iterator[str]:
     for field in fields:
         kind = f"{field.kind}, {field.unit}" if field.unit else field.kind
         if field.name in ends:
-            meaning, changed = re.subn(r"\blow(er)? end\b", "low and high end", field.meaning)
+            meaning, changed = re.subn(r"\blower bound\b", "lower and upper bound", field.meaning)
             assert changed == 1, field.name
             yield f"| `{field.name}`, `{ends[field.name]}` | {kind} | {meaning} |"
         elif field.name not in ends.values():

@@ -90,9 +90,9 @@ pub const EARLY_DIRTY_EXTENTS: u32 = 3;
 /// ([`crate::resolve`]). Earlier drives have the shapes measured on drives of 1996 to 1999. StorageReview's seven
 /// drives of 2001 confirm those shapes (3.3 % error, compared with 9.4 % for an earlier form of the later shape). The
 /// sheets that agree with the later shape are from 2006 on, so the change happened between 2002 and 2007. Drives of
-/// 10,000 rpm and more keep the older shape, because their ratio of full stroke to average matches it (1.95; 2.05 in
-/// the Savvio 10K.4). With the later shape, Demartek's OLTP result of 2016 is 9 to 20 % high; with the older shape, it
-/// is 2 % high.
+/// 10,000 rpm and more keep the older shape, because their ratio of full-stroke to average seek time matches it (1.95;
+/// 2.05 in the Savvio 10K.4). With the later shape, Demartek's OLTP result of 2016 is 9 to 20 % high; with the older
+/// shape, it is 2 % high.
 pub const ACCELERATED_SINCE: u32 = 2007;
 
 /// Ratio of outer to inner media rate by year: 1.5 in 1997, 2.0 from 2010 on (data sheets of the catalogue; general

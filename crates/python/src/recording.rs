@@ -89,7 +89,7 @@ impl Recording {
         self.failure.is_some()
     }
 
-    /// Returns the process number of a client. Clients are numbered across all streams.
+    /// Returns the process ID of a client. Clients are numbered across all streams.
     fn process(&mut self, client: u32, stream: usize) -> u32 {
         let index = client as usize;
         while self.meta.processes.len() <= index {

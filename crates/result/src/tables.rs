@@ -161,8 +161,12 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     figure("half_width_ms", "ms", "half-width of the 95 % confidence interval of the mean", |row| {
         row.result.sampling.mean.half_width_ns().map(|ns| ns / NS_PER_MS)
     }),
-    figure("mean_low_ms", "ms", "low end of the interval of the mean", |row| low_ms(&row.result.sampling.mean)),
-    figure("mean_high_ms", "ms", "high end of the interval of the mean", |row| high_ms(&row.result.sampling.mean)),
+    figure("mean_low_ms", "ms", "lower bound of the confidence interval of the mean", |row| {
+        low_ms(&row.result.sampling.mean)
+    }),
+    figure("mean_high_ms", "ms", "upper bound of the confidence interval of the mean", |row| {
+        high_ms(&row.result.sampling.mean)
+    }),
     text("sampling", "", "why the mean has no confidence interval", |row| too_short(&row.result.sampling.mean)),
     text("sampling_code", "", "code of this reason, for example `few_requests`", |row| {
         match row.result.sampling.mean {
@@ -174,28 +178,38 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
         Some(row.result.sampling.warm_up_requests)
     }),
     figure("p50_ms", "ms", "median of the response times", |row| row.quantile_ms(0.5)),
-    figure("p50_low_ms", "ms", "low end of the interval of the median", |row| low_ms(row.percentile(50.0)?)),
-    figure("p50_high_ms", "ms", "high end of the interval of the median", |row| high_ms(row.percentile(50.0)?)),
+    figure("p50_low_ms", "ms", "lower bound of the confidence interval of the median", |row| {
+        low_ms(row.percentile(50.0)?)
+    }),
+    figure("p50_high_ms", "ms", "upper bound of the confidence interval of the median", |row| {
+        high_ms(row.percentile(50.0)?)
+    }),
     figure("p90_ms", "ms", "90th percentile of the response times", |row| row.quantile_ms(0.9)),
-    figure("p90_low_ms", "ms", "low end of the interval of the 90th percentile", |row| low_ms(row.percentile(90.0)?)),
-    figure("p90_high_ms", "ms", "high end of the interval of the 90th percentile", |row| {
+    figure("p90_low_ms", "ms", "lower bound of the confidence interval of the 90th percentile", |row| {
+        low_ms(row.percentile(90.0)?)
+    }),
+    figure("p90_high_ms", "ms", "upper bound of the confidence interval of the 90th percentile", |row| {
         high_ms(row.percentile(90.0)?)
     }),
     figure("p95_ms", "ms", "95th percentile of the response times", |row| row.quantile_ms(0.95)),
-    figure("p95_low_ms", "ms", "low end of the interval of the 95th percentile", |row| low_ms(row.percentile(95.0)?)),
-    figure("p95_high_ms", "ms", "high end of the interval of the 95th percentile", |row| {
+    figure("p95_low_ms", "ms", "lower bound of the confidence interval of the 95th percentile", |row| {
+        low_ms(row.percentile(95.0)?)
+    }),
+    figure("p95_high_ms", "ms", "upper bound of the confidence interval of the 95th percentile", |row| {
         high_ms(row.percentile(95.0)?)
     }),
     figure("p99_ms", "ms", "99th percentile of the response times", |row| row.quantile_ms(0.99)),
-    figure("p99_low_ms", "ms", "low end of the interval of the 99th percentile", |row| low_ms(row.percentile(99.0)?)),
-    figure("p99_high_ms", "ms", "high end of the interval of the 99th percentile", |row| {
+    figure("p99_low_ms", "ms", "lower bound of the confidence interval of the 99th percentile", |row| {
+        low_ms(row.percentile(99.0)?)
+    }),
+    figure("p99_high_ms", "ms", "upper bound of the confidence interval of the 99th percentile", |row| {
         high_ms(row.percentile(99.0)?)
     }),
     figure("p999_ms", "ms", "99.9th percentile of the response times", |row| row.quantile_ms(0.999)),
-    figure("p999_low_ms", "ms", "low end of the interval of the 99.9th percentile", |row| {
+    figure("p999_low_ms", "ms", "lower bound of the confidence interval of the 99.9th percentile", |row| {
         low_ms(row.percentile(99.9)?)
     }),
-    figure("p999_high_ms", "ms", "high end of the interval of the 99.9th percentile", |row| {
+    figure("p999_high_ms", "ms", "upper bound of the confidence interval of the 99.9th percentile", |row| {
         high_ms(row.percentile(99.9)?)
     }),
     figure("max_ms", "ms", "longest response time", |row| Some(row.latency.max_ns() as f64 / NS_PER_MS)),
@@ -211,28 +225,31 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     }),
     figure("p99_calm_ms", "ms", "99th percentile without the requests delayed by a stall", |row| row.calm_ms(0.99)),
     figure("p999_calm_ms", "ms", "99.9th percentile without the requests delayed by a stall", |row| row.calm_ms(0.999)),
-    figure("iops_model_low", "1/s", "low end of the prediction interval of the device's rate", |row| {
+    figure("iops_model_low", "1/s", "lower bound of the prediction interval of the device's rate", |row| {
         Some(row.model(|model| model.throughput_per_s)?.low)
     }),
-    figure("iops_model_high", "1/s", "high end of this interval", |row| {
+    figure("iops_model_high", "1/s", "upper bound of this interval", |row| {
         Some(row.model(|model| model.throughput_per_s)?.high)
     }),
-    figure("mean_model_low_ms", "ms", "low end of the prediction interval of the device's mean response time", |row| {
-        Some(row.model(|model| model.mean_latency_ns)?.low / NS_PER_MS)
-    }),
-    figure("mean_model_high_ms", "ms", "high end of this interval", |row| {
+    figure(
+        "mean_model_low_ms",
+        "ms",
+        "lower bound of the prediction interval of the device's mean response time",
+        |row| Some(row.model(|model| model.mean_latency_ns)?.low / NS_PER_MS),
+    ),
+    figure("mean_model_high_ms", "ms", "upper bound of this interval", |row| {
         Some(row.model(|model| model.mean_latency_ns)?.high / NS_PER_MS)
     }),
-    figure("p50_model_low_ms", "ms", "low end of the prediction interval of the device's median", |row| {
+    figure("p50_model_low_ms", "ms", "lower bound of the prediction interval of the device's median", |row| {
         Some(row.model(|model| model.p50_latency_ns)?.low / NS_PER_MS)
     }),
-    figure("p50_model_high_ms", "ms", "high end of this interval", |row| {
+    figure("p50_model_high_ms", "ms", "upper bound of this interval", |row| {
         Some(row.model(|model| model.p50_latency_ns)?.high / NS_PER_MS)
     }),
-    figure("p99_model_low_ms", "ms", "low end of the prediction interval of the device's 99th percentile", |row| {
+    figure("p99_model_low_ms", "ms", "lower bound of the prediction interval of the device's 99th percentile", |row| {
         Some(row.model(|model| model.p99_latency_ns)?.low / NS_PER_MS)
     }),
-    figure("p99_model_high_ms", "ms", "high end of this interval", |row| {
+    figure("p99_model_high_ms", "ms", "upper bound of this interval", |row| {
         Some(row.model(|model| model.p99_latency_ns)?.high / NS_PER_MS)
     }),
     text("model_error", "", "the devices that the prediction interval was learned from, or why there is none", |row| {

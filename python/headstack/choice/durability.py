@@ -24,7 +24,7 @@ DISK_AFR_PERCENT = 1.57
 FLASH_AFR_PERCENT = 1.0
 """Measured: about 1 of Backblaze's boot drives in the middle of 2023, below 1 in 2022. Others: 0.2 to 1."""
 OTHER_VOLUME_AFR_PERCENT = 0.2
-"""Assumed for volumes without a known figure of their provider: the upper end of Amazon's range."""
+"""Assumed for volumes without a known figure of their provider: the upper bound of Amazon's range."""
 
 DISK_BITS_PER_ERROR = 1e15
 """Assumed bits per unreadable sector of disks whose file states none: typical of data sheets of nearline and SAS disks;

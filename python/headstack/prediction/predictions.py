@@ -32,7 +32,7 @@ by as much.
 """
 
 ResultWithEnds: TypeAlias = tuple[LoopResult, LoopResult, LoopResult]
-"""The result, and the results with the rates at the low and the high end of the interval."""
+"""The result, and the results with the rates at the lower and the upper bound of the interval."""
 
 Ends: TypeAlias = tuple[float | None, float | None, float | None]
 
@@ -46,33 +46,33 @@ FIELDS = (
     Field("environment", "text", "", "the environment: a workload, or a trace"),
     Field("load", "text", "", "the load, for example depth 16, 600/s, as recorded or as stated"),
     Field("iops", "figure", "1/s", "requests completed per second"),
-    Field("iops_low", "figure", "1/s", "lower end of the 90 % prediction interval of a simulation"),
-    Field("iops_high", "figure", "1/s", "upper end of the interval"),
+    Field("iops_low", "figure", "1/s", "lower bound of the 90 % prediction interval of a simulation"),
+    Field("iops_high", "figure", "1/s", "upper bound of the interval"),
     Field("mb_per_s", "figure", "10^6 bytes/s", "bytes transferred per second"),
     Field("mean_ms", "figure", "ms", "mean response time; empty if arrivals saturate the system"),
-    Field("mean_ms_low", "figure", "ms", "lower end of the 90 % prediction interval of a simulation"),
-    Field("mean_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
+    Field("mean_ms_low", "figure", "ms", "lower bound of the 90 % prediction interval of a simulation"),
+    Field("mean_ms_high", "figure", "ms", "upper bound of the interval; empty if the system may be saturated"),
     Field("p50_ms", "figure", "ms", "median response time; empty if the mean is, and for stages"),
-    Field("p50_ms_low", "figure", "ms", "lower end of the 90 % prediction interval of a simulation"),
-    Field("p50_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
+    Field("p50_ms_low", "figure", "ms", "lower bound of the 90 % prediction interval of a simulation"),
+    Field("p50_ms_high", "figure", "ms", "upper bound of the interval; empty if the system may be saturated"),
     Field("p99_ms", "figure", "ms", "99th percentile of response times; empty if the mean is, and for stages"),
-    Field("p99_ms_low", "figure", "ms", "lower end of the 90 % prediction interval of a simulation"),
-    Field("p99_ms_high", "figure", "ms", "upper end of the interval; empty if the system may be saturated"),
+    Field("p99_ms_low", "figure", "ms", "lower bound of the 90 % prediction interval of a simulation"),
+    Field("p99_ms_high", "figure", "ms", "upper bound of the interval; empty if the system may be saturated"),
     Field("bottleneck", "text", "", "the component that takes most of the time"),
     Field("saturated", "flag", "", "whether the offered load exceeds the system's throughput"),
     Field(
         "speedup_percent", "figure", "%", "speedup over the first system: of throughput, or of latency in open loops"
     ),
-    Field("speedup_percent_low", "figure", "%", "lower end of the speedup's interval"),
-    Field("speedup_percent_high", "figure", "%", "upper end of the interval"),
-    Field("iops_model_low", "figure", "1/s", "lower end of the 90 % prediction interval for devices; empty if unknown"),
-    Field("iops_model_high", "figure", "1/s", "upper end of the interval"),
-    Field("mean_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of the mean for devices"),
-    Field("mean_model_high_ms", "figure", "ms", "upper end of the interval"),
-    Field("p50_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of the median for devices"),
-    Field("p50_model_high_ms", "figure", "ms", "upper end of the interval"),
-    Field("p99_model_low_ms", "figure", "ms", "lower end of the 90 % prediction interval of p99 for devices"),
-    Field("p99_model_high_ms", "figure", "ms", "upper end of the interval"),
+    Field("speedup_percent_low", "figure", "%", "lower bound of the speedup's interval"),
+    Field("speedup_percent_high", "figure", "%", "upper bound of the interval"),
+    Field("iops_model_low", "figure", "1/s", "lower bound of the 90 % prediction interval for devices; empty if unknown"),
+    Field("iops_model_high", "figure", "1/s", "upper bound of the interval"),
+    Field("mean_model_low_ms", "figure", "ms", "lower bound of the 90 % prediction interval of the mean for devices"),
+    Field("mean_model_high_ms", "figure", "ms", "upper bound of the interval"),
+    Field("p50_model_low_ms", "figure", "ms", "lower bound of the 90 % prediction interval of the median for devices"),
+    Field("p50_model_high_ms", "figure", "ms", "upper bound of the interval"),
+    Field("p99_model_low_ms", "figure", "ms", "lower bound of the 90 % prediction interval of p99 for devices"),
+    Field("p99_model_high_ms", "figure", "ms", "upper bound of the interval"),
     Field("model_error", "text", "", "number of devices behind this interval, or why it is unknown"),
 )
 """Columns of the table of predictions."""

@@ -158,7 +158,7 @@ def saturation(results: ResultTable) -> Lines:
 
 
 def _ends(results: ResultTable, runs: Iterable[int], end: str) -> list[float | None]:
-    """Returns the low or the high ends of the prediction intervals of a curve's points, in ms; empty if none has
+    """Returns the lower or the upper bounds of the prediction intervals of a curve's points, in ms; empty if none has
     one."""
     ends = [results[run][f"mean_model_{end}_ms"] for run in runs]
     return ends if any(value is not None for value in ends) else []

@@ -138,6 +138,7 @@ def _study(outcome: Outcome) -> str:
         lines += [outcome.summary.strip(), ""]
     fitted, reasons, choices = Legend("F"), Legend("T"), Legend("A")
     claims, evidence = [], []
+    alike: dict[str, list[str]] = {}
     for claim in outcome.claims:
         backing = dict(claim.backing)
         tuned, text = backing.get("tuned on it", ""), claim.evidence
@@ -153,7 +154,13 @@ def _study(outcome: Outcome) -> str:
                 f"{choices.key(f'{each.other} ({each.open_choice})')} {'agrees' if each.agrees else 'does not agree'}"
                 for each in claim.otherwise
             ]
-            evidence.append([claim.id, tolerance, constant, ", ".join(others)])
+            if constant or others:
+                evidence.append([claim.id, tolerance, constant, ", ".join(others)])
+            elif tolerance in alike:
+                alike[tolerance][0] += f", {claim.id}"
+            else:
+                alike[tolerance] = [claim.id, tolerance, "", ""]
+                evidence.append(alike[tolerance])
     head = ["", "tolerance", "mean error of a constant", "alternatives"]
     lines += [
         markdown_table(["", "published", "verdict", "evidence"], claims, 4),

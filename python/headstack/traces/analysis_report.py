@@ -287,7 +287,7 @@ def map_of(heat: HeatReport, kind: Kind) -> tuple[list[list[int]], int, int]:
 
 
 def band_of(curve: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
-    """Returns the lower and the upper ends of a sampled curve's 95 % band, in percent."""
+    """Returns the lower and the upper bounds of a sampled curve's 95 % band, in percent."""
     ends = [(point["low"] or 0.0, point["high"] or 0.0) for point in curve]
     return [100 * low for low, _ in ends], [100 * high for _, high in ends]
 

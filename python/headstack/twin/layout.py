@@ -72,8 +72,8 @@ class Layout:
 
 
 def layouts() -> list[Layout]:
-    """Returns every number of members and chunk size with a distinct placement of reads: mirrors and single parity need
-    further tests.
+    """Returns every combination of member count and chunk size that places reads differently. Distinguishing mirrors and
+    single parity requires further tests.
     """
     counts = {"raid0": range(2, MEMBERS_MOST + 1), "raid6": range(4, MEMBERS_MOST + 1)}
     return [Layout(level, count, unit) for level in counts for count in counts[level] for unit in UNITS]

@@ -109,7 +109,7 @@ def run_conditioning(
 
 
 class StatedSettings(TypedDict, total=False):
-    """Fields of ``Settings`` that the options of the command state."""
+    """Fields of ``Settings`` that are set by command-line options."""
 
     passes: tuple[str, ...]
     block_bytes: int

@@ -209,7 +209,7 @@ class Facts(NamedTuple):
     stream: int
     since_step: float | None
     size: tuple[float, float, float] | None
-    """Mean, low and high end of the logarithm of the slowdown."""
+    """Mean of the logarithm of the slowdown, and the lower and upper bound of its interval."""
     share: float
     confidence: float | None
     noise: float

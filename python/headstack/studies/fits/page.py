@@ -12,10 +12,10 @@ from headstack.studies.scorecard import markdown_table
 
 HEAD = """# What inverse studies found
 
-Which settings of what documents leave unsaid give all of their figures at once? Some figures are held out: the
-settings that reproduce the others predict them. [How to read it, and to make one](inverse-studies.md). Run
-`headstack lab fit NAME`, for example `headstack lab fit compaq/neds`, to print the range and the reason of every
-unknown. `make validate` repeats all studies and compares the stored results.
+Which values of settings that a document omits reproduce all of its figures at once? Some figures are held out: the
+settings that reproduce the others predict them. See [inverse studies](inverse-studies.md) to read or write one. Run
+`headstack lab fit NAME`, for example `headstack lab fit compaq/neds`, to print the range of every unknown and the
+reason for it. `make validate` repeats all studies and compares the stored results.
 """
 
 

@@ -25,8 +25,7 @@ def finding(result: FitData) -> str:
     every = f"{result.tried:,} there are" if result.is_whole else f"{result.tried:,} tried"
     parts = [f"no setting reproduces {figures_text} within {result.tolerance}, of {every}"]
     if result.distance is not None:
-        missed = [row for row in fitted if not row.is_within]
-        parts.append(f"the nearest needs {result.distance:.2f} times that, and gives {_listed(missed)}")
+        parts.append(f"the nearest needs {result.distance:.2f} times this tolerance")
     for row in fitted:
         if row.alone is None:
             parts.append(f"none gives {row.figure} at all")
@@ -34,7 +33,7 @@ def finding(result: FitData) -> str:
             parts.append(f"{row.figure} alone is {amount(row.alone)}{_unit(result)} away at the nearest")
     if result.exclude:
         pairs = ", ".join(f"{first} with {second}" for first, second in result.exclude)
-        parts.append(f"reached one by one, never together: {pairs}")
+        parts.append(f"reached separately but never together: {pairs}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -45,10 +44,8 @@ def _held_out(result: FitData) -> str:
     if not held:
         return "no figure was held out"
     within = sum(row.is_within for row in held)
-    share = (
-        f"{within} of {counted(len(held), 'held-out figure')} {agreed(within, 'lies', 'lie')} within {result.tolerance}"
-    )
-    return f"{share} of the median: {_listed(held)}"
+    share = f"{within} of {counted(len(held), 'held-out figure')} {agreed(within, 'is', 'are')} within {result.tolerance}"
+    return f"{share} of the median"
 
 
 def _listed(rows: Sequence[FigureResult]) -> str:

@@ -6,10 +6,11 @@ use super::sheet::{MS_TO_NS, Sheet};
 /// The curve `start + root * (sqrt(x) - sqrt(step)) + linear * (x - step)`, with x as the fraction of the stroke.
 ///
 /// The seek time of an arm that is driven with constant force is proportional to the square root of the distance.
-/// Hitachi sheets that state all three figures agree closely with this: an average of 11 or 12 ms and 1 ms to the next
-/// track yield a full stroke of 19.8 or 21.6 ms, and the sheets state 20 ms (Travelstar 5K160, 5K320 and 7K320). A
-/// longer stated full stroke belongs to an arm that coasts at maximum speed in the middle of a long seek, which adds a
-/// part proportional to the distance (Seagate drives of 2009 and 2010: 2.1 to 2.3 times the average).
+/// Hitachi data sheets that state all three figures agree closely with this: an average of 11 or 12 ms and 1 ms to the
+/// next track yield a full-stroke seek time of 19.8 or 21.6 ms, and the sheets state 20 ms (Travelstar 5K160, 5K320 and
+/// 7K320). A longer full-stroke seek time on a sheet belongs to an arm that coasts at maximum speed in the middle of a
+/// long seek, which adds a part proportional to the distance (Seagate drives of 2009 and 2010: 2.1 to 2.3 times the
+/// average).
 pub struct Accelerated {
     /// Time to the next cylinder in ns, which is settling.
     start: f64,

@@ -6,7 +6,8 @@ use crate::constants::interpolate;
 /// Fraction of the stroke up to which a curve is adjusted to the sheet's single-cylinder time.
 const SINGLE_CYLINDER_END: f64 = 0.01;
 
-/// Fraction of the stroke from which a curve is adjusted to the sheet's full stroke.
+/// Fraction of the full stroke above which a measured seek curve is adjusted to the full-stroke seek time of the data
+/// sheet.
 const BEND_START: f64 = 2.0 / 3.0;
 
 /// Measured seek times in ms by distance in cylinders, and the drive's last cylinder (sampled from the DiskSim 4.0
@@ -152,10 +153,10 @@ impl Shape {
 /// The curve `factor * shape(x) + stretch * far(x)`, with x as the fraction of the stroke, adjusted near 0 to the
 /// single-cylinder time.
 ///
-/// A sheet's full stroke is often 2.2 to 2.5 times its average, whereas measured curves have 1.85 to 2.0. Stretching
-/// the whole curve would make short seeks much too short: the mean over half the capacity would be 0.60 to 0.65 of the
-/// full mean (as with Lee and Katz 1993), whereas measured curves have 0.72 to 0.77. Therefore only the part above
-/// [`BEND_START`] is adjusted. Such seeks are rare, and a drive that uses half its capacity makes none.
+/// On data sheets, the full-stroke seek time is often 2.2 to 2.5 times the average, but on measured curves only 1.85 to
+/// 2.0. Stretching the whole curve would make short seeks much too short: the mean over half the capacity would be 0.60
+/// to 0.65 of the full mean (as with Lee and Katz 1993), whereas measured curves have 0.72 to 0.77. Therefore only the
+/// part above [`BEND_START`] is adjusted. Such seeks are rare, and a drive that uses half its capacity makes none.
 pub struct Fit {
     shape: Shape,
     factor: f64,
