@@ -107,23 +107,44 @@ def test_results_say_what_was_measured(headstack: Headstack, data: Path) -> None
         assert all(check["passed"] for check in run["checks"])
 
 
-def test_curves_of_real_targets_stand_beside_simulated_ones(headstack: Headstack, data: Path) -> None:
-    code, out, _ = headstack(
-        "curve",
-        str(data),
-        "cheetah-x15-36lp",
-        "-w",
-        "random-read-4k",
-        "--depth",
-        "1,4",
-        "--requests",
-        "100",
-        "--buffered",
-        "-q",
-    )
+@pytest.mark.parametrize("command", [("run", "--curve"), ("curve",)], ids=" ".join)
+def test_curves_of_real_targets_stand_beside_simulated_ones(
+    command: tuple[str, ...], headstack: Headstack, data: Path, tmp_path: Path
+) -> None:
+    load = ("-w", "random-read-4k", "--depth", "1,4", "--requests", "100", "-q")
+    results = tmp_path / "curves.json"
+    systems = (str(data), "cheetah-x15-36lp")
+    code, out, err = headstack(*command, *systems, *load, "--buffered", "--json", str(results))
     assert code == 0
+    assert err == ("" if command[0] == "run" else "headstack: `headstack curve` is now `headstack run --curve`\n")
     assert out.count("cheetah-x15-36lp") >= 2
     assert str(data) in out
+    runs = json.loads(results.read_text())
+    assert [(run["mode"], run["system"]["name"]) for run in runs] == [
+        *(("measured", str(data)),) * 2,
+        *(("simulated", "cheetah-x15-36lp"),) * 2,
+    ]
+
+
+def test_writes_of_a_curve_need_permission(headstack: Headstack, data: Path) -> None:
+    before = data.read_bytes()
+    load = ("--curve", "--read", "0", "--size", "4KiB", "--depth", "1", "--requests", "20", "--buffered", "-q")
+    code, _, err = headstack("run", str(data), *load)
+    assert (code, data.read_bytes()) == (2, before)
+    assert "--overwrite" in err
+    assert headstack("run", str(data), *load, "--overwrite")[0] == 0
+    assert data.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--overwrite", ()), ("--destroy", ("sdb",)), ("--signature", ("ext4",)), ("--continue-on-error", ())],
+)
+def test_options_of_measurements_are_refused_for_simulations(
+    option: str, value: tuple[str, ...], headstack: Headstack
+) -> None:
+    code, _, err = headstack("run", "cheetah-x15-36lp", "--size", "4KiB", option, *value)
+    assert (code, err.splitlines()[0].partition(": only")[0]) == (2, f"headstack: {option}")
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial, reduce
 from typing import Any, TypeVar, overload
 
@@ -101,6 +102,8 @@ def run_options(command: Command) -> Command:
     type=click.Choice(["rebuilding"]),
     help="Also simulate an array while it rebuilds, and print how long that takes.",
 )
+@access_options
+@error_option
 def run(
     systems: tuple[str, ...],
     workload: str | None,
@@ -108,7 +111,7 @@ def run(
     has_curve: bool,
     during: str | None,
     **options: Any,
-) -> None:
+) -> int:
     """Simulate drives, arrays and volumes, and print IOPS and latency.
 
     \b
@@ -127,6 +130,9 @@ def run(
     With --drives and --limit, headstack prints the smallest number of drives that meets the limit at the given --rate
     or --depth.
 
+    With --curve, SYSTEM may also be a real file or device, whose curve is measured. The table compares it with
+    simulated ones: headstack run /dev/nvme0n1 990-pro-2tb --size 4KiB --curve.
+
     If there are only writes and each one is flushed, the first line is the cost of a synchronous write.
     --while rebuilding simulates an array healthy and rebuilding at the same load.
 
@@ -137,24 +143,46 @@ def run(
     """
     if limit is not None:
         response_limit("--limit", limit)
+    access, continues_on_error = access_of(options), options.pop("continue_on_error")
+    is_measured = has_curve and any(map(is_target, systems))
+    if not is_measured:
+        refuse_access(access, continues_on_error)
     job_request = take_job_request(systems, workload, options)
     if job_request is not None:
         if during is not None:
             raise InputError("--while: not available for job files; use a workload")
         simulate_job_file(job_request, options)
-        return
+        return 0
     if during is not None:
         from headstack.cli.simulate.rebuilding import while_rebuilding  # start-up time
 
         if has_curve or limit is not None or options["record"] is not None:
             raise InputError("--while: remove --curve, --limit and --record")
         run_and_write(systems, workload, options, *while_rebuilding(systems, workload))
-        return
+        return 0
+    if is_measured:
+        if options["record"] is not None:
+            raise InputError("--record: only for simulations; remove the real files and devices")
+        return measure_curves(systems, workload, limit, access, continues_on_error, options)
     if has_curve:
         set_curve_depths(options)
         run_and_write(systems, workload, options, show=partial(print_curves, limit))
-        return
+        return 0
     run_and_write(systems, workload, options, show=partial(print_results, with_streams=True, limit=limit))
+    return 0
+
+
+def refuse_access(access: Access, continues_on_error: bool) -> None:
+    """Raises ``InputError`` if an option of measurements is set, and nothing is measured."""
+    names = {"over": "signature"}
+    changed = [field.name for field in fields(Access) if getattr(access, field.name) != field.default]
+    changed += ["continue-on-error"] * continues_on_error
+    if changed:
+        option = names.get(changed[0], changed[0])
+        raise InputError(
+            f"--{option}: only for real files and devices with --curve; to measure one at other loads, use headstack "
+            "measure"
+        )
 
 
 def simulate_job_file(request: JobRequest, options: dict[str, Any]) -> None:
@@ -197,7 +225,6 @@ def print_curves(limit: str | None, results: Results) -> None:
 )
 @access_options
 @error_option
-@signals.held()
 def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **options: Any) -> int:
     """Print saturation curves and their knees: latency over IOPS as load grows.
 
@@ -207,8 +234,21 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **o
     if limit is not None:
         response_limit("--limit", limit)
     note_of_name("headstack curve", "headstack run --curve")
-    set_curve_depths(options)
     access, continues_on_error = access_of(options), options.pop("continue_on_error")
+    return measure_curves(systems, workload, limit, access, continues_on_error, options)
+
+
+@signals.held()
+def measure_curves(
+    systems: tuple[str, ...],
+    workload: str | None,
+    limit: str | None,
+    access: Access,
+    continues_on_error: bool,
+    options: dict[str, Any],
+) -> int:
+    """Measures and simulates the curves of real and simulated systems, and returns the exit code."""
+    set_curve_depths(options)
     work = partial(simulate_and_measure, systems, workload, access)
     work_or_none = work if any(map(is_target, systems)) else None
     results, _ = run_and_write(systems, workload, options, work_or_none, partial(print_curves, limit))
