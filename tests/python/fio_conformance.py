@@ -708,8 +708,9 @@ def missing(case: Case | None = None) -> tuple[str, str] | None:
 
 
 def is_unsupported(found: Outcome) -> bool:
-    """Whether a job is refused because of an option; the document has the reason in its table of options."""
-    return found.word == "refused" and ": not supported: " in found.detail
+    """Whether a job is refused because of an option or a value; the document has the reason in other sections."""
+    reasons = (": not supported: ", " is not allowed; allowed: ")
+    return found.word == "refused" and any(reason in found.detail for reason in reasons)
 
 
 def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
@@ -722,7 +723,7 @@ def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
     unsupported = [name for name, found in outcomes.items() if is_unsupported(found)]
     if unsupported:
         names = ", ".join(f"`{name}`" for name in unsupported)
-        rows.append(f"Refused because of an option that is not supported: {names}.\n\n")
+        rows.append(f"Refused because an option or value is not supported: {names}.\n\n")
     rows.append("| job | outcome | difference or reason |\n| --- | --- | --- |\n")
     for name, found in outcomes.items():
         if found.word == "same" or is_unsupported(found):
