@@ -73,9 +73,9 @@ def two(first: str, second: str, **how: object) -> Case:
     return Case(text, **how)  # type: ignore[arg-type]
 
 
-VERIFIED = "verified in order of places, not of writes"
+VERIFIED = "verified in order of addresses, not of writes"
 BATES = (
-    "fio takes the mean of twelve uniform numbers and adds a thirteenth: its deviation is about 9 %, whatever is stated"
+    "fio takes the mean of twelve uniform numbers and adds a thirteenth: its deviation is always about 9 %"
 )
 AFTER_READS = "fio 3.33 flushes again after each read until the next write; its development version does not"
 BEYOND = "the last request of fio goes beyond the part where the file is longer; here none does"
@@ -135,7 +135,7 @@ CASES: dict[str, Case] = {
     "nrfiles, random": Case("[job]\nfilename=FILE:OTHER\nsize=1m\nbs=4k\nrw=randread\n"),
     "nrfiles, fsync": Case(
         "[job]\nfilename=FILE:OTHER\nsize=1m\nbs=4k\nrw=write\nfsync=8\n",
-        differs="a flush reaches all files of a job; in fio the next of them alone",
+        differs="a flush reaches all files of a job; in fio only the next one",
     ),
     "file_service_type=sequential": Case(
         "[job]\nfilename=FILE:OTHER\nsize=1m\nbs=4k\nrw=read\nfile_service_type=sequential\n"
@@ -708,8 +708,9 @@ def missing(case: Case | None = None) -> tuple[str, str] | None:
 
 
 def is_unsupported(found: Outcome) -> bool:
-    """Whether a job is refused because of an option; the document has the reason in its table of options."""
-    return found.word == "refused" and ": not supported: " in found.detail
+    """Whether a job is refused because of an option or a value; the document has the reason in other sections."""
+    reasons = (": not supported: ", " is not allowed; allowed: ")
+    return found.word == "refused" and any(reason in found.detail for reason in reasons)
 
 
 def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
@@ -722,7 +723,7 @@ def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
     unsupported = [name for name, found in outcomes.items() if is_unsupported(found)]
     if unsupported:
         names = ", ".join(f"`{name}`" for name in unsupported)
-        rows.append(f"Refused because of an option that is not supported: {names}.\n\n")
+        rows.append(f"Refused because an option or value is not supported: {names}.\n\n")
     rows.append("| job | outcome | difference or reason |\n| --- | --- | --- |\n")
     for name, found in outcomes.items():
         if found.word == "same" or is_unsupported(found):

@@ -274,7 +274,7 @@ def test_jobs_with_an_unsupported_option_are_listed_without_a_row() -> None:
     other = fio_conformance.Outcome("refused", "a.0.0: not found")
     cases = {"trims": fio_conformance.Case(""), "no size": fio_conformance.Case("")}
     _, _, listed, _, _, _, *rows = fio_conformance.table({"trims": refused, "no size": other}, cases).splitlines()
-    assert listed == "Refused because of an option that is not supported: `trims`."
+    assert listed == "Refused because an option or value is not supported: `trims`."
     assert rows == ["| no size | refused | a.0.0: not found |"]
 
 

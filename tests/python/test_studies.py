@@ -137,7 +137,7 @@ tolerance = "50%"
         Verdict.CONFIGURED,
         Verdict.NOT_TESTABLE,
     )
-    assert "1 of them of runs" in of_few.evidence
+    assert "1 from runs" in of_few.evidence
     assert of_own.rows == ()
 
 

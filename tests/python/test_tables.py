@@ -185,7 +185,7 @@ def table_rows(fields: Sequence[Field]) -> Iterator[str]:
     for field in fields:
         kind = f"{field.kind}, {field.unit}" if field.unit else field.kind
         if field.name in ends:
-            meaning, changed = re.subn(r"\blower bound\b", "lower and upper bound", field.meaning)
+            meaning, changed = re.subn(r"\blower bound\b", "bounds", field.meaning)
             assert changed == 1, field.name
             yield f"| `{field.name}`, `{ends[field.name]}` | {kind} | {meaning} |"
         elif field.name not in ends.values():

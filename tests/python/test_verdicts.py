@@ -92,7 +92,7 @@ LITTLE = "sql = 'select depth as published, iops * mean_ms / 1000 as found from 
             f"sql = 'select 1 as published, 1 as found union all select 160, iops from fast where depth = 1'\n{NEAR}",
             Verdict.PREDICTED,
             Rests.RUNS,
-            "1 of them of runs",
+            "1 from runs",
         ),
     ],
 )

@@ -40,10 +40,10 @@ class Verdict:
     value: float | None
     """Simulated figure; ``None`` if the queue grows without bound."""
     low: float | None
-    """Lower end of the 95 % confidence interval of the simulation, up to ``high``; ``None`` if unknown."""
+    """Lower bound of the 95 % confidence interval of the simulation, up to ``high``; ``None`` if unknown."""
     high: float | None
     model_low: float | None = None
-    """Lower end of the 90 % prediction interval for devices, up to ``model_high``; ``None`` if the model's error is
+    """Lower bound of the 90 % prediction interval for devices, up to ``model_high``; ``None`` if the model's error is
     unknown.
     """
     model_high: float | None = None

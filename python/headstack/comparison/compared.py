@@ -48,10 +48,10 @@ FIELDS = (
         )
     ),
     *(
-        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {end} end of the 90 % prediction interval")
+        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {bound} of the 90 % prediction interval")
         for name, unit, meaning in _SIDES
         if name not in ("mb_per_s", "p95_ms")
-        for end in ("low", "high")
+        for end, bound in (("low", "lower bound"), ("high", "upper bound"))
     ),
     Field("demerit_ms", "figure", "ms", "root mean square distance of the distributions of response times"),
     Field("demerit_relative", "figure", "", "demerit divided by the measured mean"),

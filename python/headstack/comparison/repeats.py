@@ -24,7 +24,7 @@ class Spread:
     mean: float
     """Geometric mean over the runs."""
     low: float
-    """Lower end of the 95 % interval of the mean. With one run, ``low`` and ``high`` equal the mean."""
+    """Lower bound of the 95 % interval of the mean. With one run, ``low`` and ``high`` equal the mean."""
     high: float
     deviation: float | None
     """Standard deviation of the runs relative to the mean; ``None`` for one run."""

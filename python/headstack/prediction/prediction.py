@@ -15,7 +15,7 @@ class Prediction:
     """``depth 16``, ``600/s``, or ``as stated`` for stages."""
     iops: float
     iops_low: float
-    """Lower end of the 90 % prediction interval of the simulated throughput, up to ``iops_high``; it does not include
+    """Lower bound of the 90 % prediction interval of the simulated throughput, up to ``iops_high``; it does not include
     the simulation's error for a real device."""
     iops_high: float
     mb_per_s: float
@@ -23,7 +23,7 @@ class Prediction:
     """Mean response time; ``None`` if arrivals saturate the system."""
     mean_ms_low: float | None
     mean_ms_high: float | None
-    """Upper end; ``None`` if the system may be saturated."""
+    """Upper bound; ``None`` if the system may be saturated."""
     p50_ms: float | None
     """Median of the response times; ``None`` if arrivals saturate the system, and for stages, which have no tests."""
     p50_ms_low: float | None
@@ -40,7 +40,7 @@ class Prediction:
     speedup_percent_low: float | None = None
     speedup_percent_high: float | None = None
     iops_model_low: float | None = None
-    """Lower end of the 90 % prediction interval for devices, up to ``iops_model_high``, with the errors of prediction
+    """Lower bound of the 90 % prediction interval for devices, up to ``iops_model_high``, with the errors of prediction
     and model; ``None`` if unknown."""
     iops_model_high: float | None = None
     mean_model_low_ms: float | None = None

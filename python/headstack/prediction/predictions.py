@@ -65,7 +65,7 @@ FIELDS = (
     ),
     Field("speedup_percent_low", "figure", "%", "lower bound of the speedup's interval"),
     Field("speedup_percent_high", "figure", "%", "upper bound of the interval"),
-    Field("iops_model_low", "figure", "1/s", "lower bound of the 90 % prediction interval for devices; empty if unknown"),
+    Field("iops_model_low", "figure", "1/s", "lower bound of the 90 % prediction interval for devices; may be empty"),
     Field("iops_model_high", "figure", "1/s", "upper bound of the interval"),
     Field("mean_model_low_ms", "figure", "ms", "lower bound of the 90 % prediction interval of the mean for devices"),
     Field("mean_model_high_ms", "figure", "ms", "upper bound of the interval"),

@@ -50,7 +50,7 @@ class Series:
     """Labels next to the points, such as the queue depth; empty, or one for each."""
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
-    """Upper ends of the interval around each point, where known; empty, or one for each."""
+    """Upper bounds of the interval around each point; empty if unknown."""
     low_x: Sequence[float | None] = ()
     high_x: Sequence[float | None] = ()
     """Positions of the interval's ends along x, if they differ from the points; empty, or one for each."""

@@ -272,7 +272,7 @@ def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, cho
     """Returns figures and reasons, in words."""
     parts = [compared.describe()]
     if ground.rests == Rests.RUNS and not all(ground.rows):
-        parts.append(f"{sum(ground.rows)} of them of runs")
+        parts.append(f"{sum(ground.rows)} from runs")
     if claim["contradicted"] is not None:
         parts.append(claim["contradicted"])
     elif claim["missing"] is not None:

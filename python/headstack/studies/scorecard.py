@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -139,6 +140,7 @@ def _study(outcome: Outcome) -> str:
     fitted, reasons, choices = Legend("F"), Legend("T"), Legend("A")
     claims, evidence = [], []
     alike: dict[str, list[str]] = {}
+    alternatives: dict[str, dict[bool, list[str]]] = {}
     for claim in outcome.claims:
         backing = dict(claim.backing)
         tuned, text = backing.get("tuned on it", ""), claim.evidence
@@ -148,29 +150,32 @@ def _study(outcome: Outcome) -> str:
         claims.append([claim.id, claim.says, str(claim.verdict), text])
         tolerance, colon, reason = backing.get("tolerance", "").partition(": ")
         constant = backing.get("compared with a constant", "").partition(", of a constant ")[2]
-        if tolerance or claim.otherwise:
-            tolerance += f" ({reasons.key(reason)})" if colon else ""
-            others = [
-                f"{choices.key(f'{each.other} ({each.open_choice})')} {'agrees' if each.agrees else 'does not agree'}"
-                for each in claim.otherwise
-            ]
-            if constant or others:
-                evidence.append([claim.id, tolerance, constant, ", ".join(others)])
-            elif tolerance in alike:
-                alike[tolerance][0] += f", {claim.id}"
-            else:
-                alike[tolerance] = [claim.id, tolerance, "", ""]
-                evidence.append(alike[tolerance])
-    head = ["", "tolerance", "mean error of a constant", "alternatives"]
+        tolerance += f" ({reasons.key(reason)})" if colon else ""
+        if constant:
+            evidence.append([claim.id, tolerance, _without_words(constant)])
+        elif tolerance in alike:
+            alike[tolerance][0] += f", {claim.id}"
+        elif tolerance:
+            alike[tolerance] = [claim.id, tolerance, ""]
+            evidence.append(alike[tolerance])
+        for each in claim.otherwise:
+            key = choices.key(f"{each.other} ({each.open_choice})")
+            alternatives.setdefault(key, {True: [], False: []})[each.agrees].append(claim.id)
+    head = ["", "tolerance", "mean error of a constant, rows within, pairs in order"]
     lines += [
         markdown_table(["", "published", "verdict", "evidence"], claims, 4),
         *fitted.lines("Fitted values:"),
         "Claims with a tolerance:\n",
         markdown_table(head, evidence, len(head)),
         *reasons.lines("Reasons for the tolerances:"),
-        *choices.lines("Alternatives, other choices where the document leaves one open:"),
+        *choices.lines("Alternatives, other choices where the document leaves one open:", alternatives),
     ]
     return "\n".join(lines)
+
+
+def _without_words(constant: str) -> str:
+    """Returns the figures of a constant without the words of the column's heading."""
+    return re.sub(r" rows within\)| pairs in order", "", constant).replace(" (", ", ").replace(";", ",")
 
 
 class Legend:
@@ -184,9 +189,13 @@ class Legend:
         """Returns the key of a text, the same one for the same text."""
         return self._keys.setdefault(text, f"{self._prefix}{len(self._keys) + 1}")
 
-    def lines(self, title: str) -> list[str]:
-        """Returns the list in Markdown; nothing if it is empty."""
-        return [f"{title}\n", *(f"- {key}: {text}" for text, key in self._keys.items()), ""] if self._keys else []
+    def lines(self, title: str, claims: Mapping[str, Mapping[bool, Sequence[str]]] | None = None) -> list[str]:
+        """Returns the list in Markdown, with the claims that agree with a text or do not; nothing if it is empty."""
+        items = {key: f"- {key}: {text}" for text, key in self._keys.items()}
+        for key, ids in (claims or {}).items():
+            for agrees, words in ((True, "agrees"), (False, "does not agree")):
+                items[key] += f"; {words}: {', '.join(ids[agrees])}" if ids[agrees] else ""
+        return [f"{title}\n", *items.values(), ""] if self._keys else []
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> str:

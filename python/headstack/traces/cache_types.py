@@ -89,9 +89,9 @@ class Share(TypedDict):
     value: float
     """From 0 to 1."""
     low: float | None
-    """Lower end of the 95 % band; ``None`` where the count is exact."""
+    """Lower bound of the 95 % band; ``None`` where the count is exact."""
     high: float | None
-    """Upper end of the 95 % band; ``None`` where the count is exact."""
+    """Upper bound of the 95 % band; ``None`` where the count is exact."""
 
 
 class CacheReport(TypedDict):

@@ -274,9 +274,9 @@ class CurvePoint(TypedDict):
     hits: float
     """Number of hits; an estimate if ``low`` is given."""
     low: float | None
-    """Lower end of the 95 % band; ``None`` where the count is exact."""
+    """Lower bound of the 95 % band; ``None`` where the count is exact."""
     high: float | None
-    """Upper end of the 95 % band; ``None`` where the count is exact."""
+    """Upper bound of the 95 % band; ``None`` where the count is exact."""
 
 
 class ReuseReport(TypedDict):

@@ -72,8 +72,8 @@ class Layout:
 
 
 def layouts() -> list[Layout]:
-    """Returns every combination of member count and chunk size that places reads differently. Distinguishing mirrors and
-    single parity requires further tests.
+    """Returns every combination of member count and chunk size that places reads differently. Further tests are needed
+    to distinguish mirrors from single parity.
     """
     counts = {"raid0": range(2, MEMBERS_MOST + 1), "raid6": range(4, MEMBERS_MOST + 1)}
     return [Layout(level, count, unit) for level in counts for count in counts[level] for unit in UNITS]

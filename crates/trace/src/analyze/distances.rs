@@ -22,9 +22,9 @@ pub struct CurvePoint {
     pub miss_ratio: f64,
     /// Number of hits; an estimate if `low` is not null.
     pub hits: f64,
-    /// Lower end of the 95 % confidence band; null if the count is exact.
+    /// Lower bound of the 95 % confidence band; null if the count is exact.
     pub low: Option<f64>,
-    /// Upper end of the 95 % confidence band; null if the count is exact.
+    /// Upper bound of the 95 % confidence band; null if the count is exact.
     pub high: Option<f64>,
 }
 

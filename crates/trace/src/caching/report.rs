@@ -28,9 +28,9 @@ pub(super) struct Counts {
 pub struct Share {
     /// Value from 0 to 1.
     pub value: f64,
-    /// Lower end of the 95 % confidence band; null if the count is exact.
+    /// Lower bound of the 95 % confidence band; null if the count is exact.
     pub low: Option<f64>,
-    /// Upper end of the 95 % confidence band; null if the count is exact.
+    /// Upper bound of the 95 % confidence band; null if the count is exact.
     pub high: Option<f64>,
 }
 

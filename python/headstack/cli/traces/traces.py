@@ -49,7 +49,10 @@ STEPS = (
     ("sample=0.1", "keep a random share of the requests; sample=0.1@7 sets the seed"),
     ("sample-addresses=0.01", "keep requests to a share of the 4 KiB blocks, which preserves re-use"),
     ("unknown=read", "treat requests without a recorded operation as these"),
-    ("strip-names", "remove names, dates and process IDs; addresses, interarrival times and sizes remain and can identify the trace"),
+    (
+        "strip-names",
+        "remove names, dates and process IDs; addresses, interarrival times and sizes may identify the trace",
+    ),
 )
 
 COLUMNS = """Declare the columns of any other table with --columns, by header name or number from 1:

@@ -28,7 +28,7 @@ class Slower:
     factor: float
     low: float
     high: float
-    """Upper end of its 90 % interval."""
+    """Upper bound of its 90 % interval."""
     is_lower_bound: bool = False
     """Whether it is a lower bound: the disk had less load than its reference."""
 

@@ -44,15 +44,16 @@ def _summary(results: Sequence[Fitted]) -> str:
 def _section(result: Fitted) -> str:
     columns, rows = rows_table(result)
     # Shares of settings exist only if some reproduce the figures; each figure is then reached alone, too.
-    left_out = "nearest alone" if result.reproducing else "of settings"
-    kept = [place for place, column in enumerate(columns) if column != left_out]
+    left_out = {"kind", "nearest alone" if result.reproducing else "of settings"}
+    rows = [[cells[0] + " (held out)" * row.held_out, *cells[1:]] for cells, row in zip(rows, result.rows, strict=True)]
+    kept = [place for place, column in enumerate(columns) if column not in left_out]
     columns, *rows = ([cells[place] for place in kept] for cells in (columns, *rows))
     lines = [
         f"## {result.title}\n",
         f"`headstack lab fit {result.fit} --settings {result.settings}`: {result.question}\n",
         f"**{finding(result)}**\n",
         *([f"{result.summary}\n"] if result.summary else []),
-        markdown_table(columns, rows, 2),
+        markdown_table(columns, rows, 1),
         *_unknowns(result),
     ]
     return "\n".join(lines)

@@ -44,8 +44,8 @@ def _held_out(result: FitData) -> str:
     if not held:
         return "no figure was held out"
     within = sum(row.is_within for row in held)
-    share = f"{within} of {counted(len(held), 'held-out figure')} {agreed(within, 'is', 'are')} within {result.tolerance}"
-    return f"{share} of the median"
+    figures = counted(len(held), "held-out figure")
+    return f"{within} of {figures} {agreed(within, 'is', 'are')} within {result.tolerance} of the median"
 
 
 def _listed(rows: Sequence[FigureResult]) -> str:

@@ -121,7 +121,7 @@ def flush_times(session: Session, state: str) -> Flushes | None:
     writes, flushes = took[::2], np.sort(took[1::2])
     if np.median(flushes) <= max(1.5 * np.median(writes), 60_000):
         return None
-    # The quantiles are those of two groups if at least a fifth of the flushes is long, and not of single outliers.
+    # The quantiles are those of two groups if at least 20 % of the flushes is long, and not of single outliers.
     low, high = np.quantile(flushes, (0.2, 0.8))
     if high - low < LONG_FLUSH * low:
         return Flushes(float(np.median(flushes)), 0.0, 1)
