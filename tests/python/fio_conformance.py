@@ -74,9 +74,7 @@ def two(first: str, second: str, **how: object) -> Case:
 
 
 VERIFIED = "verified in order of addresses, not of writes"
-BATES = (
-    "fio takes the mean of twelve uniform numbers and adds a thirteenth: its deviation is always about 9 %"
-)
+BATES = "fio takes the mean of twelve uniform numbers and adds a thirteenth: its deviation is always about 9 %"
 AFTER_READS = "fio 3.33 flushes again after each read until the next write; its development version does not"
 BEYOND = "the last request of fio goes beyond the part where the file is longer; here none does"
 ONE_MAP = "fio's one map counts in the units of each kind, and ends the job early"
