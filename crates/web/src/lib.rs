@@ -1,6 +1,6 @@
-//! The simulator for a web page: questions and answers are JSON, passed as bytes through memory.
+//! The simulator for a web page: requests and answers are JSON, passed as bytes through memory.
 //!
-//! The caller calls `room` with the length of its question, writes the question to the returned address, calls
+//! The caller calls `room` with the length of its request, writes the request to the returned address, calls
 //! `answer`, and reads `length` bytes at `place`. Answers are those of the command-line program, since no clock, file
 //! or thread is involved.
 

@@ -31,7 +31,7 @@ class Campaign:
     commands: tuple[str, str]
     pairs: int
     stop_early: bool
-    """Whether to stop as soon as every question has an answer, with intervals that are valid at any stopping time."""
+    """Whether to stop as soon as every cell has a verdict, with intervals that are valid at any stopping time."""
     warm_ups: int
     keep: str | None
     """The folder in which the results of each run are kept."""

@@ -90,9 +90,9 @@ class Cell:
     """Source files of the runs of each side."""
     order: Order
     p_held: float = 1.0
-    """P-value corrected for all questions of the comparison."""
+    """P-value corrected for all cells of the comparison."""
     interval: tuple[float, float] = (-math.inf, math.inf)
-    """95 % confidence interval of the logarithm of the ratio; valid at any stopping time, and for all questions
+    """95 % confidence interval of the logarithm of the ratio; valid at any stopping time, and for all cells
     together, if runs continue until a decision."""
     equal: tuple[float, float] = (-math.inf, math.inf)
     """The 90 % interval, for equivalence within bounds."""
@@ -258,7 +258,7 @@ def _judged(cell: Cell, p_held: float, same: float, detect: float, strict: float
 
 def _at_any_time(cell: Cell, same: float, detect: float, strict: float) -> Cell:
     """Returns the verdict for pairs that may have been evaluated after every pair. The error probability is split
-    evenly over the questions."""
+    evenly over the cells."""
     pairs = cell.order.pairs() or []
     ratios = [cell.values[0][n] - cell.values[1][m] for n, m in pairs]
     interval, equal = sequence(ratios, strict), sequence(ratios, 2 * strict)

@@ -24,7 +24,7 @@ from headstack.io.tables import Tabular
 STORED = Stored("difference")
 
 Value: TypeAlias = str | int | float | bool | None
-"""Value of a cell in the table of questions."""
+"""Value of a cell in the table of comparisons."""
 
 LABEL_MAX = 14
 """Maximum length in characters of a file name that heads a column."""
@@ -44,7 +44,7 @@ FIELDS = (
     Field("equal_high", "figure", "", "upper bound"),
     Field("verdict", "text", "", "differs, same, or too short"),
     Field("p", "figure", "", "p-value by Student's t"),
-    Field("p_held", "figure", "", "p-value corrected for all questions of the comparison (Holm)"),
+    Field("p_held", "figure", "", "p-value corrected for all cells of the comparison (Holm)"),
     Field("p_permuted", "figure", "", "p-value by permutation of the runs"),
     Field("p_least", "figure", "", "smallest p-value that this number of runs can give"),
     Field("design", "text", "", "paired, unpaired, batches of one run each, or none"),
@@ -69,7 +69,7 @@ FIELDS = (
     ),
     Field("apart", "text", "", "outliers among the runs of each side"),
 )
-"""Columns of the table of questions."""
+"""Columns of the table of comparisons."""
 
 
 @dataclass(frozen=True, repr=False)
