@@ -88,8 +88,8 @@ impl Buffers {
         self.stride_bytes
     }
 
-    /// Returns the memory for `length` bytes of the slot. A request longer than a buffer, whose contents are not
-    /// checked, uses the whole memory, repeatedly if needed.
+    /// Returns the memory for `length` bytes of the slot. A request longer than a buffer spans the
+    /// whole memory, wrapping around if needed; its contents are not checked.
     #[inline]
     pub fn memory(&self, slot: u32, length: u32) -> Memory {
         if length as usize <= self.stride_bytes { Memory::One(self.start(slot)) } else { self.pieces(length as usize) }

@@ -208,7 +208,7 @@ class Simulations:
         return min(PRELOAD_MAX, math.ceil(1.5 * cache_bytes / max(mean_bytes, PAGE_BYTES)))
 
     def _runs(self, trials: dict[Key, Trial], demand: Demand) -> dict[Key, RunRow]:
-        """Runs a workload or a scenario, with configurations of the same fields together."""
+        """Runs a workload or a scenario; configurations that set the same fields run together."""
         alike: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], list[tuple[Key, Trial, list[str]]]] = {}
         for key, trial in trials.items():
             fields = trial.candidate.fields()

@@ -57,7 +57,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Host:
-    """An array whose drives, their number and level are replaced, while links, controller and cache stay."""
+    """An array whose drives, drive count and RAID level are replaced; its links, controller and cache stay."""
 
     name: str
     path: str

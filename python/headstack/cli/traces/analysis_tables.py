@@ -198,7 +198,7 @@ def print_phases(report: TraceReport) -> None:
         if times is not None:
             shown_ns = (times["mean_ns"], times["p50_ns"], times["p99_ns"], times["max_ns"])
             rows.append([title, f"{times['count']:,}", *map(format_duration, shown_ns)])
-    print_titled_table("phases, by the names of btt", Names(""), ["requests", "mean", "p50", "p99", "max"], rows)
+    print_titled_table("phases, named as in btt", Names(""), ["requests", "mean", "p50", "p99", "max"], rows)
     missing = [name.upper() for name in ("q2g", "g2i", "i2d") if name not in phases["all"]]
     if missing:
         say(f"{', '.join(missing)}: {NOT_RECORDED}")
