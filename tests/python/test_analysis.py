@@ -186,7 +186,7 @@ def test_phases_are_told_by_the_names_of_btt(headstack: Headstack, tmp_path: Pat
     files = ("sample.blktrace.0", "sample.blktrace.1")
     assert headstack("trace", "import", *files, "-o", "t.parquet").returncode == 0
     # What is stored knows as much.
-    told = [headstack("trace", "analyze", *of).stdout.split("phases, by")[1] for of in (files, ("t.parquet",))]
+    told = [headstack("trace", "analyze", *of).stdout.split("phases, named")[1] for of in (files, ("t.parquet",))]
     assert told[0].split("processes")[0] == told[1].split("processes")[0]
     # One of the sample's requests has a G, a us behind its Q; none has an I.
     assert "Q2G: queued to got" in told[0]
