@@ -246,7 +246,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, headstack: Headstack) -> N
             time.sleep(0.02)
         process.send_signal(ending)
         _, errors = process.communicate()
-        assert process.returncode == code
+        assert process.returncode == code, errors
         assert before.items() <= kept().items()
     assert "repeat the command to resume" in errors
     before = kept()

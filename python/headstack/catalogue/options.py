@@ -170,8 +170,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "state",
         "|".join(_native.FLASH_STATES),
-        "Contents of SSDs when the run begins: fresh (nothing written), filled (written once, in order), or steady "
-        "(overwritten randomly until write amplification is stable).",
+        "Contents of SSDs at the start: fresh, filled (written once, in order) or steady (overwritten randomly).",
         "Drive",
         lambda: _native.FLASH_STATES,
     ),

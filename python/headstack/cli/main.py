@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
-from headstack._native import InputError, RunError, catalogue_hash, version
+from headstack._native import InputError, RunError, catalogue_hash, take_notes_of_renamed_keys, version
 from headstack.catalogue.options import KEYS, OPTIONS
 from headstack.cli import start
 from headstack.cli.loading import Late
@@ -94,6 +94,8 @@ class Cli(Late):
         try:
             signals.install()
             sys.stdout, sys.stderr = wrap_stdout(), wrap_stderr()
+            # Those of files that this process loaded before the command.
+            take_notes_of_renamed_keys()
             if COMPLETE in os.environ:
                 # Registers the completion classes of the shells.
                 import_module("headstack.cli.completing")

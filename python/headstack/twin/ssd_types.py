@@ -78,6 +78,8 @@ class Timing(TypedDict):
     """Time until a read that suspends a program or an erase is served; ``None`` if reads wait for their end."""
     suspend_spread_ns: int
     """Mean of the exponentially distributed part of a suspension, in addition to ``suspend_ns``."""
+    writes_urgent_when_full: NotRequired[bool]
+    """Whether reads wait for programs and erases while writes wait for buffer space, instead of suspending them."""
     resume_ns: int
     """Additional cost of resuming it."""
     suspensions_max: int
@@ -114,6 +116,8 @@ class WriteBuffer(TypedDict):
     power_loss_protected: bool
     """Whether capacitors protect it: a flush then has nothing to do. Otherwise a flush, and a write with forced unit
     access, waits until everything accepted so far is programmed."""
+    flush_ns: NotRequired[int]
+    """Time of a flush of a protected buffer; 0 for a drive that reports no volatile write cache."""
     map_update_ns: NotRequired[int]
     """Time to program the changed part of the map, after one of every ``flushes_per_map_update`` flushes."""
     flushes_per_map_update: NotRequired[int]

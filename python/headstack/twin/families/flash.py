@@ -82,6 +82,8 @@ ONE_BIT: Final = 0.8
 LARGE_UNITS: Final = (8192, 16384, 32768, 65536)
 WARM_SHARE: Final = 0.12
 WARM_MOST: Final = 600_000
+PAGES_MAX: Final = 65_532
+"""Maximum number of pages of a block: a multiple of 12, as for smaller blocks, that the model allows."""
 SLC_STEP: Final = 0.015
 """Error of the model's cache size from whole blocks, as a share of the cache."""
 BITS: Final = 3
@@ -305,7 +307,8 @@ def _give_blocks(drive: Ssd, raw_bytes: float) -> None:
     old = flash["pages_per_block"]
     bits = drive["slc_cache"]["bits_per_cell"] if "slc_cache" in drive else 1
     if not old:
-        flash["pages_per_block"] = old = max(12, round(drive["capacity"]["logical_bytes"] / line / BLOCKS / 12) * 12)
+        pages = round(drive["capacity"]["logical_bytes"] / line / BLOCKS / 12) * 12
+        flash["pages_per_block"] = old = min(max(12, pages), PAGES_MAX)
         drive["timing"]["erase_ns"] = ERASE_OF_ROW_NS * old
     aside = sum(drive["slc_cache"][part] for part in ("static_bytes",)) * bits if "slc_cache" in drive else 0
     least = (drive["capacity"]["logical_bytes"] + drive["buffer"]["bytes"] + aside) / (line * old) + 9
