@@ -95,7 +95,7 @@ class _Synchronous:
     def each(self) -> str:
         """The mean latency of a pair with its 95 % confidence interval."""
         total = self.write_ms + self.flush_ms
-        factor, unit = _unit(total)
+        factor, unit = time_unit(total)
         return f"{with_error(factor * total, factor * self.width_ms)} {unit}" if self.width_ms else time(total)
 
 
@@ -230,7 +230,7 @@ def _mean(row: Row) -> str:
     low, high = row["mean_model_low_ms"], row["mean_model_high_ms"]
     if low is not None and high is not None:
         return f"{time(row['mean_ms'])} ({time(low)} to {time(high)})"
-    factor, unit = _unit(row["mean_ms"])
+    factor, unit = time_unit(row["mean_ms"])
     width = row["half_width_ms"]
     return f"{with_error(factor * row['mean_ms'], factor * width)} {unit}" if width else time(row["mean_ms"])
 
@@ -410,7 +410,7 @@ def _point(figure: Lines, series: Series, n: int) -> str:
 def _figure(value: float, unit: str, series: Series, n: int) -> str:
     """Formats a value with its unit, and its interval if it has one."""
     low, high = (ends[n] if ends else None for ends in (series.low, series.high))
-    factor = _unit(value)[0] if unit == "ms" else 1
+    factor = time_unit(value)[0] if unit == "ms" else 1
     ends = [number(factor * low), number(factor * high)] if low is not None and high is not None else []
     return in_unit(value, unit) + (f" ({' to '.join(ends)})" if len(set(ends)) > 1 else "")
 
@@ -473,11 +473,11 @@ def in_unit(value: float, unit: str) -> str:
 
 
 def time(ms: float) -> str:
-    factor, unit = _unit(ms)
+    factor, unit = time_unit(ms)
     return f"{number(factor * ms)} {unit}"
 
 
-def _unit(ms: float) -> tuple[float, str]:
+def time_unit(ms: float) -> tuple[float, str]:
     return (1000, "µs") if ms < 1 else (1, "ms") if ms < 10_000 else (0.001, "s")
 
 

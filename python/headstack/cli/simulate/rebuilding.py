@@ -18,11 +18,11 @@ from headstack.cli.output import print_results, progress, say
 from headstack.io.atomic_files import write_text
 from headstack.results.intervals.model_errors import bare
 from headstack.results.results import Results
-from headstack.results.words import number, time, with_error
+from headstack.results.words import number, time, time_unit, with_error
 from headstack.simulation.runs import changed, loaded, specify_described, swept, texts
 
-STATE = "state"
-"""Column of the table: healthy or rebuilding."""
+STATE = "rebuild"
+"""Column of the table: ``healthy`` or ``rebuilding``. SSDs have a ``state`` of their own."""
 SEEDS = 3
 """Number of simulations of the rebuild time, with seeds in a row."""
 
@@ -117,4 +117,7 @@ def _hours(value: float) -> str:
 
 def _mean(row: Mapping[str, Any]) -> str:
     width = row["half_width_ms"]
-    return f"{with_error(row['mean_ms'], width)} ms" if width else time(row["mean_ms"])
+    if not width:
+        return time(row["mean_ms"])
+    factor, unit = time_unit(row["mean_ms"])
+    return f"{with_error(factor * row['mean_ms'], factor * width)} {unit}"
