@@ -1,5 +1,7 @@
 //! Notes for users about effects that a simulated system does not include.
 
+use std::fmt;
+
 use headstack_result::RunResult;
 use headstack_workload::Workload;
 
@@ -65,6 +67,17 @@ pub struct SyncWrites {
     pub drives: u32,
 }
 
+impl fmt::Display for SyncWrites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Both ends are below a million.
+        let grouped = |per_s: u32| match per_s {
+            0..1_000 => per_s.to_string(),
+            _ => format!("{},{:03}", per_s / 1_000, per_s % 1_000),
+        };
+        write!(f, "{} to {} synchronous writes/s", grouped(self.low_per_s), grouped(self.high_per_s))
+    }
+}
+
 /// SSDs without power-loss protection: geometric mean 678, one standard deviation a factor of 2.35. Left out one by one,
 /// 22 of the 25 are inside the interval of the others (fio and scripts with fsync, TheJJ/ceph-diskbench and others,
 /// 2013 to 2026).
@@ -82,15 +95,19 @@ pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
         SystemDescription::Array(array) => &array.devices[..],
     };
     let assumed = devices.iter().find_map(|device| match device {
-        DeviceDescription::Ssd(ssd) if ssd.buffer.power_loss_protected => {
-            Some("flushes are assumed free because the SSD has capacitors; 90 % of such SSDs do 1,200 to 90,000 synchronous writes/s, those that report a volatile write cache least (check queue/write_cache)")
-        }
-        DeviceDescription::Ssd(_) => {
-            Some("a flush is assumed to program the buffer, and every second one the map; 90 % of SSDs without capacitors do 150 to 3,000 synchronous writes/s (measure yours with headstack measure fsync)")
-        }
-        DeviceDescription::Disk(disk) if disk.buffer.write_cache == WriteCache::Protected => {
-            Some("flushes are assumed free because the write cache is described as protected; without protection, each takes a revolution or more")
-        }
+        DeviceDescription::Ssd(ssd) if ssd.buffer.power_loss_protected => Some(format!(
+            "flushes are assumed free because the SSD has capacitors; 90 % of such SSDs do {SYNC_WRITES_PROTECTED}, \
+                 those that report a volatile write cache least (check queue/write_cache)"
+        )),
+        DeviceDescription::Ssd(_) => Some(format!(
+            "a flush is assumed to program the buffer, and every second one the map; 90 % of SSDs without capacitors \
+                 do {SYNC_WRITES_UNPROTECTED} (measure yours with headstack measure fsync)"
+        )),
+        DeviceDescription::Disk(disk) if disk.buffer.write_cache == WriteCache::Protected => Some(
+            "flushes are assumed free because the write cache is described as protected; without protection, each \
+                 takes a revolution or more"
+                .to_owned(),
+        ),
         DeviceDescription::Disk(_) | DeviceDescription::Volume(_) => None,
     })?;
     Some(format!("this drive has no measured flush cost: {assumed}"))

@@ -123,7 +123,7 @@ fn unlimited() -> u32 {
     u32::MAX
 }
 
-fn every() -> u32 {
+fn each_flush() -> u32 {
     1
 }
 
@@ -164,7 +164,7 @@ pub struct WriteBuffer {
     #[serde(default)]
     pub map_update_ns: u64,
     /// Number of flushes for each program of the map; 1 or more.
-    #[serde(default = "every")]
+    #[serde(default = "each_flush")]
     pub flushes_per_map_update: u32,
     /// Whether the write cache is off: every write waits like a write with forced unit access. Has no effect if
     /// capacitors protect the buffer.

@@ -271,12 +271,12 @@ impl DieSpace {
         } else {
             self.owners_mut(block)[(slot % layout.units_per_block) as usize] = NO_OWNER;
         }
-        self.lose_one(block);
+        self.lose_valid_unit(block);
     }
 
-    /// Counts a valid unit less in a block.
+    /// Counts one valid unit less in a block.
     #[inline]
-    fn lose_one(&mut self, block: u32) {
+    fn lose_valid_unit(&mut self, block: u32) {
         let state = &mut self.blocks[block as usize];
         state.valid -= 1;
         self.valid -= 1;
@@ -311,7 +311,7 @@ impl DieSpace {
         };
         self.blocks[index].unplaced -= 1;
         self.unplaced -= 1;
-        self.lose_one(index as u32);
+        self.lose_valid_unit(index as u32);
     }
 
     /// Gives each valid unit of the victim's next row a new slot at once, and records it in the map, where `base` is the
