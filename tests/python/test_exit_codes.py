@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from conftest import Headstack
 from headstack.cli.loading import Implied, every
 from headstack.cli.main import main
+from headstack.io import signals
 
 EXIT_VERDICT, EXIT_USAGE, EXIT_INTERNAL = 1, 2, 70
 GROUPS = {words: command for words, command in every(main) if isinstance(command, click.Group)}
@@ -85,3 +87,18 @@ def test_an_error_while_commands_are_loaded_ends_with_70(tmp_path: Path) -> None
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert done.returncode == EXIT_INTERNAL
     assert "ImportError: made up" in done.stderr
+
+
+@pytest.mark.parametrize(("heard", "code"), [([signal.SIGINT], 130), ([], 70)])
+def test_a_query_that_a_signal_ended_is_no_internal_error(
+    heard: list[int], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def invoke(_context: click.Context) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(signals, "_heard", heard)
+    monkeypatch.setattr(signals, "install", lambda: None)
+    monkeypatch.setattr(main, "invoke", invoke)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["run"])
+    assert ended.value.code == code

@@ -121,6 +121,11 @@ class Cli(Late):
             fail(str(error), exit_code_of_reason(str(error)))
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
+        except RuntimeError as error:
+            if not signals.heard():
+                fail_internally(error)
+            # DuckDB raises this instead of the interrupt that ends a query.
+            fail("interrupted; nothing is written", signals.exit_code())
         except SystemExit as error:
             # For anything but a number, Python would exit with 1, which is the code of a verdict.
             if error.code is not None and type(error.code) is not int:

@@ -167,7 +167,10 @@ def sweep(
     try:
         with progress(f"{len(plan):,} configurations", quiet) as show:
             swept = run_plan(plan, store, executor, show)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # DuckDB raises RuntimeError instead of the interrupt that ends a query.
+        if isinstance(error, RuntimeError) and not signals.heard():
+            raise
         click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
     if output is not None:
