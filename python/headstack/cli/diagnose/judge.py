@@ -97,6 +97,12 @@ FINE_SHOWN = 24
     help="Compare disks (of a model) with a simulated system, such as a calibrated model; may be repeated.",
 )
 @click.option(
+    "--limits",
+    multiple=True,
+    metavar="[DISK=]LIMIT",
+    help="Limit in force, for example gp3:3000/s,125MiB/s or sdb=500/s; may be repeated.",
+)
+@click.option(
     "--false-alarms",
     default="0.001",
     metavar="N",
@@ -133,7 +139,7 @@ def judge(
     json_path: str | None,
     **options: Any,
 ) -> int:
-    """Find slow disks in monitoring data, with cause and next step.
+    """Find what makes disks slow in monitoring data: the disk, a limit, the queue, the host, other work.
 
     \b
     headstack judge iostat.json
@@ -146,7 +152,8 @@ def judge(
     -v, ceph osd perf, collectl -sD, CSV and Parquet; also compressed.
 
     With --state you can pass a growing log again and again; headstack reads only the new part. Exit codes: 1 a disk is
-    slow, 4 not enough data for a verdict on any disk, otherwise 0. State and history are written after all outputs.
+    slow; 5 a limit, 6 the host, 7 other work or 8 the queue makes a disk wait; 4 not enough data for any verdict;
+    otherwise 0. State and history are written after all outputs.
     """
     try:
         import numpy  # noqa: F401  # start-up time
@@ -159,6 +166,7 @@ def judge(
     from headstack.diagnosis.judging.session import Session  # start-up time
     from headstack.diagnosis.judging.sources.files import How  # start-up time
     from headstack.diagnosis.judging.sources.times import zone_of  # start-up time
+    from headstack.diagnosis.judging.suspects.limits import limits_of  # start-up time
     from headstack.diagnosis.judging.twins import twins_of  # start-up time
 
     report_paths = {name: value for name, value in options.items() if name.endswith("_path")}
@@ -178,6 +186,7 @@ def judge(
     settings = {
         "peers": options["peers"],
         "twin": twins_of(options["twins"]) or None,
+        "limits": limits_of(options["limits"]),
         "false_alarms_per_drive_year": number("--false-alarms", options["false_alarms"]),
     }
     session = Session(by_statistics, reading, settings)

@@ -53,13 +53,15 @@ def judge(
     every: str | None = None,
     timezone: str | None = None,
     host: str | None = None,
+    limits: Sequence[str] = (),
 ) -> Judged:
     """Judges whether disks are silently slow, like ``headstack judge``: since when, by how much, and why.
 
     ``inputs`` are files and folders of monitoring data, or a table of polars whose columns ``columns`` declares, as in
     the command's ``--columns`` or as a mapping of its keys; a table with the columns ``host``, ``disk``, ``start_s``
     and ``length_s`` (seconds) and names such as ``reads``, ``read_bytes`` and ``read_latency_s`` needs no declaration.
-    ``peers``, ``twins`` (texts ``MODEL=SYSTEM``), ``every``, ``timezone`` and ``host`` are as in the command;
+    ``peers``, ``twins`` (texts ``MODEL=SYSTEM``), ``every``, ``timezone``, ``host`` and ``limits`` (texts such as
+    ``sdb=3000/s``) are as in the command;
     ``false_alarms`` is the permitted number of healthy disks called slow per disk-year. ``state`` is that of an earlier
     judgement: data judged already are skipped, and verdicts cover everything. Raises ``InputError`` for unreadable
     inputs.
@@ -83,11 +85,17 @@ def judge(
     from headstack.diagnosis.judging.judge import judge as by_statistics  # start-up time
     from headstack.diagnosis.judging.session import Session  # start-up time
     from headstack.diagnosis.judging.sources.files import How  # start-up time
+    from headstack.diagnosis.judging.suspects.limits import limits_of  # start-up time
     from headstack.diagnosis.judging.twins import twins_of  # start-up time
 
     every_s = None if every is None else duration_ns("every", every) / 1e9
     how = How(None if timezone is None else zone_of(timezone), every_s, host)
-    settings = {"peers": peers, "twin": twins_of(twins) or None, "false_alarms_per_drive_year": false_alarms}
+    settings: dict[str, Any] = {
+        "peers": peers,
+        "twin": twins_of(twins) or None,
+        "false_alarms_per_drive_year": false_alarms,
+    }
+    settings["limits"] = limits_of(limits)
     session = Session(by_statistics, how, settings)
     if state is not None:
         session.resume_from(state, "state")

@@ -26,6 +26,7 @@ from headstack.diagnosis.judging.levels import DAY_STEPS, LEVEL_STEPS, chance
 from headstack.diagnosis.judging.past import STEPS_NEEDED, Past
 from headstack.diagnosis.judging.state import DiskState, FleetState, TestedDiskState
 from headstack.diagnosis.judging.steps import STEP_S, STREAMS, Step
+from headstack.diagnosis.judging.suspects.record import Record
 from headstack.diagnosis.judging.verdict import Method
 
 METHODS: tuple[Method, ...] = ("peers", "own past", "twin")
@@ -110,6 +111,8 @@ class Disk:
     """The last ``LATELY`` steps with sufficient requests."""
     compared: list[list[int]] = field(default_factory=lambda: [[] for _ in METHODS])
     """By method, the last ``LATELY`` steps in which a comparison could have proved it healthy."""
+    record: Record = field(default_factory=Record)
+    """The last intervals."""
 
     def past(self, stream: int) -> Past:
         """Returns its past for one kind of request."""
@@ -167,6 +170,7 @@ class Disk:
             "compared": self.compared,
             "pasts": {str(of): past.plain() for of, past in self.pasts.items()},
             "recent": [_without_nan(row) for row in self.recent],
+            "record": self.record.plain(),
         }
 
     @staticmethod
@@ -187,6 +191,7 @@ class Disk:
             unsteady=plain["unsteady"],
             seen=plain["seen"],
             compared=plain["compared"],
+            record=Record.of(plain["record"]) if "record" in plain else Record(),
         )
 
 

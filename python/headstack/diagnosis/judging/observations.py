@@ -27,9 +27,14 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "busy": pl.Float64,
     "flushes": pl.Float64,
     "flush_latency_s": pl.Float64,
+    "discards": pl.Float64,
+    "cpu_idle": pl.Float64,
+    "cpu_steal": pl.Float64,
+    "io_pressure": pl.Float64,
 }
 """Columns and their types. Counts are of completions in the interval, latencies their means; ``start_s`` counts from
-1970, ``in_flight`` is a mean, ``busy`` a share. Missing values are null, never 0."""
+1970, ``in_flight`` is a mean, ``busy`` a share. The last three are shares of the host's time: processors idle and taken
+by other guests, and programs that wait for I/O. Missing values are null, never 0."""
 
 ALWAYS = ("host", "disk", "start_s", "length_s")
 """Columns that are never null."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict, assert_never
+from typing import Any, TypeAlias, TypedDict
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.verdict import (
     FALSE_SHARE,
+    FINE,
     KINDS,
     OLD_KINDS,
     SLOW,
@@ -26,6 +27,7 @@ from headstack.diagnosis.judging.verdict import (
     Kind,
     Slower,
     Verdict,
+    Weighed,
 )
 from headstack.io.atomic_files import write_text
 from headstack.io.counts import agreed, counted
@@ -37,8 +39,8 @@ MARK = "headstack_judge"
 """Key that identifies our state files; its value is the version."""
 VERSION = 1
 
-ALL_FINE, SOME_SLOW, NONE_DECIDED = 0, 1, 4
-"""Exit codes."""
+EXIT_CODES: dict[Kind, int] = {SLOW: 1, "limit": 5, "host": 6, "neighbour": 7, "queue": 8, FINE: 0, UNDECIDED: 4}
+"""Exit code of each kind of verdict; that of the first kind in this order which any disk has is the command's."""
 
 
 class Document(TypedDict):
@@ -133,8 +135,8 @@ class Session:
     @property
     def exit_code(self) -> int:
         """The exit code of the command."""
-        codes = {exit_code_of(verdict.kind) for verdict in self.verdicts}
-        return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NONE_DECIDED)
+        kinds = {verdict.kind for verdict in self.verdicts}
+        return next((code for kind, code in EXIT_CODES.items() if kind in kinds), EXIT_CODES[UNDECIDED])
 
     def document(self) -> Document:
         """Returns all results in JSON's form."""
@@ -185,16 +187,12 @@ class Session:
         self.verdicts = tuple(verdict_of(entry) for entry in document["verdicts"])
 
 
-def exit_code_of(kind: Kind) -> int:
-    """Returns the exit code of the verdict on one disk."""
-    match kind:
-        case "slow":
-            return SOME_SLOW
-        case "fine":
-            return ALL_FINE
-        case "undecided":
-            return NONE_DECIDED
-    assert_never(kind)
+HEADLINES: dict[Kind, str] = {
+    "limit": "it is at a limit",
+    "host": "its host asks too seldom",
+    "neighbour": "other work uses it",
+    "queue": "more is asked than before",
+}
 
 
 def headline(session: Session) -> str:
@@ -211,6 +209,12 @@ def headline(session: Session) -> str:
         share = f"; {others:,} at a false-discovery rate of {100 * FALSE_SHARE:.0f} %" if disks > 1 else ""
         verb = agreed(len(slow), "is", "are")
         return f"{len(slow):,} of {counted(disks, 'disk')} {verb} slow: {_slowdown(first)}{share}{rest}"
+    waiting = [verdict for verdict in session.verdicts if verdict.kind not in (SLOW, UNDECIDED, FINE)]
+    if waiting:
+        first = waiting[0]
+        more = f", and {counted(len(waiting) - 1, 'more disk')} wait" if len(waiting) > 1 else ""
+        name = f"disk {first.disk}" + (f" of {first.host}" if first.host else "")
+        return f"no slow disk, but {name} waits: {HEADLINES[first.kind]}{more}{rest}"
     if undecided == disks:
         return f"not enough data for a verdict on {counted(disks, 'disk')}: {session.verdicts[0].why}"
     return f"no slow disk among {disks - undecided:,}{rest}"
@@ -249,5 +253,6 @@ def verdict_of(data: Mapping[str, Any]) -> Verdict:
             "slower": None if slower is None else Slower(**slower),
             "cause": None if cause is None else Cause(**cause),
             "course": course,
+            "suspects": tuple(Weighed(**weighed) for weighed in data.get("suspects", ())),
         }
     )

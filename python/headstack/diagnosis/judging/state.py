@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 LaneState: TypeAlias = Mapping[str, float | list[float]]
 """The values of one lane of ``Evidence``, by its fields; lists have a value for each test, or for each change."""
@@ -52,6 +52,15 @@ class PastState(HealthState):
     known: bool
 
 
+class RecordState(TypedDict):
+    """The last intervals of a disk."""
+
+    levels: list[list[list[float | None]]]
+    """Rows of ``record.COLUMNS`` by level."""
+    last: list[float | None] | None
+    """End of the last interval, and the logarithms of its rates."""
+
+
 class DiskState(TypedDict):
     """One disk, without its tests."""
 
@@ -72,6 +81,8 @@ class DiskState(TypedDict):
     pasts: dict[str, PastState]
     """Past by the number of the stream, as text."""
     recent: list[list[float | None]]
+    record: NotRequired[RecordState]
+    """The last intervals; missing in states of November 2026 and before."""
 
 
 class TestedDiskState(DiskState):

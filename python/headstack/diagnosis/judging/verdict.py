@@ -11,14 +11,32 @@ from headstack.diagnosis.judging.state import State
 FINE: Literal["fine"] = "fine"
 SLOW: Literal["slow"] = "slow"
 UNDECIDED: Literal["undecided"] = "undecided"
-Kind: TypeAlias = Literal["fine", "slow", "undecided"]
-KINDS: tuple[Kind, ...] = (SLOW, UNDECIDED, FINE)
-"""Kinds of verdicts, the most urgent first."""
+Kind: TypeAlias = Literal["slow", "limit", "host", "neighbour", "queue", "undecided", "fine"]
+KINDS: tuple[Kind, ...] = (SLOW, "limit", "host", "neighbour", "queue", UNDECIDED, FINE)
+"""Kinds of verdicts, the most urgent first: a slow disk; a limit, its host, other work or a long queue that makes its
+requests wait although the disk is in order."""
 OLD_KINDS: Mapping[str, Kind] = {"cannot tell": UNDECIDED}
 """Kinds as files of November 2026 and before name them."""
 FALSE_SHARE = 0.05
 """Maximum average share of false alarms among the slow disks with ``stands``, over the whole fleet."""
 Method: TypeAlias = Literal["peers", "own past", "twin"]
+Suspect: TypeAlias = Literal["device", "limit", "queue", "host", "neighbour", "none"]
+SUSPECTS: tuple[Suspect, ...] = ("device", "limit", "queue", "host", "neighbour", "none")
+"""Possible causes of slow requests: the device, a limit on its rate, more requests than it serves, a host without time
+to send them, other work on the same device, or no trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A suspect with its likelihood."""
+
+    suspect: Suspect
+    likelihood: float
+    """Probability among all suspects, which have equal chances before."""
+    evidence: str
+    """The evidence for it or against it, with numbers."""
+    would_change: str
+    """The observation that would change the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +89,10 @@ class Verdict:
     number of disks; the verdict itself has a budget for each disk."""
     course: tuple[tuple[float, float], ...] = ()
     """Slowdown over time: (start_s, factor), at most some hundred values."""
+    suspects: tuple[Weighed, ...] = ()
+    """Possible causes of slow requests, the likeliest first; empty without requests."""
+    rests_on: str | None = None
+    """The data that the suspects were weighed on."""
 
 
 @dataclass(frozen=True, slots=True)

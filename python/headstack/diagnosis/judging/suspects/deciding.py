@@ -1,0 +1,132 @@
+"""``decided``: the verdict on a disk, once it is known what else may make its requests slow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from headstack.diagnosis.judging.steps import REQUESTS_MIN
+from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.suspects.examining import Examined
+from headstack.diagnosis.judging.suspects.facts import Facts, change_of
+from headstack.diagnosis.judging.suspects.flatness import limit_share
+from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
+
+DECIDED = 0.8
+"""Likelihood from which a suspect is named: docs/judge.md has the share of right ones among simulated logs."""
+ENOUGH = 30.0
+"""Intervals of either phase from which a device without peers and a long past may be called
+slow: a new access pattern looks the same for a while, and few logs of half an hour show one."""
+SLOWER = math.log(1.5)
+"""Growth of latency that this takes; the comparison at equal load needs less."""
+GRAVE, GRAVE_LIKELIHOOD = math.log(2.0), 0.9
+"""Growth of latency, or loss of rate, and likelihood, from which another suspect is named for a disk that is as fast as
+expected at its load: loads change as much from night to day, and no action is needed."""
+DEEP = 8.0
+"""Requests in flight from which a queue at such a disk is named."""
+KIND: dict[Suspect, Kind] = {
+    "device": SLOW,
+    "limit": "limit",
+    "queue": "queue",
+    "host": "host",
+    "neighbour": "neighbour",
+}
+NAMES: dict[Suspect, str] = {
+    "device": "a slow device",
+    "limit": "a limit",
+    "queue": "the queue",
+    "host": "the host",
+    "neighbour": "other work on the device",
+    "none": "no trouble",
+}
+TITLES: dict[Kind, str] = {
+    SLOW: "The device itself is slow",
+    "limit": "At a limit",
+    "queue": "More is asked than before, and the device is in order",
+    "host": "The host asks too seldom, and the device is in order",
+    "neighbour": "Other work uses the device",
+}
+NEXT: dict[Kind, str] = {
+    SLOW: "Run headstack inspect, and measure it alone; a new access pattern looks the same.",
+    "limit": "Raise the limit, or reduce the load: larger requests, a cache, a second volume.",
+    "queue": "Reduce the requests in flight, or find a faster device for this load with headstack choose.",
+    "host": "Look at processors, steal, throttling of dirty pages, and locks: the device waits for requests.",
+    "neighbour": "Look for a scrub, rebuild, backup or trim at that time; move it, or lower its priority.",
+}
+
+
+def decided(verdict: Verdict, examined: Examined | None) -> Verdict:
+    """Returns the verdict with its suspects, of the kind that they show."""
+    if examined is None:
+        return verdict
+    verdict = replace(verdict, suspects=examined.weighed, rests_on=examined.rests_on)
+    first = examined.weighed[0]
+    kind = KIND.get(first.suspect)
+    is_decided = kind is not None and first.likelihood >= DECIDED and kind != verdict.kind
+    if kind is None or not is_decided or not _may_change(verdict, kind, examined.facts, first.likelihood):
+        return _with_likeliest(verdict, first) if verdict.kind == UNDECIDED else verdict
+    evidence = first.evidence[:1].upper() + first.evidence[1:]
+    ended = f" It ended after {_minutes(examined.facts.now.length_s)}." if examined.facts.has_ended else ""
+    return replace(
+        verdict,
+        kind=kind,
+        why=f"{TITLES[kind]}. {evidence}.{_itself(examined.facts, kind)}{ended}",
+        next_step=NEXT[kind],
+        since_s=examined.facts.now.start_s if examined.facts.before is not None else verdict.since_s,
+        slower=_slower(examined.facts) if kind == SLOW else None,
+        confidence=first.likelihood,
+        cause=None,
+        stands=False,
+    )
+
+
+def _with_likeliest(verdict: Verdict, first: Weighed) -> Verdict:
+    """Returns an undecided verdict that names its likeliest suspect, if that is likelier than all others together."""
+    if first.likelihood < 0.5:
+        return verdict
+    return replace(
+        verdict, why=f"{verdict.why} Likeliest: {NAMES[first.suspect]} ({first.likelihood:.0%}): {first.evidence}."
+    )
+
+
+def _may_change(verdict: Verdict, kind: Kind, facts: Facts, likelihood: float) -> bool:
+    """Whether the suspects may change a verdict."""
+    now, before = facts.now, facts.before
+    change = None if before is None else change_of(before, now)
+    if verdict.kind == SLOW:
+        # At equal load neither a queue nor the host makes a device slow; without a reference both may.
+        return kind in ("limit", "neighbour") or verdict.confidence is None
+    if verdict.kind == UNDECIDED:
+        if kind != SLOW:
+            return True
+        assert before is not None
+        assert change is not None
+        is_long = min(now.intervals, before.intervals) >= ENOUGH
+        is_counted = min(of.total("requests") / of.intervals for of in (now, before)) >= REQUESTS_MIN
+        return is_long and is_counted and change.latency >= SLOWER and not facts.has_ended
+    is_stated = kind == "limit" and limit_share(now, facts.limit) is not None
+    is_grave = change is not None and (change.latency >= GRAVE or change.rate <= -GRAVE)
+    is_deep = kind != "queue" or now.in_flight >= DEEP
+    likely = likelihood >= GRAVE_LIKELIHOOD
+    return kind != SLOW and not facts.has_ended and likely and is_deep and (is_stated or is_grave)
+
+
+def _itself(facts: Facts, kind: Kind) -> str:
+    """Returns a sentence with the latency of the device below a limit."""
+    before = facts.before
+    if kind != "limit" or before is None or not before.latency_s < facts.now.latency_s:
+        return ""
+    return f" Below it the device answers in {time_text(before.latency_s)}."
+
+
+def _slower(facts: Facts) -> Slower | None:
+    if facts.before is None:
+        return None
+    change = change_of(facts.before, facts.now)
+    apart = math.exp(1.645 * change.deviation)
+    factor = math.exp(change.latency)
+    return Slower(factor, factor / apart, factor * apart)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
