@@ -149,3 +149,9 @@ def test_the_exit_code_says_what_it_is(headstack: Headstack, tmp_path: Path) -> 
         assert disk["kind"] == kind
         assert disk["suspects"][0]["suspect"] == {"slow": "device"}.get(kind, kind)
     assert codes == {"slow": 1, "limit": 5, "queue": 8, "host": 6, "neighbour": 7}
+
+
+def test_a_limit_has_the_price_of_a_higher_one() -> None:
+    (verdict,) = hs.judge(log(*CASES["limit"]), limits=["gp3:3000/s"]).verdicts
+    assert "30 requests in flight need up to 37,5" in verdict.why
+    assert "1,000 IOPS of gp3 cost $5.00 a month (2024-07, infracost" in verdict.next_step

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from headstack.catalogue.prices import PriceBook
 from headstack.diagnosis.judging.steps import REQUESTS_MIN
 from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.examining import Examined
@@ -71,7 +72,7 @@ def decided(verdict: Verdict, examined: Examined | None) -> Verdict:
         verdict,
         kind=kind,
         why=f"{TITLES[kind]}. {evidence}.{_itself(examined.facts, kind)}{ended}",
-        next_step=NEXT[kind],
+        next_step=NEXT[kind] if kind != "limit" else f"{NEXT[kind]}{_price(examined.facts)}",
         since_s=examined.facts.now.start_s if examined.facts.before is not None else verdict.since_s,
         slower=_slower(examined.facts) if kind == SLOW else None,
         confidence=first.likelihood,
@@ -112,11 +113,23 @@ def _may_change(verdict: Verdict, kind: Kind, facts: Facts, likelihood: float) -
 
 
 def _itself(facts: Facts, kind: Kind) -> str:
-    """Returns a sentence with the latency of the device below a limit."""
-    before = facts.before
-    if kind != "limit" or before is None or not before.latency_s < facts.now.latency_s:
+    """Returns a sentence with the latency of the device below a limit, and the rate that it could serve without
+    waiting, by Little's law."""
+    now, before = facts.now, facts.before
+    if kind != "limit" or before is None or not before.latency_s < now.latency_s:
         return ""
-    return f" Below it the device answers in {time_text(before.latency_s)}."
+    rate = now.in_flight / before.latency_s
+    without = f", so that {now.in_flight:.2g} requests in flight need up to {rate:,.0f} IOPS not to wait"
+    return f" Below it the device answers in {time_text(before.latency_s)}{without if now.in_flight >= 1 else ''}."
+
+
+def _price(facts: Facts) -> str:
+    """Returns a sentence with the price of more IOPS, if the limit names a type of volume that sells them."""
+    price = None if facts.limit is None else PriceBook.load().price(f"{facts.limit.name}:IOPS-month")
+    if facts.limit is None or price is None:
+        return ""
+    more = f"each further 1,000 IOPS of {facts.limit.name} cost ${1000 * price.usd:,.2f} a month"
+    return f" {more[:1].upper()}{more[1:]} ({price.date}, {price.source})."
 
 
 def _slower(facts: Facts) -> Slower | None:
