@@ -10,7 +10,7 @@ from headstack.diagnosis.judging.sources.files import How, Row
 SECTOR_BYTES = 512
 """The unit of the kernel's counters, regardless of the disk's sectors."""
 
-COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes")
+COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes", "discards")
 TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
 """Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, flushing."""
 

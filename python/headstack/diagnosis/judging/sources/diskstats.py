@@ -24,10 +24,11 @@ FIELDS: tuple[tuple[str, int, float], ...] = (
     ("write_s", 10, 1e-3),
     ("busy_s", 12, 1e-3),
     ("waited_s", 13, 1e-3),
+    ("discards", 14, 1),
     ("flushes", 18, 1),
     ("flush_s", 19, 1e-3),
 )
-"""Names, positions in a line from 0, units (the kernel's iostats.rst); flushes since Linux 5.5."""
+"""Names, positions in a line from 0, units (the kernel's iostats.rst); discards since Linux 4.18, flushes since 5.5."""
 
 
 def counted(lines: Iterator[str] | list[str]) -> Iterator[tuple[str, dict[str, float]]]:

@@ -98,10 +98,11 @@ def _may_change(verdict: Verdict, kind: Kind, facts: Facts, likelihood: float) -
         # At equal load neither a queue nor the host makes a device slow; without a reference both may.
         return kind in ("limit", "neighbour") or verdict.confidence is None
     if verdict.kind == UNDECIDED:
+        if before is None or change is None:
+            # A busy host and an idle disk are no trouble by themselves.
+            return kind in ("limit", "queue")
         if kind != SLOW:
             return True
-        assert before is not None
-        assert change is not None
         is_long = min(now.intervals, before.intervals) >= ENOUGH
         is_counted = min(of.total("requests") / of.intervals for of in (now, before)) >= REQUESTS_MIN
         return is_long and is_counted and change.latency >= SLOWER and not facts.has_ended
