@@ -248,8 +248,8 @@ fn omitted_rates_are_estimated_from_another_capacity_of_the_family() {
     // The capacity itself, another maker and another product are not used.
     for (vendor, name) in [("Other", "Solidigm D7-PS1010 15.36 TB"), ("Solidigm", "Solidigm D7-PS2010 15.36 TB")] {
         let other = bare_sheet(vendor, name, "15360GB");
-        let found = rule(&other, "controller.command_interval");
-        assert_eq!(found, "C fraction of sequential reads, usual for PCI Express 5 in data centers");
+        let source = rule(&other, "controller.command_interval");
+        assert_eq!(source, "C fraction of sequential reads, usual for PCI Express 5 in data centers");
     }
     let same = bare_sheet("Samsung", "Samsung PM9D3a 7.68 TB", "7681.5GB");
     assert!(rule(&same, "controller.command_interval").contains("30.72 TB"), "{:?}", same.derived);

@@ -93,7 +93,7 @@ fn family(file: &SsdFile) -> Option<&str> {
 fn relative<T>(file: &SsdFile, key: &str, figure: impl Fn(&SsdFile) -> Option<T>) -> Option<(SsdFile, T)> {
     let (vendor, name) = (file.vendor.as_deref()?, family(file)?);
     let start = format!("\"{name}");
-    let found = drives().iter().filter(|entry| entry.text.contains(&start)).filter_map(|entry| {
+    let candidates = drives().iter().filter(|entry| entry.text.contains(&start)).filter_map(|entry| {
         let other: SsdFile = Document::parse(entry.file_name, entry.text).ok()?.read().ok()?;
         let source = [&format!("stated.{key}"), "stated", "default"].iter().find_map(|key| other.sources.get(*key));
         let is_read = source.is_some_and(|source| source.starts_with("A "));
@@ -103,8 +103,8 @@ fn relative<T>(file: &SsdFile, key: &str, figure: impl Fn(&SsdFile) -> Option<T>
         // Another form factor of the same capacity is the same drive.
         (is_read && is_relative && distance > 0.02).then_some((distance, other))
     });
-    let found = found.filter_map(|(distance, other)| figure(&other).map(|figure| (distance, other, figure)));
-    found.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, other, figure)| (other, figure))
+    let relatives = candidates.filter_map(|(distance, other)| figure(&other).map(|figure| (distance, other, figure)));
+    relatives.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, other, figure)| (other, figure))
 }
 
 /// Returns the factor by which a drive with few dies serves fewer random reads than one with enough dies.
