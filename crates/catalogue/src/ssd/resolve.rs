@@ -9,6 +9,7 @@ use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
 use super::ResolvedSsd;
+use super::expected::{ESTIMATE_RULES, EstimateRules};
 use super::file::{Generation, SsdFile, SsdInterfaceKind, SsdPowerTable, StatedTable};
 use super::generation::GenerationFigures;
 use super::steady::Steady;
@@ -30,6 +31,14 @@ const LONG_PACKETS: f64 = 1.05;
 /// # Errors
 /// Returns the same errors as [`crate::resolve()`], and an error if two figures of `[stated]` cannot both hold.
 pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
+    resolve_by(document, &ESTIMATE_RULES)
+}
+
+/// Completes an SSD file like [`resolve`], with other constants for figures that the data sheet omits.
+///
+/// # Errors
+/// Returns the same errors as [`resolve`].
+pub fn resolve_by(document: &Document, rules: &EstimateRules) -> Result<ResolvedSsd, InputError> {
     let mut file: SsdFile = document.read()?;
     if let Some(sheet) = file.sheet.take() {
         if file.stated != StatedTable::default() {
@@ -40,7 +49,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
     file.price.as_ref().map_or(Ok(()), |price| price.check(document))?;
     file.endurance.check(document)?;
-    let mut resolver = Resolver { document, file: &file, derived: Vec::new() };
+    let mut resolver = Resolver { document, file: &file, rules, derived: Vec::new() };
     resolver.check_stated()?;
     let interface = resolver.interface()?;
     let capacity = resolver.capacity()?;
@@ -57,8 +66,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut flash = resolver.planes(&capacity, flash, &figures);
     let channel_ns_per_byte = resolver.channel_ns_per_byte(&figures, &flash)?;
     let slc_cache = resolver.slc_cache(&figures, &flash, channel_ns_per_byte)?;
-    let mut timing =
-        resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte, interface.write_ns_per_byte)?;
+    let mut timing = resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte)?;
     let steady = resolver.solve_steady_writes(&capacity, &flash, &mut timing, collection)?;
     flash.blocks_per_plane = resolver.blocks(&capacity, &flash, &steady)?;
     let controller = resolver.controller(&interface, &flash, &mut timing, slc_cache.as_ref(), &steady)?;
@@ -89,6 +97,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
 pub(super) struct Resolver<'a> {
     pub(super) document: &'a Document,
     pub(super) file: &'a SsdFile,
+    pub(super) rules: &'a EstimateRules,
     pub(super) derived: Vec<Derived>,
 }
 
@@ -286,7 +295,6 @@ impl Resolver<'_> {
         flash: &Flash,
         slc: Option<&SlcCache>,
         channel_ns_per_byte: f64,
-        link_ns_per_byte: f64,
     ) -> Result<Timing, InputError> {
         let table = &self.file.flash;
         let (read, rule) = match slc {
@@ -294,7 +302,7 @@ impl Resolver<'_> {
             None => self.usual_sense(flash, channel_ns_per_byte, (figures.read, figures.source)),
         };
         let read_ns = self.time(table.read, "flash.read", rule, read)?;
-        let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte, link_ns_per_byte);
+        let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte);
         let program_ns = self.time(table.program, "flash.program", &rule, program)?;
         let erase_ns = self.time(table.erase, "flash.erase", figures.source, figures.erase)?;
         let suspends = table.suspends.or(table.suspend.map(|_| true));
