@@ -92,10 +92,10 @@ def cells(workload: str, load: Load | Refusal, measured: dict[str, float], predi
     ]
 
 
-def named(device: str, described: hs.Drive, found: list[Cell]) -> dict[str, Any]:
+def named(device: str, described: hs.Drive, scores: list[Cell]) -> dict[str, Any]:
     """Returns a device with its scores."""
     year = described.summary["year"]
-    return {"device": device, "year": year, "stated_share": stated_share(described), "cells": found}
+    return {"device": device, "year": year, "stated_share": stated_share(described), "cells": scores}
 
 
 def figures_of(row: dict[str, Any]) -> dict[str, float]:
@@ -110,8 +110,8 @@ def load_in_state(results: hs.Results, run: int, state: str) -> Load | Refusal:
 
 
 def of_ssdiq(folder: Path, temporary: Path) -> Iterator[dict[str, Any]]:
-    """Yields four models under random writes until steady, alone and next to 4 to 8 % reads. Both units of the P5520
-    are one model."""
+    """Yields four models under random writes until steady, alone and next to 4 to 8 % reads at a fixed rate. Both units
+    of the P5520 are one model."""
     with open(folder / "ssdiq_writes_by_pattern.csv", newline="", encoding="utf-8") as file:
         patterns = [row for row in csv.DictReader(file) if row["pattern"] == "uniform" and row["threads"] == "4"]
     with open(folder / "ssdiq_latency_under_load.csv", newline="", encoding="utf-8") as file:
@@ -127,7 +127,7 @@ def of_ssdiq(folder: Path, temporary: Path) -> Iterator[dict[str, Any]]:
         rate = statistics.median(float(row["steady_writes_per_s"]) for row in alone)
         p50, p99 = (statistics.median(float(row[name]) for row in alone) / 1e3 for name in ("w50_us", "w99_us"))
         mean = WRITERS_DEPTH / rate * 1e3
-        found = _steady_writes(path, 0.0, {"rate": rate, "mean": mean, "p50": p50, "p99": p99})
+        scores = _steady_writes(path, 0.0, {"rate": rate, "mean": mean, "p50": p50, "p99": p99})
         for unit in sorted({row["device"] for row in probed if row["device"].startswith(model)}):
             of_unit = [row for row in probed if row["device"] == unit]
             most = max(float(row["total_writes_per_s"]) for row in of_unit)
@@ -136,8 +136,9 @@ def of_ssdiq(folder: Path, temporary: Path) -> Iterator[dict[str, Any]]:
                 statistics.median(float(row[f"total_{kind}_per_s"]) for row in saturated)
                 for kind in ("reads", "writes")
             )
-            found += _steady_writes(path, 100 * reads / (reads + writes), {"rate": reads + writes})
-        yield named(model, hs.Drive.load(path), found) | {"source": SSDIQ}
+            both = reads + writes
+            scores += _steady_writes(path, 100 * reads / both, {"rate": both, "mean": WRITERS_DEPTH / both * 1e3})
+        yield named(model, hs.Drive.load(path), scores) | {"source": SSDIQ}
 
 
 def _steady_writes(path: Path, reads_percent: float, measured: dict[str, float]) -> list[Cell]:
@@ -146,9 +147,7 @@ def _steady_writes(path: Path, reads_percent: float, measured: dict[str, float])
     workload = "4 KiB random writes" + (f", {reads_percent:.0f} % reads" if reads_percent else "")
     options = {"read": f"{reads_percent:.6g}", "state": "steady", "requests": REQUESTS}
     results = hs.run(str(path), depth=[FULL_DEPTH, WRITERS_DEPTH], **options)
-    shallow = {"rate": measured["rate"]}
-    if "mean" in measured:
-        shallow["mean"] = FULL_DEPTH / measured["rate"] * 1e3
+    shallow = {"rate": measured["rate"], "mean": FULL_DEPTH / measured["rate"] * 1e3}
     return [
         cell
         for run, of_depth in enumerate((shallow, measured))
@@ -162,7 +161,7 @@ def of_iocost(folder: Path) -> Iterator[dict[str, Any]]:
     with open(folder / "iocost_rates.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for model, drive in CONSUMER.items():
-        found: list[Cell] = []
+        scores: list[Cell] = []
         for workload, column, request_bytes, state, options in (
             ("4 KiB random reads", "rand_read_4k_iops", None, "filled", {"read": "100", "depth": 64}),
             ("4 KiB random writes", "rand_write_4k_iops", None, "steady", {"read": "0", "depth": 64}),
@@ -173,5 +172,5 @@ def of_iocost(folder: Path) -> Iterator[dict[str, Any]]:
             rate = statistics.median(float(row[column]) for row in rows if row["device_model"] == model)
             rate /= request_bytes or 1
             measured = {"rate": rate, "mean": results[0]["depth"] / rate * 1e3}
-            found += cells(workload, load_in_state(results, 0, state), measured, figures_of(results[0]))
-        yield named(drive, hs.Drive.load(drive), found) | {"source": IOCOST}
+            scores += cells(workload, load_in_state(results, 0, state), measured, figures_of(results[0]))
+        yield named(drive, hs.Drive.load(drive), scores) | {"source": IOCOST}

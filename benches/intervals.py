@@ -1,9 +1,10 @@
 """Errors of the catalogue's models on measured devices: `intervals.py FOLDER`, half a minute of processor time.
 
-Writes python/headstack/results/intervals/catalogue.json, the errors by device, and prints the intervals learned from
-them and their leave-one-device-out coverage. FOLDER has fio-systems.csv, disksim/ and measured/ (the validation data;
-this repository ships none of them, the file has only logarithms of ratios). StorageReview's results are in the study of
-that name. `interval_ssds.py` has the SSDs of measured/.
+Writes python/headstack/results/intervals/catalogue.json, the errors by device, and the table in docs/accuracy.md of the
+intervals learned from them, with their coverage of devices that are left out, and prints both. FOLDER has
+fio-systems.csv, disksim/ and measured/ (the validation data; this repository ships none of them, the file has only
+logarithms of ratios). StorageReview's results are in the study of that name. `interval_ssds.py` has the SSDs of
+measured/.
 
 A device counts where nothing of its description was fitted to its own measurements. The firmware of the three disks
 under fio was, so that each is described as one would describe it without them: its sheet, and the plan, the margin and
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 import sys
 import tempfile
@@ -24,12 +24,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import interval_table
 from interval_ssds import Cell, cells, figures_of, load_in_state, named, of_iocost, of_ssdiq
 
 import headstack as hs
 from headstack import _native
 from headstack.io.atomic_files import write_text
-from headstack.results.intervals import calibration, conformal
+from headstack.results.intervals import calibration
 from headstack.results.intervals.workloads import load_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -198,33 +199,13 @@ def written(classes: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def print_class(name: str, scores: calibration.ClassScores) -> None:
-    """Prints the mean and worst error of each device, and each kind's interval at the measured depths with its coverage
-    of devices that are left out."""
+    """Prints the mean and worst error of each device."""
     for device in scores.devices:
         by_figure: dict[tuple[str, str], list[float]] = defaultdict(list)
         for cell in device.cells:
             by_figure[cell.load.kind, cell.figure].append(abs(cell.log_ratio))
         shown = (f"{k} {f} {sum(e) / len(e):.1%} ({max(e):.1%})" for (k, f), e in by_figure.items())
         print(f"{name} {device.name}{' (fitted)' * bool(device.fitted)}: {', '.join(shown)}")
-    loads = sorted({cell.load for device in scores.devices if not device.fitted for cell in device.cells})
-    for kind, state in dict.fromkeys((load.kind, load.state) for load in loads):
-        of_kind = [load for load in loads if (load.kind, load.state) == (kind, state)]
-        for figure in calibration.FIGURES:
-            intervals = []
-            for depth, load in {load.depth: load for load in of_kind}.items():
-                found = scores.learnt(load, figure)
-                if isinstance(found, calibration.Learnt):
-                    intervals.append(f"{depth}: {_interval(found)}")
-                elif found.why not in intervals:
-                    intervals.append(found.why)
-            held = calibration.leave_one_out(scores, figure, kind)
-            coverage = "" if held is None else f"; left out: {held.share:.0%} inside ({conformal.percent(held.level)})"
-            print(f"  {of_kind[0].words}, {figure}: {'; '.join(intervals)}{coverage}")
-
-
-def _interval(learnt: calibration.Learnt) -> str:
-    half = learnt.half_width(0.0)
-    return f"-{-math.expm1(-half):.1%} +{math.expm1(half):.1%} ({conformal.percent(learnt.level)})"
 
 
 def main() -> None:
@@ -243,6 +224,8 @@ def main() -> None:
     calibration.catalogue_scores.cache_clear()
     for of_class, scores in calibration.catalogue_scores().items():
         print_class(of_class, scores)
+    print(interval_table.table(calibration.catalogue_scores()))
+    interval_table.write_page(calibration.catalogue_scores())
 
 
 if __name__ == "__main__":

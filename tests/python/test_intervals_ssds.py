@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import SHARED, lacks
+from conftest import REPOSITORY, SHARED, lacks, load_script
 from headstack import _native
 from headstack.catalogue.drive import Drive
 from headstack.results.intervals import calibration
@@ -180,6 +180,15 @@ def test_measured_rates_of_worn_in_ssds_are_in_the_intervals_of_the_others() -> 
         assert coverage.share >= coverage.level == 0.75
     # One is left out: the ranges of the others are not those of a drive that has its own measurements.
     assert len({device.name for device in scores.devices}) == 4
+
+
+def test_the_page_has_the_intervals_and_their_coverage() -> None:
+    page = load_script(REPOSITORY / "benches" / "interval_table.py")
+    shown = page.PAGE.read_text(encoding="utf-8").partition(page.START)[2].partition(page.END)[0]
+    assert shown == page.table(calibration.catalogue_scores()), (
+        "python benches/intervals.py ../shared/validation renews it"
+    )
+    assert "| data-center NVMe SSDs | random writes in steady state | rate | 4 | 80 % |" in shown
 
 
 def test_the_class_of_a_calibrated_model_is_that_of_all_ssds(tmp_path: Path) -> None:

@@ -250,8 +250,8 @@ def class_scores(
     devices: dict[tuple[str, str | None], Device] = {}
     for device in map(_device, entries):
         of_model = device.name, device.fitted
-        known = devices.get(of_model)
-        devices[of_model] = device if known is None else known._replace(cells=known.cells + device.cells)
+        unit = devices.get(of_model)
+        devices[of_model] = device if unit is None else unit._replace(cells=unit.cells + device.cells)
     return ClassScores(name, tuple(devices.values()), range_)
 
 
@@ -307,7 +307,7 @@ def leave_one_out(of_class: ClassScores, figure: str, kind: str | None = None) -
     least = conformal.LEVEL
     loads = {cell.load for device in teaching for cell in device.cells if cell.figure == figure}
     for load in sorted(load for load in loads if kind in (None, load.kind)):
-        scores = {device.name: found for device in teaching if (found := device.at(load, figure))}
+        scores = {device.name: device.at(load, figure) for device in teaching if device.at(load, figure)}
         if len(scores) < conformal.FEWEST:
             continue
         level = min(conformal.LEVEL, (len(scores) - 1) / len(scores))

@@ -49,8 +49,8 @@ def format_levels(levels: Iterable[float | None]) -> str:
     >>> format_levels([0.9, None, 0.8]), format_levels([0.8, 0.8]), format_levels([None])
     ('80 to 90 %', '80 %', '')
     """
-    known = [level for level in levels if level is not None]
-    ends = list(dict.fromkeys(map(percent, (min(known), max(known))))) if known else []
+    all_levels = [level for level in levels if level is not None]
+    ends = list(dict.fromkeys(map(percent, (min(all_levels), max(all_levels))))) if all_levels else []
     return " to ".join([*(end.removesuffix(" %") for end in ends[:-1]), *ends[-1:]])
 
 

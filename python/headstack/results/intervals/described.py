@@ -61,10 +61,8 @@ def described(system: Drive | Array, changed: Callable[[Any], System] = lambda s
     """
     stated = {value["key"]: value.get("value") for value in system.stated}
     is_twin = "twin.of" in stated
-    if is_twin:
-        of_class = str(stated["twin.class"])
-    else:
-        of_class = class_of(system) if isinstance(system, Drive) else "array"
+    own_class = class_of(system) if isinstance(system, Drive) else "array"
+    of_class = str(stated["twin.class"]) if is_twin else own_class
     if isinstance(system, Array) and any("ssd" in device for device in system.system["array"]["devices"]):
         # Errors measured on arrays of disks do not apply to arrays of flash.
         of_class = "array of flash"
