@@ -63,7 +63,7 @@ def test_four_models_support_80_percent_and_two_are_not_enough() -> None:
 
 
 def test_units_of_one_model_are_one_device() -> None:
-    units = [entry("model 1", 0.1), entry("model 1", 0.3), entry("model 2"), entry("model 3")]
+    units = [entry("model 1", 0.3), entry("model 1", 0.1), entry("model 2"), entry("model 3")]
     three = learnt(*units)
     assert isinstance(three, Learnt)
     assert (three.devices, three.level) == (3, 0.75)
