@@ -45,6 +45,7 @@ FILE = "0..16GiB"
 class Sheet(NamedTuple):
     """The data sheet of a drive of ssdiq, as quoted by its authors (paper/devices.csv)."""
 
+    year: int
     size_bytes: int
     generation: str
     read_iops: int
@@ -58,7 +59,7 @@ class Sheet(NamedTuple):
         """Returns the drive's file."""
         latencies = "" if self.latencies_us is None else 'read_latency = "{}us"\nwrite_latency = "{}us"\n'
         return (
-            f'name = "{name}"\nyear = 2021\n[capacity]\nsize = "{self.size_bytes}B"\n'
+            f'name = "{name}"\nyear = {self.year}\n[capacity]\nsize = "{self.size_bytes}B"\n'
             f'[flash]\ngeneration = "{self.generation}"\n[buffer]\npower_loss_protected = true\n'
             '[interface]\nkind = "nvme"\ngeneration = 4\n[stated]\n'
             f"random_read = {{ iops = {self.read_iops}, depth = 256 }}\n"
@@ -68,10 +69,10 @@ class Sheet(NamedTuple):
 
 
 SHEETS = {
-    "Samsung PM9A3 960GB": Sheet(960_197_124_096, "tlc-128", 580_000, 70_000, 6500, 1500),
-    "Solidigm D7-P5520 1.92TB": Sheet(1_920_383_410_176, "tlc-128", 700_000, 114_000, 5300, 1900, (75, 15)),
-    "Micron 7450 PRO 960GB": Sheet(960_197_124_096, "tlc-176", 530_000, 85_000, 6800, 1400, (80, 15)),
-    "Micron 7450 MAX": Sheet(800_166_076_416, "tlc-176", 530_000, 145_000, 6800, 1400, (80, 15)),
+    "Samsung PM9A3 960GB": Sheet(2021, 960_197_124_096, "tlc-128", 580_000, 70_000, 6500, 1500),
+    "Solidigm D7-P5520 1.92TB": Sheet(2022, 1_920_383_410_176, "tlc-128", 700_000, 114_000, 5300, 1900, (75, 15)),
+    "Micron 7450 PRO 960GB": Sheet(2022, 960_197_124_096, "tlc-176", 530_000, 85_000, 6800, 1400, (80, 15)),
+    "Micron 7450 MAX": Sheet(2022, 800_166_076_416, "tlc-176", 530_000, 145_000, 6800, 1400, (80, 15)),
 }
 
 

@@ -88,7 +88,9 @@ def test_the_answer_of_a_worn_in_ssd_names_its_level_and_its_devices(tmp_path: P
     row = results[0]
     assert row["iops_model_low"] < row["iops"] < row["iops_model_high"]
     assert row["model_level"] == 0.8
-    assert row["model_error"].startswith("80 % prediction intervals, learned from 4 data-center NVMe SSDs")
+    assert row["model_error"].startswith(
+        "80 % prediction intervals, learned from 4 data-center NVMe SSDs of 2021 to 2022;"
+    )
     assert "no interval of p50, p99: not known (0 of 9 data-center NVMe SSDs" in row["model_error"]
     titles = [column.title for column in results.shown()[0]]
     assert {"IOPS 80 %", "mean 80 %"} <= set(titles)
@@ -104,6 +106,11 @@ def test_classes_without_enough_models_are_not_known() -> None:
     row = hs.run("pm883-480gb", read=100, depth=4, requests=500)[0]
     assert row["model_error"] == "no interval: not known (1 of 9 data-center SATA SSDs measured with random reads)"
     assert row["model_level"] is None
+    # One drive measured in another state is no reason to run in that state.
+    steady = hs.run("pm883-480gb", read=0, depth=4, state="steady", requests=500)[0]
+    assert (
+        "not known (0 of 9 data-center SATA SSDs measured with random writes in steady state)" in steady["model_error"]
+    )
     sata = hs.run("870-evo-1tb", read=100, depth=4, requests=500)[0]
     assert sata["model_error"] == "no interval: not known (0 of 9 consumer SATA SSDs measured with random reads)"
 

@@ -50,7 +50,7 @@ KINDS = {
 }
 """Kinds of requests, in words."""
 
-STATE_HINTS = {"steady": "; add --state steady", "filled": "; add --state filled"}
+STATE_HINTS = {"steady": "add --state steady", "filled": "add --state filled"}
 """How to run an SSD in the state in which devices were measured."""
 
 FLOOR = 0.01
@@ -176,10 +176,11 @@ class ClassScores(NamedTuple):
         singular, plural = CLASSES[self.name]
         teaching = [device for device in self.devices if device.fitted is None]
         ours = [cell for device in teaching for cell in device.cells if _is_alike(cell.load, load)]
-        elsewhere = {cell.load.state for device in teaching for cell in device.cells if cell.load.kind == load.kind}
-        if not ours and len(elsewhere) == 1 and (state := elsewhere.pop()) != load.state:
-            measured_with = Load(load.kind, load.depth, load.size_bytes, state).words
-            return Refusal(f"{plural} were measured only with {measured_with}{STATE_HINTS.get(state, '')}")
+        for state, hint in STATE_HINTS.items():
+            other = load._replace(state=state)
+            devices = sum(any(_is_alike(cell.load, other) for cell in device.cells) for device in teaching)
+            if not ours and load.state and devices >= conformal.FEWEST:
+                return Refusal(f"{plural} were measured only with {other.words}; {hint}")
         ranges: dict[str, tuple[float, list[float], Callable[[float], str], str]] = {
             "depth": (load.depth, [cell.load.depth for cell in ours], "{:g}".format, "depths"),
             "size_bytes": (load.size_bytes, [cell.load.size_bytes for cell in ours], _size, "request sizes"),

@@ -212,7 +212,7 @@ def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> st
     if not learned:
         return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}"
     fewest = min(learned, key=lambda interval: interval.devices)
-    when = "" if fewest.years is None else f" of {fewest.years[0]} to {fewest.years[1]}"
+    when = "" if fewest.years is None else f" of {' to '.join(map(str, dict.fromkeys(fewest.years)))}"
     devices = CLASSES[described.of_class][fewest.devices != 1]
     how = " and their calibrated models" if described.is_twin else ""
     level = conformal.percent(fewest.level)
