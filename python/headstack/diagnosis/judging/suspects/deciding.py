@@ -13,8 +13,9 @@ from headstack.diagnosis.judging.suspects.facts import Facts, change_of
 from headstack.diagnosis.judging.suspects.flatness import limit_share
 from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
 
-DECIDED = 0.8
-"""Likelihood from which a suspect is named: docs/judge.md has the share of right ones among simulated logs."""
+DECIDED, ACCUSED = 0.65, 0.75
+"""Likelihoods from which a suspect is named, and from which a device is called slow. docs/judge.md has the share of
+right ones among simulated logs, with which these two were chosen."""
 ENOUGH = 30.0
 """Intervals of either phase from which a device without peers and a long past may be called
 slow: a new access pattern looks the same for a while, and few logs of half an hour show one."""
@@ -63,7 +64,8 @@ def decided(verdict: Verdict, examined: Examined | None) -> Verdict:
     verdict = replace(verdict, suspects=examined.weighed, rests_on=examined.rests_on)
     first = examined.weighed[0]
     kind = KIND.get(first.suspect)
-    is_decided = kind is not None and first.likelihood >= DECIDED and kind != verdict.kind
+    needed = ACCUSED if kind == SLOW else DECIDED
+    is_decided = kind is not None and first.likelihood >= needed and kind != verdict.kind
     if kind is None or not is_decided or not _may_change(verdict, kind, examined.facts, first.likelihood):
         return _with_likeliest(verdict, first) if verdict.kind == UNDECIDED else verdict
     evidence = first.evidence[:1].upper() + first.evidence[1:]
@@ -97,6 +99,9 @@ def _may_change(verdict: Verdict, kind: Kind, facts: Facts, likelihood: float) -
     if verdict.kind == SLOW:
         # At equal load neither a queue nor the host makes a device slow; without a reference both may.
         return kind in ("limit", "neighbour") or verdict.confidence is None
+    if verdict.kind == UNDECIDED and verdict.method is not None:
+        # It was compared at equal load, and the comparison has its own reason for no verdict.
+        return False
     if verdict.kind == UNDECIDED:
         if before is None or change is None:
             # A busy host and an idle disk are no trouble by themselves.
