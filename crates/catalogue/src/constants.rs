@@ -169,8 +169,8 @@ pub const SSD_FREE_BLOCKS: u32 = 3;
 /// Maximum number of reads that a die serves while other work waits, which takes about two milliseconds; an estimate.
 pub const SSD_READS_AHEAD: u32 = 32;
 
-/// Rows per die that the write buffer holds: one is programmed while the next fills; an estimate.
-pub const SSD_BUFFER_ROWS_PER_DIE: u64 = 2;
+/// Programs per die that the write buffer holds: one is programmed while the next fills; an estimate.
+pub const SSD_BUFFER_PROGRAMS_PER_DIE: u64 = 2;
 /// Program of the map after flushes. Three SATA drives without capacitors alternate between flushes of 0.27 to 0.36 ms
 /// and of 1.27 to 1.4 ms (TheJJ/ceph-diskbench, CC0). Over 24 consumer drives the median is 910 synchronous writes a
 /// second, with a factor of 2 for one standard deviation.

@@ -7,11 +7,9 @@ use headstack_catalogue::ssd::{self, ESTIMATE_RULES, EstimateRules, file::SsdFil
 use headstack_catalogue::{Entry, HostProfile, ResolvedDevice, drives, load_device};
 use std::collections::BTreeMap;
 
-use headstack_sim::device::DeviceDescription;
 use headstack_sim::notes::{SYNC_WRITES_PROTECTED, SYNC_WRITES_UNPROTECTED};
-use headstack_sim::ssd::description::FlashState;
-use headstack_sim::{Demand, RunSpec, SystemDescription, run_all};
-use headstack_workload::{ArrivalProcess, Arrivals, Document};
+use headstack_sim::{SystemDescription, run_all};
+use headstack_workload::Document;
 use rayon::prelude::*;
 use serde::Deserialize;
 
@@ -258,81 +256,5 @@ fn synchronous_writes_of_measured_drives_are_inside_the_interval_of_their_class(
         let inside = inside.count();
         println!("protected {protected}: {inside} of {} inside {interval:?}", drives.len());
         assert!(inside as f64 >= share * drives.len() as f64, "{inside} of {}", drives.len());
-    }
-}
-
-/// Reads and writes of a probe beside random writes, in us.
-#[derive(Deserialize)]
-struct ProbeRow {
-    device: String,
-    repeat: u32,
-    total_writes_per_s: f64,
-    total_reads_per_s: f64,
-    read_50p_us: f64,
-    read_99p_us: f64,
-    read_99p9_us: f64,
-}
-
-/// Drives described by their sheets alone, their measured names, and the bounds of the mean errors of p50, p99 and
-/// p99.9 of reads. The law of suspensions was fitted to these drives, so the errors are not predictions. The P5520 reads
-/// 45 us later from 10,000 writes a second on, which no sheet says.
-const PROBED: [(&str, &str, &str, [f64; 3]); 2] = [
-    (
-        "Samsung PM9A3 960GB",
-        "960197124096B",
-        "random_read = { iops = 580_000, depth = 256 }\nrandom_write = { iops = 70_000, depth = 256, state = \"steady\" }\n\
-         sequential_read = \"6500MB/s\"\nsequential_write = \"1500MB/s\"",
-        [0.15, 0.2, 0.2],
-    ),
-    (
-        "Solidigm D7-P5520 1.92TB (a)",
-        "1920383410176B",
-        "random_read = { iops = 700_000, depth = 256 }\nrandom_write = { iops = 114_000, depth = 256, state = \"steady\" }\n\
-         sequential_read = \"5300MB/s\"\nsequential_write = \"1900MB/s\"\nread_latency = \"75us\"",
-        [0.3, 0.25, 0.2],
-    ),
-];
-
-#[test]
-fn reads_beside_random_writes_have_the_tails_of_measured_drives() {
-    let Some(path) = measurements("validation/measured/ssdiq_latency_under_load.csv") else { return };
-    let rows = rows::<ProbeRow>(&path);
-    for (name, size, stated, bounds) in PROBED {
-        let text = format!(
-            "name = \"{name}\"\nyear = 2021\n[capacity]\nsize = \"{size}\"\n[flash]\ngeneration = \"tlc-128\"\n[buffer]\n\
-             power_loss_protected = true\n[interface]\nkind = \"nvme\"\ngeneration = 4\n[stated]\n{stated}\n"
-        );
-        let mut description = ssd::resolve(&Document::parse("sheet.toml", &text).unwrap()).unwrap().description;
-        description.state = FlashState::Steady;
-        let of_drive: Vec<&ProbeRow> = rows.iter().filter(|row| row.device == name && row.repeat == 0).collect();
-        let most = of_drive.iter().map(|row| row.total_writes_per_s).fold(0.0, f64::max);
-        // Below the knee, which is at 92 to 98 % of the saturated rate of these drives.
-        let below: Vec<&ProbeRow> = of_drive.into_iter().filter(|row| row.total_writes_per_s < 0.9 * most).collect();
-        let specs: Vec<RunSpec> = below
-            .iter()
-            .map(|row| {
-                let (reads, writes) = (row.total_reads_per_s, row.total_writes_per_s);
-                let system = SystemDescription::Drive(DeviceDescription::Ssd(description.clone()));
-                let percent = 100.0 * reads / (reads + writes);
-                let mut spec = random_4k(name, system, 1, percent, (20_000.0 * 100.0 / percent) as u64);
-                let Demand::Workload(workload) = &mut spec.demand else { unreachable!("it is a workload") };
-                workload.arrivals = Arrivals::Open { rate_per_s: reads + writes, process: ArrivalProcess::Poisson };
-                spec
-            })
-            .collect();
-        let mut errors = [0.0; 3];
-        for (row, result) in below.iter().zip(run_all(&specs, &|_, _| true)) {
-            let latency = result.unwrap().kinds.read.latency;
-            let measured = [row.read_50p_us, row.read_99p_us, row.read_99p9_us];
-            for ((error, q), measured_us) in errors.iter_mut().zip([0.5, 0.99, 0.999]).zip(measured) {
-                let simulated_us = latency.quantile_ns(q).expect("20,000 reads") as f64 / 1e3;
-                *error += (simulated_us / measured_us - 1.0).abs() / below.len() as f64;
-            }
-        }
-        println!("{name}: {} rates, mean errors of p50, p99, p99.9: {errors:.3?}", below.len());
-        assert!(
-            errors.iter().zip(bounds).all(|(error, bound)| *error <= bound),
-            "{name}: {errors:?}, at most {bounds:?}"
-        );
     }
 }

@@ -195,7 +195,7 @@ fn bad_files_are_refused_in_one_line() {
         "[interface]",
         "[buffer]\nsize = \"4KiB\"\n[interface]",
         "bad.toml:10: buffer.size: 4096 bytes;",
-        "two rows",
+        "rows of a page of each plane",
     );
     refused("size = \"100GB\"\n", "", "bad.toml:2: capacity.size: this key is missing", "960GB");
     refused("kind = \"nvme\"\n", "", "bad.toml:9: interface.kind: this key is missing", "nvme, sata, sas");

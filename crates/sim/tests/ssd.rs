@@ -227,6 +227,54 @@ fn writes_run_at_the_interface_until_the_buffer_is_full_and_then_at_the_dies() {
     let row_ns = (PROGRAM_NS + ROW) as f64;
     let expected_ns = drive.drive.capacity_bytes() as f64 / (DIES * ROW) as f64 * row_ns;
     assert_close(elapsed_ns as f64, expected_ns, 1.0, "sequential fill");
+    let at_once_ns = Bench::new(&three_pages_at_once()).fill();
+    assert_close(at_once_ns as f64, expected_ns, 1.0, "sequential fill, three pages at once");
+}
+
+/// The small drive, which programs three pages at once.
+fn three_pages_at_once() -> SsdDescription {
+    let mut description = small_ssd();
+    description.flash.pages_per_program = 3;
+    description
+}
+
+#[test]
+fn a_program_of_several_pages_waits_for_all_of_them() {
+    let mut drive = Bench::new(&three_pages_at_once());
+    // Two rows for each die.
+    drive.serve(&write(0, 2 * DIES * ROW));
+    assert_eq!(drive.counters().page_programs, 0);
+    assert_eq!(drive.serve(&read(0, UNIT)), COMMAND_NS + UNIT / 4, "from the buffer");
+    drive.serve(&write(2 * DIES * ROW, ROW));
+    assert_eq!(drive.counters().page_programs, 3 * PLANES, "the first die has three rows");
+    assert_eq!(drive.serve(&read(UNIT, UNIT)), COMMAND_NS + READ_NS + UNIT + UNIT / 4, "from the flash");
+    assert_eq!(drive.serve(&read(2 * DIES * ROW, UNIT)), COMMAND_NS + READ_NS + UNIT + UNIT / 4, "the third row");
+    assert_eq!(drive.serve(&read(ROW, UNIT)), COMMAND_NS + UNIT / 4, "the second die still waits");
+}
+
+#[test]
+fn a_flush_programs_the_pages_that_wait_for_more() {
+    let mut description = three_pages_at_once();
+    description.buffer.power_loss_protected = false;
+    let mut drive = Bench::new(&description);
+    drive.serve(&write(0, UNIT));
+    assert_eq!(drive.serve(&flush()), COMMAND_NS + UNIT + PROGRAM_NS, "a padded page");
+    // A row for each die, and another for the die after that of the padded page.
+    drive.serve(&write(DIES * ROW, DIES * ROW + ROW));
+    assert_eq!(drive.counters().page_programs, PLANES);
+    assert_eq!(drive.serve(&flush()), COMMAND_NS + 2 * (ROW + PROGRAM_NS), "two pages of one die");
+    assert_eq!(drive.counters().page_programs, (1 + DIES + 1) * PLANES);
+    assert_eq!(drive.serve(&flush()), COMMAND_NS, "nothing any more");
+}
+
+#[test]
+fn amplification_does_not_depend_on_the_pages_of_a_program() {
+    let amplification = |pages_per_program: u32| {
+        let mut description = SsdDescription { state: FlashState::Steady, ..small_ssd() };
+        description.flash.pages_per_program = pages_per_program;
+        Bench::new(&description).overwrite(768 << 20, 2).0
+    };
+    assert_close(amplification(3), amplification(1), 1.0, "write amplification");
 }
 
 #[test]
@@ -592,7 +640,7 @@ fn data_that_stay_on_one_die_do_not_choke_it() {
 #[test]
 fn the_impossible_is_refused_by_name() {
     type Change = fn(&mut SsdDescription);
-    let cases: [(&str, Change); 21] = [
+    let cases: [(&str, Change); 23] = [
         ("flash.channels: 0; 1 to 256 are allowed", |d| d.flash.channels = 0),
         ("flash.dies_per_channel: ", |d| d.flash.dies_per_channel = 0),
         ("flash.planes_per_die: ", |d| d.flash.planes_per_die = 17),
@@ -616,12 +664,18 @@ fn the_impossible_is_refused_by_name() {
                 planes_per_die: 16,
                 blocks_per_plane: 1 << 20,
                 pages_per_block: 1 << 16,
+                pages_per_program: 1,
                 page_bytes: 1 << 20,
             };
         }),
         ("capacity.logical_bytes: 1073741824 bytes leave no over-provisioning", |d| d.capacity.logical_bytes = 1 << 30),
         ("capacity.logical_bytes: 1000 bytes; a multiple", |d| d.capacity.logical_bytes = 1000),
-        ("buffer.bytes: 32768 bytes; two rows", |d| d.buffer.bytes = ROW),
+        ("buffer.bytes: 32768 bytes; 2 rows", |d| d.buffer.bytes = ROW),
+        ("flash.pages_per_program: 9; 1 to 8", |d| d.flash.pages_per_program = 9),
+        ("buffer.bytes: 1867776 bytes; 58 rows", |d| {
+            d.flash.pages_per_program = 8;
+            d.buffer.bytes = 57 * ROW;
+        }),
         ("buffer.bytes: 268435456 bytes; less than the over-provisioning", |d| d.buffer.bytes = 256 << 20),
         ("collection.free_blocks_min: 1; 2 or more", |d| d.collection.free_blocks_min = 1),
         ("timing.channel_ns_per_byte: NaN ns", |d| d.timing.channel_ns_per_byte = f64::NAN),
@@ -649,6 +703,7 @@ fn tiny_ssd() -> SsdDescription {
         blocks_per_plane: 12,
         pages_per_block: 4,
         page_bytes: 8192,
+        pages_per_program: 1,
     };
     description.capacity.logical_bytes = 4 * 5 * 16 * UNIT;
     description.buffer.bytes = 16 * UNIT;
@@ -668,16 +723,21 @@ proptest! {
         state in prop::sample::select(FlashState::ALL.to_vec()),
         tight: bool,
         skewed: bool,
+        pages_per_program in 1u32..=3,
         queue_depth in 1u64..40,
     ) {
         let mut description = tiny_ssd();
+        description.flash.pages_per_program = pages_per_program;
+        // The least that is allowed: two rows, and for each of 4 dies those that wait for a full program.
+        let buffer_units = 4 * (2 + 4 * (u64::from(pages_per_program) - 1));
+        description.buffer.bytes = buffer_units * UNIT;
         description.buffer.power_loss_protected = protected;
         description.timing.suspend_ns = suspends.then_some(5 * US);
         description.interface.full_duplex = full_duplex;
         description.state = state;
         if tight {
             // The least spare that is allowed: 7 of the 12 blocks of a die hold data, minus the buffer and a unit.
-            description.capacity.logical_bytes = (4 * 7 * 16 - 16 - 1) * UNIT;
+            description.capacity.logical_bytes = (4 * 7 * 16 - buffer_units - 1) * UNIT;
         }
         let blocks = description.capacity.logical_bytes / 512;
         let run = || {

@@ -59,6 +59,8 @@ class Flash(TypedDict):
     """Blocks of a plane."""
     pages_per_block: int
     """Pages of a block."""
+    pages_per_program: NotRequired[int]
+    """Pages of a plane that are programmed at once; 1 if missing."""
     page_bytes: int
     """Data bytes of a page."""
 

@@ -44,6 +44,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             blocks_per_plane: Some(flash.blocks_per_plane),
             pages_per_block: Some(flash.pages_per_block),
             page: Some(Bytes(u64::from(flash.page_bytes))),
+            pages_per_program: Some(flash.pages_per_program),
             read: Some(duration(timing.read_ns)),
             program: Some(duration(timing.program_ns)),
             erase: Some(duration(timing.erase_ns)),

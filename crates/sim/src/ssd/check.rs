@@ -29,6 +29,7 @@ fn check_flash(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_range("flash.blocks_per_plane", flash.blocks_per_plane, 1 << 20)?;
     check_range("flash.pages_per_block", flash.pages_per_block, 1 << 16)?;
     check_range("flash.page_bytes", flash.page_bytes, 1 << 20)?;
+    check_range("flash.pages_per_program", flash.pages_per_program, 8)?;
     check_range("interface.queue_depth", description.interface.queue_depth, 1 << 20)
 }
 
@@ -119,8 +120,10 @@ fn check_space(description: &SsdDescription) -> Result<(), InvalidDescription> {
     })?;
     let row = u64::from(description.row_bytes());
     let buffer = description.buffer.bytes;
-    require(buffer >= 2 * row, "buffer.bytes", || {
-        format!("{buffer} bytes; two rows of a page of each plane, {} bytes, or more are allowed", 2 * row)
+    // Otherwise every row could wait for the last one of its program.
+    let rows = 2 + u64::from(description.dies()) * u64::from(description.flash.pages_per_program - 1);
+    require(buffer >= rows * row, "buffer.bytes", || {
+        format!("{buffer} bytes; {rows} rows of a page of each plane, {} bytes, or more are allowed", rows * row)
     })?;
     let layout = FlashLayout::new(description);
     let logical = description.capacity.logical_bytes;

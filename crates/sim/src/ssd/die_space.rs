@@ -114,16 +114,16 @@ pub struct DieSpace {
     /// Place of the host's next row: in a one-bit block if one is available.
     pub host: OpenBlock,
     pub host_slc: OpenBlock,
-    /// Whether the row that is being programmed goes to one-bit cells.
+    /// Whether the rows that are being programmed go to one-bit cells.
     pub programs_slc: Option<bool>,
     /// Number of blocks with one bit a cell, the open one included.
     pub slc_blocks: u32,
-    /// Block that receives moved units, slots left in it, and units in its unfinished row.
+    /// Block that receives moved units, slots left in it, and units that wait for a full program.
     pub moved_block: u32,
     pub moved_left: u32,
-    pub moved_in_row: u32,
-    /// Rows of moved units that are not yet programmed.
-    pub moved_rows: u32,
+    pub moved_waiting: u32,
+    /// Full programs of moved units that are still to do.
+    pub moved_programs: u32,
     pub victim: Option<Victim>,
     /// Full blocks that lost their last valid unit, in case they have not been erased since.
     emptied: Vec<u32>,
@@ -192,10 +192,24 @@ impl DieSpace {
             && free > layout.free_blocks_min + 1
     }
 
+    /// Whether the host's next row is programmed with one bit a cell.
+    fn next_is_slc(&self, layout: &FlashLayout) -> bool {
+        layout.units_per_slc_block > 0 && (self.host_slc.left > 0 || self.takes_slc(layout))
+    }
+
+    /// Returns the number of rows in the host's next program.
+    #[inline]
+    pub fn rows_per_program(&self, layout: &FlashLayout) -> u32 {
+        if layout.rows_per_program == 1 || self.next_is_slc(layout) {
+            return 1;
+        }
+        let left = if self.host.left == 0 { layout.units_per_block } else { self.host.left };
+        layout.rows_per_program.min(left / layout.units_per_row)
+    }
+
     /// Opens a block for the host's next row if needed; returns whether it holds one bit a cell.
     pub fn open_host_block(&mut self, layout: &FlashLayout) -> bool {
-        let has_slc = layout.units_per_slc_block > 0;
-        let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout));
+        let slc = self.next_is_slc(layout);
         let left = if slc { self.host_slc.left } else { self.host.left };
         if left == 0 {
             let block = self.take_free_block(layout);
@@ -377,10 +391,10 @@ impl DieSpace {
             self.moved_left = layout.units_per_block;
         }
         self.moved_left -= 1;
-        self.moved_in_row += 1;
-        if self.moved_in_row == layout.units_per_row {
-            self.moved_in_row = 0;
-            self.moved_rows += 1;
+        self.moved_waiting += 1;
+        if self.moved_waiting == layout.units_per_row * layout.rows_per_program {
+            self.moved_waiting = 0;
+            self.moved_programs += 1;
         }
         let block = &mut self.blocks[self.moved_block as usize];
         block.valid += 1;

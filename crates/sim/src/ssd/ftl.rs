@@ -44,9 +44,9 @@ enum Origin {
 /// Next task of a die for its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Programs a row of host data.
-    ProgramHost,
-    /// Programs a row of moved units.
+    /// Programs so many rows of host data at once.
+    ProgramHost { rows: u32 },
+    /// Programs moved units, as many as a program holds.
     ProgramMoved,
     /// Reads the valid data of a row of the victim, `units` on `pages`, and moves them.
     Move { units: u32, pages: u32, slc: bool },
@@ -224,32 +224,35 @@ impl Ftl {
         chosen
     }
 
-    /// Returns the next task of a die, which has host rows to program if `host_waits`.
+    /// Returns the next task of a die for which `waiting` host rows wait. Fewer than a program holds wait for more,
+    /// unless they are `urgent`.
     ///
     /// Collection keeps pace with the host: by the time the host has used what the victim frees, it is freed. A die
     /// does not collect ahead of the host, except blocks that are folded and those that only need to be erased.
-    pub fn next_task(&mut self, die: u32, host_waits: bool) -> Option<Task> {
+    pub fn next_task(&mut self, die: u32, waiting: u32, urgent: bool) -> Option<Task> {
         let layout = self.layout;
         if self.dies[die as usize].undrawn {
-            if !host_waits {
+            if waiting == 0 {
                 return None;
             }
             self.draw(die);
         }
         let space = &mut self.dies[die as usize];
-        if space.moved_rows > 0 {
-            space.moved_rows -= 1;
+        if space.moved_programs > 0 {
+            space.moved_programs -= 1;
             return Some(Task::ProgramMoved);
         }
         space.choose_victim(&layout);
+        let rows = space.rows_per_program(&layout).min(waiting);
+        let host_waits = waiting > 0 && (urgent || rows == space.rows_per_program(&layout));
         // The last free block is reserved for collection: without it nothing could ever be reclaimed.
         let has_room = space.host.left > 0 || space.host_slc.left > 0 || space.free_blocks(&layout) >= 2;
         let Some(victim) = &space.victim else {
-            return (host_waits && has_room).then_some(Task::ProgramHost);
+            return (host_waits && has_room).then_some(Task::ProgramHost { rows });
         };
         let is_behind = victim.is_behind(layout.units_per_block);
         if host_waits && has_room && !is_behind {
-            return Some(Task::ProgramHost);
+            return Some(Task::ProgramHost { rows });
         }
         let is_empty = space.blocks[victim.block as usize].valid == 0;
         (host_waits || is_behind || is_empty || victim.folds).then(|| self.collect(die))
@@ -290,7 +293,7 @@ impl Ftl {
         self.erases += 1;
     }
 
-    /// Whether the host's next row on a die is programmed with one bit a cell.
+    /// Whether the host's next program on a die is in one-bit cells.
     #[inline]
     pub fn host_row_is_slc(&mut self, die: u32) -> bool {
         if self.layout.units_per_slc_block == 0 {
@@ -325,22 +328,22 @@ impl Ftl {
         self.dies[die as usize].fold(&self.layout);
     }
 
-    /// Completes the program of a host row, for which the die was chosen with `units`; returns its first place. Missing
-    /// units of the row are lost until the block is erased.
-    pub fn finish_host_row(&mut self, die: u32, units: u32) -> u32 {
+    /// Completes a program of `rows` host rows, for which the die was chosen with `units` in total; returns the first
+    /// place. Missing units of a row are lost until the block is erased.
+    pub fn finish_host_program(&mut self, die: u32, rows: u32, units: u32) -> u32 {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
         space.promised -= units;
         let slc = space.programs_slc.take().unwrap_or_else(|| space.open_host_block(&layout));
         let open = if slc { &mut space.host_slc } else { &mut space.host };
-        let start = open.next;
-        open.next += layout.units_per_row;
-        open.left -= layout.units_per_row;
+        let (start, slots) = (open.next, rows * layout.units_per_row);
+        open.next += slots;
+        open.left -= slots;
         if open.left == 0 {
             space.blocks[(start / layout.units_per_block) as usize].closed = true;
         }
         if let Some(victim) = &mut space.victim {
-            victim.accepted += layout.units_per_row;
+            victim.accepted += slots;
         }
         die * layout.units_per_die + start
     }

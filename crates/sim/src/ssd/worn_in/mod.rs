@@ -109,7 +109,7 @@ impl WornIn {
         let host = space.add_open(used_host, in_host, layout);
         space.host = OpenBlock { next: host * block + used_host, left: block - used_host };
         space.moved_block = space.add_open(used_moved, in_moved, layout);
-        (space.moved_left, space.moved_in_row) = (block - used_moved, used_moved % row);
+        (space.moved_left, space.moved_waiting) = (block - used_moved, used_moved % (row * layout.rows_per_program));
         let index = space.blocks.len() as u32;
         space.add_closed(in_victim);
         space.victim = Some(Victim {

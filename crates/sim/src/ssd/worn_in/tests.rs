@@ -26,6 +26,7 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
             blocks_per_plane: blocks,
             pages_per_block: units / 4,
             page_bytes: 8192,
+            pages_per_program: 1,
         },
         timing: Timing {
             read_ns: 1,
@@ -66,13 +67,13 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
 fn write_row(ftl: &mut Ftl, row: &[u32]) {
     let die = ftl.choose_die(row.len() as u32);
     loop {
-        match ftl.next_task(die, true).expect("a die with a row to program has something to do") {
-            Task::ProgramHost => break,
+        match ftl.next_task(die, 1, true).expect("a die with a row to program has something to do") {
+            Task::ProgramHost { .. } => break,
             Task::Erase => ftl.finish_erase(die),
             Task::ProgramMoved | Task::Move { .. } => {}
         }
     }
-    let start = ftl.finish_host_row(die, row.len() as u32);
+    let start = ftl.finish_host_program(die, 1, row.len() as u32);
     for (place, &unit) in (start..).zip(row) {
         ftl.settle(unit, place);
     }
