@@ -54,7 +54,7 @@ pub fn size(layout: &FlashLayout, units: f64, units_per_block: u32) -> (FlashLay
     (pilot, (units as u32).clamp(1, pilot.usable_units()))
 }
 
-/// What a pilot shows of the blocks of a die.
+/// Blocks of the die of a pilot.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
     /// Share of the slots of full blocks that holds valid units of each class, from the emptiest block to the fullest.
@@ -94,6 +94,6 @@ pub fn run(layout: FlashLayout, units: &[PilotUnit], classes: usize, random: &mu
         }));
     }
     blocks.free /= f64::from(RECORDS * FREE_SPACE_SAMPLES);
-    blocks.full.sort_by(|one: &Vec<f32>, other| one.iter().sum::<f32>().total_cmp(&other.iter().sum()));
+    blocks.full.sort_by(|first: &Vec<f32>, second| first.iter().sum::<f32>().total_cmp(&second.iter().sum()));
     blocks
 }

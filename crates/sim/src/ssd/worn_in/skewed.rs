@@ -140,7 +140,7 @@ impl Skewed {
             let class = self.class_of_rank(first_rank(part).min(blocks - 1));
             *unit = PilotUnit { share: unit.share + below[1] - below[0], class: unit.class.min(class) };
         }
-        pilot.sort_by(|one, other| one.share.total_cmp(&other.share));
+        pilot.sort_by(|first, second| first.share.total_cmp(&second.share));
         pilot
     }
 
