@@ -101,6 +101,12 @@ impl Skewed {
         rank.map_or(self.units.len() - 1, |rank| self.class_of_rank(rank))
     }
 
+    /// Returns the fraction of the units in each class, for tests.
+    #[cfg(test)]
+    pub fn fractions(&self) -> impl Iterator<Item = f64> {
+        self.units.iter().copied()
+    }
+
     #[inline]
     fn class_of_rank(&self, rank: u64) -> usize {
         self.first_ranks.partition_point(|&first| first <= rank) - 1

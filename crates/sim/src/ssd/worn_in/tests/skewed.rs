@@ -3,6 +3,7 @@
 use headstack_workload::{Addresses, AliasTable, Band, Places, Popularity, Purpose, Random};
 
 use super::super::super::ftl::Ftl;
+use super::super::skewed::Skewed;
 use super::{drive, kolmogorov_distance};
 use crate::description::ssd::{SkewedWrites, SsdDescription};
 
@@ -149,4 +150,37 @@ fn skewed_states_of_all_distributions_continue_as_written_ones() {
     assert!(worst < 0.01, "{worst}");
     assert!(means.iter().all(|mean| mean.abs() < 0.003), "{means:?}");
     assert!(distance < 0.06, "{distance}");
+}
+
+#[test]
+fn the_class_of_a_unit_is_that_of_its_most_used_block() {
+    let layout = Ftl::new(&drive(2, 64, 64, 0.75, 3), 1).layout;
+    let units = 6144u32;
+    // Blocks as large as a unit, four in a unit, two units large, and in the first half of the drive.
+    for (step_bytes, share) in [(4096, 1.0), (1024, 1.0), (8192, 1.0), (4096, 0.5)] {
+        let count = (u64::from(units) * 4096 / step_bytes) as f64 * share;
+        let blocks = Places { first_bytes: 0, step_bytes, count: count as u64 };
+        let writes = SkewedWrites { addresses: Addresses::Zipf { theta: 1.0 }, blocks: Some(blocks) };
+        let mut random = Random::new(1, Purpose::Preconditioning);
+        let skewed = Skewed::new(&writes, units, &layout, 5, &mut random);
+        let popularity = Popularity::new(&writes.addresses, blocks, 5).unwrap();
+        let best = |unit: u32| {
+            let parts = (0..4096u64).step_by(1024).map(|part| u64::from(unit) * 4096 + part);
+            parts.filter_map(|offset| popularity.rank_at(offset)).min().unwrap_or(u64::MAX)
+        };
+        let mut order: Vec<u32> = (0..units).collect();
+        order.sort_by_key(|&unit| best(unit));
+        let classes: Vec<usize> = order.iter().map(|&unit| skewed.class_of(unit)).collect();
+        assert!(classes.is_sorted(), "{step_bytes}, {share}: less used units are in later classes");
+        let mut expected = 0.0;
+        for (class, fraction) in skewed.fractions().enumerate() {
+            expected += fraction * f64::from(units);
+            let found = classes.partition_point(|&other| other <= class) as f64;
+            assert!(
+                (found - expected).abs() < 3.0 * expected.sqrt() + 2.0,
+                "{step_bytes}, {share}: {found}, {expected}"
+            );
+        }
+        assert_eq!((classes[0], expected.round() as u32), (0, units));
+    }
 }
