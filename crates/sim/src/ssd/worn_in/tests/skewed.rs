@@ -42,7 +42,7 @@ impl Writer {
 
 /// Geometries of the comparison: dies, blocks, units in a block, blocks kept free; and the exported shares.
 const GEOMETRIES: [(u32, u32, u32, u32); 5] =
-    [(4, 96, 128, 3), (8, 128, 64, 3), (2, 64, 512, 3), (16, 96, 96, 4), (1, 200, 128, 2)];
+    [(4, 96, 96, 3), (6, 128, 64, 3), (2, 64, 256, 3), (8, 96, 96, 4), (1, 200, 128, 2)];
 const EXPORTED: [f64; 3] = [0.70, 0.80, 0.88];
 
 fn band(from_percent: f64, to_percent: f64, share_percent: f64) -> Band {
