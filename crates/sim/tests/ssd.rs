@@ -6,10 +6,10 @@ use crate::common::flash::{COMMAND_NS, DIES, PAGE, PLANES, PROGRAM_NS, READ_NS, 
 use crate::common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
-use headstack_sim::ssd::description::{Flash, FlashState, SlcCache, SsdDescription, SsdPower};
+use headstack_sim::ssd::description::{Flash, FlashState, SkewedWrites, SlcCache, SsdDescription, SsdPower};
 use headstack_sim::ssd::{Ssd, SsdCounters};
 use headstack_sim::{RunSpec, SystemDescription};
-use headstack_workload::{Kind, Request};
+use headstack_workload::{Addresses, Generator, Kind, Places, Request, Span, Workload};
 use proptest::prelude::*;
 
 fn read(offset_bytes: u64, length_bytes: u64) -> Request {
@@ -373,6 +373,71 @@ fn preconditioning_gives_the_state_that_writing_ends_in() {
         let at = |responses: &[u64]| responses[responses.len() * percent / 100] as f64;
         // Units on the dies vary by 1 % from drive to drive, and reads wait for the fullest.
         assert_close(at(&unplaced), at(&placed), 5.0, &format!("p{percent} of reads"));
+    }
+}
+
+/// Returns the write amplification and the sorted latencies of reads in `writes` writes and as many reads at depth 8.
+fn mixed(bench: &mut Bench, generator: &mut Generator, writes: u64) -> (f64, Vec<u64>) {
+    let before = bench.counters();
+    let mut reads = Vec::new();
+    for _ in 0..2 * writes / 64 {
+        // Latencies are in the order of completion, so reads and writes take turns.
+        reads.extend(bench.run(8, 32, || generator.next_of(Kind::Read)));
+        bench.run(8, 32, || generator.next_of(Kind::Write));
+    }
+    let after = bench.counters();
+    reads.sort_unstable();
+    let unique = after.written_units - before.written_units - (after.write_hits - before.write_hits);
+    (1.0 + (after.moved_units - before.moved_units) as f64 / unique as f64, reads)
+}
+
+#[test]
+fn a_skewed_steady_state_is_that_of_the_same_workload() {
+    let mut description = small_ssd();
+    (description.flash.channels, description.capacity.logical_bytes) = (2, 384 << 20);
+    let units = description.capacity.logical_bytes / UNIT;
+    let addresses = Addresses::Zipf { theta: 0.9 };
+    let skewed = Workload { addresses: addresses.clone(), ..workload(line(UNIT as u32, 50.0, 100.0), closed(8), 1) };
+    let span = Span { start_bytes: 0, length_bytes: description.capacity.logical_bytes };
+    let generator = |seed| Generator::new(&skewed, span, 512, seed).unwrap();
+
+    let mut requests = generator(7);
+    let blocks = requests.popular_blocks();
+    let mut written = Bench::filled(&description);
+    written.run(32, 8 * units, || requests.next_of(Kind::Write));
+    description.state = FlashState::Skewed(SkewedWrites { addresses, blocks });
+    let mut drawn = Bench::new(&description);
+    let mut same = generator(7);
+    let (first, _) = mixed(&mut drawn, &mut same, units / 4);
+    let (by_writing, slow) = mixed(&mut written, &mut requests, units);
+    let (by_drawing, quick) = mixed(&mut drawn, &mut same, units);
+    println!("{by_writing:.3} written; drawn {first:.3}, then {by_drawing:.3}");
+    assert_close(first, by_writing, 2.0, "write amplification of the first quarter");
+    assert_close(by_drawing, by_writing, 1.0, "write amplification");
+    for percent in [50, 90, 99] {
+        let at = |latencies: &[u64]| latencies[latencies.len() * percent / 100] as f64;
+        assert_close(at(&quick), at(&slow), 3.0, &format!("p{percent} of reads"));
+    }
+    // The writes of another seed use other units most, so the drive leaves this state first.
+    let (other, _) = mixed(&mut Bench::new(&description), &mut generator(8), units / 4);
+    println!("{other:.3} with other hot blocks");
+    assert!((other / by_writing - 1.0).abs() > 0.02, "{other}");
+}
+
+#[test]
+fn impossible_skewed_states_are_refused() {
+    let blocks = |first_bytes, step_bytes, count| Some(Places { first_bytes, step_bytes, count });
+    let zipf = |theta| Addresses::Zipf { theta };
+    for (addresses, blocks, message) in [
+        (Addresses::Uniform, None, "only zipf, pareto and hot_bands are skewed"),
+        (zipf(0.0), None, "0 is out of range; must be above 0 and at most 10"),
+        (zipf(1.0), blocks(0, 8, 100), "8 bytes; at most 256 blocks in a mapping unit are allowed"),
+        (zipf(1.0), blocks(0, UNIT, 1 << 40), "1099511627776 blocks; 1 to what the drive holds are allowed"),
+        (zipf(1.0), blocks(0, UNIT, 0), "0 blocks; 1 to what the drive holds are allowed"),
+    ] {
+        let state = FlashState::Skewed(SkewedWrites { addresses, blocks });
+        let refused = Ssd::new(&SsdDescription { state, ..small_ssd() }, 1).unwrap_err();
+        assert_eq!(refused.message, message, "{}", refused.key);
     }
 }
 

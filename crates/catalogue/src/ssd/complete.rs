@@ -31,7 +31,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
     } = description;
     let file = SsdFile {
         name: name.clone(),
-        state: Some(*state),
+        state: Some(state.clone()),
         capacity: SsdCapacityTable {
             size: Some(Bytes(capacity.logical_bytes)),
             logical_block: Some(Bytes(u64::from(capacity.logical_block_bytes))),

@@ -83,7 +83,7 @@ pub struct SsdFile {
 impl SsdFile {
     /// Returns the stated contents of the flash when a run begins.
     pub fn stated_state(&self) -> Option<FlashState> {
-        self.state.or(former_state(self.filled, self.preconditioned))
+        self.state.clone().or(former_state(self.filled, self.preconditioned))
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`SsdDescription`]: the full description of an SSD. Times are in nanoseconds. See docs/design/solid-state.md.
 
+use headstack_workload::{Addresses, Places};
 use serde::{Deserialize, Serialize};
 
 use super::adapter::AdapterDescription;
@@ -36,9 +37,9 @@ pub struct SsdDescription {
     pub power: Option<SsdPower>,
 }
 
-/// Contents of an SSD's flash when a run begins. No state takes time to set up: places are computed or drawn when they
+/// Contents of an SSD's flash when a run begins. No state is reached by writing: places are computed or drawn when they
 /// are first needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlashState {
     /// Nothing is written: writes find erased flash, and reads of unwritten units need none.
@@ -48,11 +49,25 @@ pub enum FlashState {
     Filled,
     /// Random overwrites of the whole drive continued until the write amplification was stable.
     Steady,
+    /// Skewed overwrites continued until the write amplification was stable. Only for a drive alone.
+    Skewed(SkewedWrites),
 }
 
 impl FlashState {
-    /// Every state.
+    /// Every state without parameters.
     pub const ALL: [FlashState; 3] = [FlashState::Fresh, FlashState::Filled, FlashState::Steady];
+}
+
+/// Random overwrites that use some blocks more than others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkewedWrites {
+    /// Distribution of the addresses: `zipf`, `pareto` or `hot_bands`.
+    pub addresses: Addresses,
+    /// Blocks that the writes use; `None` if they are the drive's mapping units. Under the same blocks and seed, a
+    /// workload with these addresses uses the same blocks most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Places>,
 }
 
 /// Exported capacity.

@@ -1,8 +1,10 @@
 //! [`check`]: the requirements on a description before it is compiled.
 
+use headstack_workload::Addresses;
+
 use super::layout::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;
-use crate::description::ssd::SsdDescription;
+use crate::description::ssd::{FlashState, SsdDescription};
 use crate::error::{InvalidDescription, require};
 
 /// Checks a description.
@@ -14,7 +16,34 @@ pub fn check(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_units(description)?;
     check_speeds(description)?;
     description.power.map_or(Ok(()), |power| power.check())?;
-    check_space(description)
+    check_space(description)?;
+    check_state(description)
+}
+
+/// Maximum number of blocks of skewed overwrites in a mapping unit, each of which is looked up.
+const BLOCKS_PER_UNIT_MAX: u64 = 256;
+
+fn check_state(description: &SsdDescription) -> Result<(), InvalidDescription> {
+    let FlashState::Skewed(writes) = &description.state else { return Ok(()) };
+    let is_skewed =
+        matches!(writes.addresses, Addresses::Zipf { .. } | Addresses::Pareto { .. } | Addresses::HotBands(_));
+    require(is_skewed, "state.skewed.addresses", || "only zipf, pareto and hot_bands are skewed".to_owned())?;
+    writes
+        .addresses
+        .validate()
+        .map_err(|(key, message)| InvalidDescription { key: format!("state.skewed.{key}"), message })?;
+    let Some(blocks) = writes.blocks else { return Ok(()) };
+    let unit = u64::from(description.capacity.mapping_unit_bytes);
+    require(
+        blocks.step_bytes > 0 && unit / blocks.step_bytes <= BLOCKS_PER_UNIT_MAX,
+        "state.skewed.blocks.step_bytes",
+        || format!("{} bytes; at most {BLOCKS_PER_UNIT_MAX} blocks in a mapping unit are allowed", blocks.step_bytes),
+    )?;
+    let end = blocks.count.checked_mul(blocks.step_bytes).and_then(|bytes| bytes.checked_add(blocks.first_bytes));
+    let is_inside = end.is_some_and(|end| end <= description.capacity.logical_bytes);
+    require(blocks.count > 0 && is_inside, "state.skewed.blocks.count", || {
+        format!("{} blocks; 1 to what the drive holds are allowed", blocks.count)
+    })
 }
 
 fn check_range(key: &str, value: u32, max: u32) -> Result<(), InvalidDescription> {

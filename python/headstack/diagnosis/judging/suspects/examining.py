@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from headstack.diagnosis.judging.suspects.facts import Change, Facts, change_of, log_ratio
@@ -70,9 +71,10 @@ def examine(
     chosen = {key: _choose(course.phases) for key, course in courses.items()}
     examined = {}
     for key, (now, before, has_ended, episodes) in chosen.items():
-        facts = Facts(
-            key[1], now, before, limit_for(key[1], limits), slower.get(key), _together(key, chosen), has_ended, episodes
-        )
+        facts = Facts(key[1], now, before, limit_for(key[1], limits), slower.get(key))
+        # An alarm at equal load is about this disk alone, and lasts; the phases of its load do not matter then.
+        if key not in slower:
+            facts = replace(facts, together=_together(key, chosen), has_ended=has_ended, episodes=episodes)
         examined[key] = Examined(weigh(facts), facts)
     return examined
 
