@@ -174,7 +174,7 @@ pub(super) fn sequential_write(file: &SsdFile, rules: &EstimateRules) -> Estimat
 }
 
 /// Whether the write rate of a file can be estimated: it describes an NVMe drive by its data sheet.
-pub(super) fn has_estimated_writes(file: &SsdFile) -> bool {
+pub(crate) fn has_estimated_writes(file: &SsdFile) -> bool {
     file.interface.kind == Some(SsdInterfaceKind::Nvme)
         && file.stated.sequential_write.is_none()
         && file.flash.program.is_none()

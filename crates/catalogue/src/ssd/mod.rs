@@ -16,6 +16,7 @@ use crate::resolve::{Derived, source_of};
 use file::SsdFile;
 
 pub use complete::description_to_toml;
+pub(crate) use expected::has_estimated_writes;
 pub use expected::{ESTIMATE_RULES, EstimateRules};
 pub(crate) use file::former_state;
 pub use resolve::{resolve, resolve_by};
