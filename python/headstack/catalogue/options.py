@@ -170,8 +170,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "state",
         "|".join(_native.FLASH_STATES),
-        "Contents of SSDs at the start: fresh, filled (written once, in order), steady (overwritten randomly), or "
-        "steady:zipf[:THETA], steady:pareto[:H] and steady:zoned:SHARE/SIZE:... (overwritten with this skew).",
+        "SSDs at the start: fresh, filled once in order, steady (overwritten at random), or steady:zipf, pareto, zoned.",
         "Drive",
         lambda: _native.FLASH_STATES,
     ),

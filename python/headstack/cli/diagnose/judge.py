@@ -139,7 +139,7 @@ def judge(
     json_path: str | None,
     **options: Any,
 ) -> int:
-    """Find what makes disks slow in monitoring data: the disk, a limit, the queue, the host, other work.
+    """Find slow disks in monitoring data, and what makes disks wait.
 
     \b
     headstack judge iostat.json

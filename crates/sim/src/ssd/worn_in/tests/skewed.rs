@@ -175,10 +175,10 @@ fn the_class_of_a_unit_is_that_of_its_most_used_block() {
         let mut expected = 0.0;
         for (class, fraction) in skewed.fractions().enumerate() {
             expected += fraction * f64::from(units);
-            let found = classes.partition_point(|&other| other <= class) as f64;
+            let below = classes.partition_point(|&other| other <= class) as f64;
             assert!(
-                (found - expected).abs() < 3.0 * expected.sqrt() + 2.0,
-                "{step_bytes}, {share}: {found}, {expected}"
+                (below - expected).abs() < 3.0 * expected.sqrt() + 2.0,
+                "{step_bytes}, {share}: {below}, {expected}"
             );
         }
         assert_eq!((classes[0], expected.round() as u32), (0, units));
