@@ -170,7 +170,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "state",
         "|".join(_native.FLASH_STATES),
-        "SSDs at the start: fresh, filled once in order, steady (overwritten at random), or steady:zipf, pareto, zoned.",
+        "SSDs at the start: fresh, filled once in order, steady (overwritten randomly), or steady:zipf, pareto, zoned.",
         "Drive",
         lambda: _native.FLASH_STATES,
     ),

@@ -85,7 +85,7 @@ fn skewed_states_are_written_as_in_fio_and_take_the_blocks_of_the_workload() {
     let writes = |draft: &Draft| match &draft.system {
         Some(SystemDescription::Drive(DeviceDescription::Ssd(ssd))) => match &ssd.state {
             FlashState::Skewed(writes) => writes.clone(),
-            other => panic!("{other:?}"),
+            other @ (FlashState::Fresh | FlashState::Filled | FlashState::Steady) => panic!("{other:?}"),
         },
         _ => panic!("it is an SSD"),
     };
