@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from headstack.diagnosis.judging.steps import REQUESTS_MIN
+from headstack.diagnosis.judging.steps import REQUESTS_MIN, TOO_SHORT
 from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.examining import Examined
 from headstack.diagnosis.judging.suspects.facts import Facts, change_of
 from headstack.diagnosis.judging.suspects.flatness import limit_share
+from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
+from headstack.diagnosis.judging.suspects.weighing import weigh_with
 from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
 
 DECIDED = 0.8
@@ -46,6 +49,15 @@ TITLES: dict[Kind, str] = {
     "host": "The host asks too seldom, and the device is in order",
     "neighbour": "Other work uses the device",
 }
+TITLES_ALONE: dict[Kind, str] = {
+    "queue": "More requests wait than the device serves at once, and the device is in order",
+    "host": "The device waits for its host, and is in order",
+}
+"""Titles without an earlier phase."""
+NEEDED = (
+    "a verdict on the disk itself needs two hours with its peers, a day of its own past, or 30 intervals before and after "
+    "a change"
+)
 NEXT: dict[Kind, str] = {
     SLOW: "Run headstack inspect, and measure it alone; a new access pattern looks the same.",
     "limit": "Raise the limit, or reduce the load: larger requests, a cache, a second volume.",
@@ -55,22 +67,27 @@ NEXT: dict[Kind, str] = {
 }
 
 
-def decided(verdict: Verdict, examined: Examined | None) -> Verdict:
-    """Returns the verdict with its suspects, of the kind that they show."""
+def decided(verdict: Verdict, examined: Examined | None, statements: Sequence[Statement] = ()) -> Verdict:
+    """Returns the verdict with its suspects, of the kind that they show. A disk without requests has only the
+    statements about it."""
     if examined is None:
-        return verdict
+        own = [of for of in statements if of.concerns(verdict.disk) and not of.is_for_all]
+        if own:
+            return replace(_of_statements(verdict.disk, own), host=verdict.host, model=verdict.model)
+        is_idle = verdict.why.lower().startswith(TOO_SHORT)
+        return replace(verdict, why="No requests were counted in this input.") if is_idle else verdict
     verdict = replace(verdict, suspects=examined.weighed, rests_on=examined.rests_on)
     first = examined.weighed[0]
     kind = KIND.get(first.suspect)
     is_decided = kind is not None and first.likelihood >= DECIDED and kind != verdict.kind
     if kind is None or not is_decided or not _may_change(verdict, kind, examined.facts, first.likelihood):
-        return _with_likeliest(verdict, first) if verdict.kind == UNDECIDED else verdict
+        return _undecided(verdict, examined) if verdict.kind == UNDECIDED else verdict
     evidence = first.evidence[:1].upper() + first.evidence[1:]
     ended = f" It ended after {_minutes(examined.facts.now.length_s)}." if examined.facts.has_ended else ""
     return replace(
         verdict,
         kind=kind,
-        why=f"{TITLES[kind]}. {evidence}.{_itself(examined.facts, kind)}{ended}",
+        why=f"{_title(kind, examined.facts)}. {evidence}.{_itself(examined.facts, kind)}{ended}",
         next_step=NEXT[kind],
         since_s=examined.facts.now.start_s if examined.facts.before is not None else verdict.since_s,
         slower=_slower(examined.facts) if kind == SLOW else None,
@@ -80,13 +97,53 @@ def decided(verdict: Verdict, examined: Examined | None) -> Verdict:
     )
 
 
-def _with_likeliest(verdict: Verdict, first: Weighed) -> Verdict:
-    """Returns an undecided verdict that names its likeliest suspect, if that is likelier than all others together."""
-    if first.likelihood < 0.5:
-        return verdict
-    return replace(
-        verdict, why=f"{verdict.why} Likeliest: {NAMES[first.suspect]} ({first.likelihood:.0%}): {first.evidence}."
+def stated(statements: Sequence[Statement], judged: Sequence[str]) -> list[Verdict]:
+    """Returns verdicts on the devices of which only statements are known: none has rates, so none is called slow."""
+    if judged and all(of.is_for_all for of in statements):
+        return []
+    by_disk: dict[str, list[Statement]] = {}
+    for of in statements:
+        if not any(of.concerns(disk) for disk in judged):
+            by_disk.setdefault(of.disk, []).append(of)
+    return [_of_statements(disk, of) for disk, of in by_disk.items()]
+
+
+def _of_statements(disk: str, statements: Sequence[Statement]) -> Verdict:
+    said = ". ".join(dict.fromkeys(of.evidence[:1].upper() + of.evidence[1:] for of in statements))
+    needed = "; ".join(dict.fromkeys(of.needed for of in statements if of.needed))
+    sources = ", ".join(dict.fromkeys(of.source for of in statements))
+    weighed = weigh_with({}, statements, lambda name: evidence_of(name, statements) or "nothing in this input")
+    first = weighed[0]
+    kind = KIND.get(first.suspect, UNDECIDED)
+    is_decided = kind not in (SLOW, UNDECIDED) and first.likelihood >= DECIDED
+    likeliest = f"Likeliest: {NAMES[first.suspect]} ({first.likelihood:.0%}). " if first.likelihood >= 0.5 else ""
+    return Verdict(
+        host="",
+        disk=disk,
+        kind=kind if is_decided else UNDECIDED,
+        why=f"{TITLES[kind]}. {said}." if is_decided else f"{likeliest}{said}.",
+        next_step=NEXT[kind] if is_decided else f"For a verdict give {needed}.",
+        confidence=first.likelihood if is_decided else None,
+        suspects=weighed,
+        rests_on=f"{sources} only",
     )
+
+
+def _title(kind: Kind, facts: Facts) -> str:
+    return TITLES_ALONE.get(kind, TITLES[kind]) if facts.before is None else TITLES[kind]
+
+
+def _undecided(verdict: Verdict, examined: Examined) -> Verdict:
+    """Returns an undecided verdict that leads with its likeliest suspect, if that is likelier than all others together,
+    and states what an excerpt lacks."""
+    first, why = examined.weighed[0], verdict.why
+    if why.lower().startswith(TOO_SHORT):
+        requests = examined.facts.now.total("requests")
+        counted = f", {requests:,.0f} requests" if math.isfinite(requests) else ""
+        why = f"This rests on {examined.rests_on}{counted}; {NEEDED}."
+    if first.likelihood >= 0.5:
+        why = f"Likeliest: {NAMES[first.suspect]} ({first.likelihood:.0%}): {first.evidence}. {why}"
+    return replace(verdict, why=why)
 
 
 def _may_change(verdict: Verdict, kind: Kind, facts: Facts, likelihood: float) -> bool:

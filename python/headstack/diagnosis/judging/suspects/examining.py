@@ -10,6 +10,7 @@ from headstack.diagnosis.judging.suspects.facts import Change, Facts, change_of,
 from headstack.diagnosis.judging.suspects.limits import Limit, limit_for
 from headstack.diagnosis.judging.suspects.phases import Phase, phases_of
 from headstack.diagnosis.judging.suspects.record import Record
+from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.suspects.weighing import weigh
 from headstack.diagnosis.judging.verdict import Weighed
 
@@ -63,16 +64,19 @@ def examine(
     records: Mapping[tuple[str, str], Record],
     slower: Mapping[tuple[str, str], float],
     limits: Mapping[str, Limit],
+    statements: Sequence[Statement] = (),
 ) -> dict[tuple[str, str], Examined]:
     """Weighs the suspects for every disk with requests. ``slower`` has the logarithm of the slowdown of disks with an
-    alarm at equal load."""
+    alarm at equal load, ``statements`` what the inputs report of disks besides."""
     courses = {key: Course(phases) for key, record in records.items() if (phases := phases_of(record.rows()))}
     chosen = {key: _choose(course.phases) for key, course in courses.items()}
     examined = {}
     for key, (now, before, has_ended, episodes) in chosen.items():
-        facts = Facts(
-            key[1], now, before, limit_for(key[1], limits), slower.get(key), _together(key, chosen), has_ended, episodes
-        )
+        stated = tuple(of for of in statements if of.concerns(key[1]))
+        together = _together(key, chosen)
+        limit = limit_for(key[1], limits)
+        others = tuple(of.now for other, of in chosen.items() if other != key and other[0] == key[0])
+        facts = Facts(key[1], now, before, limit, slower.get(key), together, has_ended, episodes, stated, others)
         examined[key] = Examined(weigh(facts), facts)
     return examined
 
