@@ -9,7 +9,7 @@ from headstack.diagnosis.judging.suspects.statements import Statement
 MDSTAT = re.compile(r"^md\w+ : (?:active|inactive)", re.MULTILINE)
 MD_ARRAY = re.compile(r"^(md\w+) : (.*?)(?=^md\w+ : |^unused devices|\Z)", re.MULTILINE | re.DOTALL)
 MD_WORK = re.compile(
-    r"(check|resync|recovery|reshape|repair)\s*=\s*([\d.]+)%.*?(?:finish=([\d.]+)min)?\s*(?:speed=(\d+)K/sec)?\s*$",
+    r"(check|resync|recovery|reshape|repair)\s*=\s*(\d+(?:\.\d+)?)%.*?(?:finish=(\d+(?:\.\d+)?)min)?\s*(?:speed=(\d+)K/sec)?\s*$",
     re.MULTILINE,
 )
 MD_FAILED = re.compile(r"\[[U_]*_[U_]*\]|\(F\)")

@@ -23,12 +23,12 @@ UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0, "ns": 1e-9, "us":
 FIO = re.compile(r"^fio-\d", re.MULTILINE)
 FIO_GROUP = re.compile(r"^(.*?): \(groupid=\d+, jobs=(\d+)\)", re.MULTILINE)
 FIO_JOB = re.compile(r"^(.*?): \(g=\d+\): rw=(\w+), .*?ioengine=(\w+), iodepth=(\d+)", re.MULTILINE)
-FIO_KIND = re.compile(r"^\s*(read|write)\s*: (?:io=\S+, bw=\S+, )?(?:IOPS=|iops=)([\d.]+)([kM]?)", re.MULTILINE)
-FIO_MEAN = re.compile(r"^\s+lat \((nsec|usec|msec)\)\s*: min=.*?avg=\s*([\d.]+)([kM]?)", re.MULTILINE)
-FIO_COMPLETION = re.compile(r"^\s+clat \((nsec|usec|msec)\)\s*: min=.*?avg=\s*([\d.]+)([kM]?)", re.MULTILINE)
+FIO_KIND = re.compile(r"^\s*(read|write)\s*: (?:io=\S+, bw=\S+, )?(?:IOPS=|iops=)(\d+(?:\.\d+)?)([kM]?)", re.MULTILINE)
+FIO_MEAN = re.compile(r"^\s+lat \((nsec|usec|msec)\)\s*: min=.*?avg=\s*(\d+(?:\.\d+)?)([kM]?)", re.MULTILINE)
+FIO_COMPLETION = re.compile(r"^\s+clat \((nsec|usec|msec)\)\s*: min=.*?avg=\s*(\d+(?:\.\d+)?)([kM]?)", re.MULTILINE)
 FIO_PERCENTILES = re.compile(r"clat percentiles \((nsec|usec|msec)\):(.*?)(?=^\s+(?!\|)\S|\Z)", re.MULTILINE | re.DOTALL)
-FIO_PERCENTILE = re.compile(r"([\d.]+)th=\[\s*(\d+)\]")
-FIO_BANDWIDTH = re.compile(r"^\s+bw \([^)]*\)\s*: .*?avg=\s*([\d.]+), stdev=\s*([\d.]+), samples=(\d+)", re.MULTILINE)
+FIO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th=\[\s*(\d+)\]")
+FIO_BANDWIDTH = re.compile(r"^\s+bw \([^)]*\)\s*: .*?avg=\s*(\d+(?:\.\d+)?), stdev=\s*(\d+(?:\.\d+)?), samples=(\d+)", re.MULTILINE)
 SAMPLES_MIN = 10
 SYNCHRONOUS = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 MEMORY_S = 15e-6
@@ -119,9 +119,9 @@ def _of_job(job: _Job) -> Statement:
 
 
 RBD_BENCH = re.compile(r"^bench\s+type \w+.*io_threads (\d+)|^\s*SEC\s+OPS\s+OPS/SEC\s+BYTES/SEC", re.MULTILINE)
-RBD_LINE = re.compile(r"^\s+(\d+)\s+(\d+)\s+([\d.]+)\s+[\d.]+", re.MULTILINE)
+RBD_LINE = re.compile(r"^\s+(\d+)\s+(\d+)\s+(\d+(?:\.\d+)?)\s+[\d.]+", re.MULTILINE)
 RADOS_BENCH = re.compile(r"^\s*sec Cur ops\s+started\s+finished\s+avg MB/s", re.MULTILINE)
-RADOS_LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+\d+\s+(\d+)\s+[\d.]+\s+[\d.]+\s+\S+\s+([\d.]+)\s*$", re.MULTILINE)
+RADOS_LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+\d+\s+(\d+)\s+[\d.]+\s+[\d.]+\s+\S+\s+(\d+(?:\.\d+)?)\s*$", re.MULTILINE)
 
 
 def ceph_bench(text: str, name: str) -> list[Statement]:
@@ -154,13 +154,17 @@ def dd(text: str, name: str) -> list[Statement]:
     found = []
     for records, amount, seconds in DD.findall(text):
         spent_s = float(seconds.replace(",", "."))
-        each = f"{int(amount) / spent_s / 1e6:,.0f} MB/s, {time_text(spent_s / int(records))} a record" if spent_s and int(records) else "no time"
-        said = f"dd moved {int(amount) / 1e6:,.0f} MB at {each}; without direct or dsync that is memory"
+        if not spent_s or not int(records):
+            continue
+        said = (
+            f"{int(amount) / 1e6:,.0f} MB at {int(amount) / spent_s / 1e6:,.0f} MB/s, {time_text(spent_s / int(records))} a "
+            "record of dd; without direct or dsync that is memory"
+        )
         found.append(Statement(name, said, {}, False, "dd", MONITOR))
-    return found
+    return found or [Statement(name, "a copy of nothing", source="dd", needed=MONITOR)]
 
 
-IOPING = re.compile(r"min/avg/max/mdev = ([\d.]+) (\w+) / ([\d.]+) (\w+) / ([\d.]+) (\w+) / ([\d.]+) (\w+)")
+IOPING = re.compile(r"min/avg/max/mdev = (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+)")
 IOPING_DEVICE = re.compile(r"^--- (\S+) \(.*ioping statistics ---", re.MULTILINE)
 
 
@@ -176,7 +180,7 @@ def ioping(text: str, name: str) -> list[Statement]:
     return found
 
 
-HDPARM = re.compile(r"^\s*Timing (?:O_DIRECT )?(cached|buffered disk|disk) reads:\s+.*?=\s*([\d.]+) (\w+)/sec", re.MULTILINE)
+HDPARM = re.compile(r"^\s*Timing (?:O_DIRECT )?(cached|buffered disk|disk) reads:\s+.*?=\s*(\d+(?:\.\d+)?) (\w+)/sec", re.MULTILINE)
 
 
 def hdparm(text: str, name: str) -> list[Statement]:
@@ -187,7 +191,7 @@ def hdparm(text: str, name: str) -> list[Statement]:
     return [Statement(disk, f"hdparm: {shown}; sequential throughput shows no latency", source="hdparm -tT", needed=MONITOR)]
 
 
-PG = re.compile(r"^\s+(open_datasync|fdatasync|fsync|fsync_writethrough|open_sync)\s+([\d.]+) ops/sec\s+(\d+) usecs/op", re.MULTILINE)
+PG = re.compile(r"^\s+(open_datasync|fdatasync|fsync|fsync_writethrough|open_sync)\s+(\d+(?:\.\d+)?) ops/sec\s+(\d+) usecs/op", re.MULTILINE)
 REVOLUTION_S = 60 / 7200
 """A revolution of a disk with 7,200 a minute: a write that waits for the medium takes one."""
 
@@ -204,8 +208,8 @@ def pg_test_fsync(text: str, name: str) -> list[Statement]:
 
 
 SYSBENCH = re.compile(r"^sysbench \d|^File operations:", re.MULTILINE)
-SYSBENCH_RATE = re.compile(r"^\s+(reads|writes|fsyncs)/s:\s+([\d.]+)", re.MULTILINE)
-SYSBENCH_LATENCY = re.compile(r"^\s+(min|avg|max|95th percentile):\s+([\d.]+)", re.MULTILINE)
+SYSBENCH_RATE = re.compile(r"^\s+(reads|writes|fsyncs)/s:\s+(\d+(?:\.\d+)?)", re.MULTILINE)
+SYSBENCH_LATENCY = re.compile(r"^\s+(min|avg|max|95th percentile):\s+(\d+(?:\.\d+)?)", re.MULTILINE)
 
 
 def sysbench(text: str, name: str) -> list[Statement]:

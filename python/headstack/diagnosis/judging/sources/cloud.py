@@ -276,8 +276,10 @@ def _json(text: str, path: Path, times: Times, points: Points) -> None:
             raise InputError(f"{path}: not valid JSON: {error}") from None
         rest = rest[end:].lstrip()
         for one in document if isinstance(document, list) else [document]:
-            if isinstance(one, dict):
+            try:
                 _document(one, times, points)
+            except (AttributeError, TypeError, ValueError) as error:
+                raise InputError(f"{path}: unlike the answers of the three clouds: {error}") from None
 
 
 def _document(document: Mapping[str, Any], times: Times, points: Points) -> None:

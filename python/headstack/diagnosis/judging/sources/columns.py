@@ -39,7 +39,7 @@ HEADER = re.compile(
 """A line of column names of any of these programs."""
 TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ([AP])M)?\s+(?=\S)")
 BANNER = re.compile(r"(?:Linux|SunOS|FreeBSD)\s.*?\(([^)]+)\)\s+(\S+)")
-GSTAT = re.compile(r"dT:\s*([\d.]+)s")
+GSTAT = re.compile(r"dT:\s*(\d+(?:\.\d+)?)s")
 UNIT = re.compile(r"(\d)\s+((?:[KMGT]i?B|B)/s|ms|us|s)(?=\s|$)")
 CURRENT = ("DISK", "L(q)")
 """First words of the headings of mc and gstat, whose first lines are intervals."""
@@ -94,10 +94,10 @@ class _Table:
     has_banner: bool = False
     is_current: bool = False
     """Whether the program prints no means since boot."""
-    is_averaged: bool = False
-    """Whether lines of sar's averages follow."""
     day: Day = field(default_factory=Day)
     day_s: float = 0.0
+    section: str = ""
+    """First column of the section of sar's report."""
 
     def samples(self, stream: Iterator[str]) -> Iterator[Sample[Devices]]:
         """Yields the blocks of devices."""
@@ -132,14 +132,18 @@ class _Table:
             return
         at_s = None
         if match := TIME_OF_DAY.match(text):
+            words = text[match.end() :].split()
+            if (words[0] == "CPU" or words[0].lower() in DEVICE_NAMES) and words[0] != self.section:
+                # Each section of sar begins with the first day.
+                self.section, self.day = words[0], Day()
             hours = int(match[1]) % 12 + 12 * (match[4] == "P") if match[4] else int(match[1])
             if self.how.zone is None and self.day_s:
                 self.how.remarks[ASSUMED] = 1
             at_s = self.day_s + self.day.of(hours * 3600 + int(match[2]) * 60 + int(match[3]))
             text = text[match.end() :]
             words = text.split()
-        self.is_averaged = words[0] == "Average:" or (self.is_averaged and words[0] not in DEVICE_NAMES)
-        if not self.is_averaged and not (yield from self._columns(text, words, at_s)):
+        # Lines of sar's averages repeat the others.
+        if words[0] != "Average:" and not (yield from self._columns(text, words, at_s)):
             found_s = self.times.of_line(text) if at_s is None else None
             if found_s is not None:
                 yield from self._end()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from headstack._native import InputError
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.verdict import Suspect
 
@@ -101,7 +102,10 @@ def _celsius(values: Mapping[str, float]) -> float | None:
 
 def amazon(text: str, name: str) -> list[Statement]:
     """Reads ``nvme amzn stats -o json``: times over the limits of a volume and of its instance."""
-    document: Any = json.loads(text)
+    try:
+        document: Any = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{name}: not valid JSON: {error}") from None
     flat = {key: float(v) for key, v in document.items() if isinstance(v, int | float)}
     spent = flat.get("total_read_time", 0.0) + flat.get("total_write_time", 0.0)
     over = {title: flat[key] for key, title in EXCEEDED.items() if flat.get(key, 0.0) > 0}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from contextlib import suppress
 
 from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.verdict import Suspect
 
-BUCKET = re.compile(r'^(\w+?)_bucket\{([^}]*\ble="([^"]+)"[^}]*)\}\s+([\d.eE+]+)', re.MULTILINE)
+BUCKET = re.compile(r'^(\w+?)_bucket\{([^}]*\ble="(\d[\d.e+-]*|\+Inf)"[^}]*)\}\s+(\d[\d.e+]*)', re.MULTILINE)
 SYNC = re.compile(r"fsync|wal|commit|flush|sync", re.IGNORECASE)
 REVOLUTION_S = 60 / 7200
 """A revolution of a disk with 7,200 a minute. Flash with protection against power loss flushes in 0.02 to 0.1 ms, other
@@ -26,7 +27,8 @@ def histograms(text: str, name: str) -> list[Statement]:
     buckets: dict[tuple[str, str], dict[float, float]] = defaultdict(dict)
     for metric, labels, bound, count in BUCKET.findall(text):
         others = re.sub(r',?\ble="[^"]*",?', "", labels)
-        buckets[metric, others][math.inf if bound == "+Inf" else float(bound)] = float(count)
+        with suppress(ValueError):
+            buckets[metric, others][math.inf if bound == "+Inf" else float(bound)] = float(count)
     found = []
     for (metric, _), of in buckets.items():
         bounds = sorted(of.items())

@@ -55,6 +55,8 @@ class Kind:
     is_split: bool = False
     """Whether all files are parts of one: Prometheus has one for each query."""
     caveats: tuple[str, ...] = ()
+    command: str = "headstack judge {}"
+    """The command that shows most of such a file."""
 
 
 def _has(*words: str) -> Callable[[str], bool]:
@@ -129,9 +131,9 @@ STATED = (
     Kind("smart-log", "nvme smart-log",
          lambda begin: device_logs.SMART_TEXT.search(begin) or _has("critical_warning", "temperature")(begin)
          or _has("avail_spare")(begin), statements=device_logs.smart_log),
-    Kind("fio", "fio output as text",
-         lambda begin: benchmarks.FIO_GROUP.search(begin) and (benchmarks.FIO.search(begin) or benchmarks.FIO_KIND.search(begin)),
-         statements=benchmarks.fio),
+    Kind("fio text", "fio output as text; repeat it as JSON",
+         lambda begin: benchmarks.FIO_GROUP.search(begin) or benchmarks.FIO.search(begin) and benchmarks.FIO_KIND.search(begin),
+         statements=benchmarks.fio, command="fio --output-format=json --output=results.json JOBFILE"),
     Kind("ceph-bench", "rbd bench or rados bench",
          lambda begin: benchmarks.RBD_BENCH.search(begin) or benchmarks.RADOS_BENCH.search(begin),
          statements=benchmarks.ceph_bench),

@@ -8,7 +8,7 @@ from collections import defaultdict
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, BELOW_LIMIT, PRESSURE
 
-PRESSURES = re.compile(r"^(some|full)\s+avg10=([\d.]+)\s+avg60=([\d.]+)\s+avg300=([\d.]+)\s+total=(\d+)", re.MULTILINE)
+PRESSURES = re.compile(r"^(some|full)\s+avg10=(\d+(?:\.\d+)?)\s+avg60=(\d+(?:\.\d+)?)\s+avg300=(\d+(?:\.\d+)?)\s+total=(\d+)", re.MULTILINE)
 IO_STAT = re.compile(r"^(\d+:\d+)\s+rbytes=\d+.*\bwios=\d+", re.MULTILINE)
 IO_MAX = re.compile(r"^(\d+:\d+)\s+(?=.*\b[rw](?:bps|iops)=)(.+)$", re.MULTILINE)
 PAIR = re.compile(r"(\w+)=(\d+|max)")

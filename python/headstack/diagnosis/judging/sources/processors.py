@@ -10,7 +10,7 @@ from headstack.diagnosis.judging.suspects.weighing import host_weights
 
 VMSTAT = re.compile(r"^\s*r\s+b\s+swpd\s+free\b.*\bbi\s+bo\b.*$", re.MULTILINE)
 TOP = re.compile(r"^%?Cpu\(s\):\s*(.+)$", re.MULTILINE)
-TOP_SHARE = re.compile(r"([\d.,]+)\s*%?\s*(us|sy|ni|id|wa|hi|si|st)\b")
+TOP_SHARE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%?\s*(us|sy|ni|id|wa|hi|si|st)\b")
 TABLE = re.compile(r"^.*\bCPU\s+%usr?e?r?\s.*%idle.*$", re.MULTILINE)
 """The heading of mpstat and of ``sar -u``."""
 DISKS = "iostat -x 5 of the same time, for rates and latencies of the disks"
@@ -75,7 +75,7 @@ def table(text: str, name: str) -> list[Statement]:
             columns = [word.lstrip("%") for word in words[words.index("CPU") + 1 :]]
         elif columns and "all" in words and words[0].rstrip(":") != "Average":
             values = [word.replace(",", ".") for word in words[words.index("all") + 1 :]]
-            if len(values) == len(columns) and all(re.fullmatch(r"[\d.]+", value) for value in values):
+            if len(values) == len(columns) and all(re.fullmatch(r"\d+(\.\d+)?", value) for value in values):
                 samples.append(dict(zip(columns, map(float, values), strict=True)))
     if not samples:
         return [Statement(name, "no line of all processors", is_for_all=True, source="sar -u", needed=DISKS)]

@@ -17,6 +17,8 @@ from headstack.diagnosis.judging.verdict import Suspect
 
 DEEP = 8.0
 """Requests in flight from which a host waits for a device and not a device for its host."""
+QUEUE_MAX = 3.5
+"""Maximum weight of a depth."""
 TRANSFER_BYTES_PER_S = 50e6
 """Bytes per second of a single request from which its latency is the transfer: the media rate of disks is 80 to 280
 MB/s, so half a second of 50 MB covers a seek for each 500 kB too."""
@@ -86,11 +88,10 @@ def by_depth(in_flight: float) -> dict[Suspect, float]:
     if in_flight < 1.0:
         # Who asks one request at a time waits for the host, or asks little.
         return {"queue": -3.0, "host": 0.5, "none": 0.5}
-    if in_flight >= 4 * DEEP:
-        # By Little's law latency is this depth over the rate, and any device has this queue at this depth.
-        return {"queue": 2.5, "none": -1.0}
     if in_flight >= DEEP:
-        return {"queue": 1.0, "none": -1.0}
+        # By Little's law latency is the depth over the rate: any device has this queue at this depth, and a slow one
+        # explains the less of it the deeper it is.
+        return {"queue": min(1.0 + math.log(in_flight / DEEP), QUEUE_MAX), "none": -1.0}
     return {}
 
 
