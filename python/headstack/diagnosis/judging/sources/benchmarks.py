@@ -26,9 +26,13 @@ FIO_JOB = re.compile(r"^(.*?): \(g=\d+\): rw=(\w+), .*?ioengine=(\w+), iodepth=(
 FIO_KIND = re.compile(r"^\s*(read|write)\s*: (?:io=\S+, bw=\S+, )?(?:IOPS=|iops=)(\d+(?:\.\d+)?)([kM]?)", re.MULTILINE)
 FIO_MEAN = re.compile(r"^\s+lat \((nsec|usec|msec)\)\s*: min=.*?avg=\s*(\d+(?:\.\d+)?)([kM]?)", re.MULTILINE)
 FIO_COMPLETION = re.compile(r"^\s+clat \((nsec|usec|msec)\)\s*: min=.*?avg=\s*(\d+(?:\.\d+)?)([kM]?)", re.MULTILINE)
-FIO_PERCENTILES = re.compile(r"clat percentiles \((nsec|usec|msec)\):(.*?)(?=^\s+(?!\|)\S|\Z)", re.MULTILINE | re.DOTALL)
+FIO_PERCENTILES = re.compile(
+    r"clat percentiles \((nsec|usec|msec)\):(.*?)(?=^\s+(?!\|)\S|\Z)", re.MULTILINE | re.DOTALL
+)
 FIO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th=\[\s*(\d+)\]")
-FIO_BANDWIDTH = re.compile(r"^\s+bw \([^)]*\)\s*: .*?avg=\s*(\d+(?:\.\d+)?), stdev=\s*(\d+(?:\.\d+)?), samples=(\d+)", re.MULTILINE)
+FIO_BANDWIDTH = re.compile(
+    r"^\s+bw \([^)]*\)\s*: .*?avg=\s*(\d+(?:\.\d+)?), stdev=\s*(\d+(?:\.\d+)?), samples=(\d+)", re.MULTILINE
+)
 SAMPLES_MIN = 10
 SYNCHRONOUS = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 MEMORY_S = 15e-6
@@ -57,8 +61,8 @@ class _Job(NamedTuple):
 
 def fio(text: str, name: str) -> list[Statement]:
     """Reads fio's output for people: requests in flight by Little's law, even rates, and two modes of latency."""
-    found = [_of_job(job) for job in _jobs(text)]
-    return found or [Statement(name, "fio output without latencies", source="fio", needed=NEEDED)]
+    stated = [_of_job(job) for job in _jobs(text)]
+    return stated or [Statement(name, "fio output without latencies", source="fio", needed=NEEDED)]
 
 
 def _jobs(text: str) -> list[_Job]:
@@ -95,7 +99,10 @@ def _jobs(text: str) -> list[_Job]:
 
 def _of_job(job: _Job) -> Statement:
     in_flight = job.rate * job.latency_s
-    said = [f"{job.rate:,.0f} {job.kind}s a second at {time_text(job.latency_s)} are {in_flight:,.3g} in flight (Little's law)"]
+    said = [
+        f"{job.rate:,.0f} {job.kind}s a second at {time_text(job.latency_s)} are {in_flight:,.3g} in flight "
+        "(Little's law)"
+    ]
     weights: dict[Suspect, float] = {**by_depth(in_flight)}
     if in_flight >= DEEP:
         weights["host"] = -3.0
@@ -109,7 +116,9 @@ def _of_job(job: _Job) -> Statement:
         )
         weights = {"host": 1.5, "device": 0.0, "queue": -3.0, "limit": -1.0, "neighbour": -1.0}
     elif p99_s > GAP * median_s and abs(p999_s / p99_s - 1.0) <= FLAT_TAIL:
-        said.append(f"two modes: {time_text(median_s)}, and a flat {time_text(p99_s)} from p99 to p99.9, like a limiter's clock")
+        said.append(
+            f"two modes: {time_text(median_s)}, and a flat {time_text(p99_s)} from p99 to p99.9, like a limiter's clock"
+        )
         weights["limit"] = weights.get("limit", 0.0) + 2.5
     if is_round(job.rate) and (width := by_width(job.deviation)) > 0:
         said.append(f"the rate is round and even within {job.deviation:.1%}")
@@ -127,13 +136,21 @@ RADOS_LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+\d+\s+(\d+)\s+[\d.]+\s+[\d.]+\s+\S
 def ceph_bench(text: str, name: str) -> list[Statement]:
     """Reads ``rbd bench`` and ``rados bench``, whose operations are running counts."""
     is_rados = RADOS_BENCH.search(text) is not None
-    lines = [(float(m[1]), float(m[3] if is_rados else m[2])) for m in (RADOS_LINE if is_rados else RBD_LINE).finditer(text)]
+    lines = [
+        (float(m[1]), float(m[3] if is_rados else m[2])) for m in (RADOS_LINE if is_rados else RBD_LINE).finditer(text)
+    ]
     rates = [(count - was) / (at_s - was_s) for (was_s, was), (at_s, count) in pairwise(lines) if at_s > was_s]
     if len(rates) < 2:
         return [Statement(name, "too few lines for a rate", source="rbd bench", needed=MONITOR)]
     mean, deviation = fmean(rates), pstdev(rates) / fmean(rates) if fmean(rates) else math.nan
     header = RBD_BENCH.search(text)
-    threads = float(header[1]) if header and header[1] else fmean(float(m[2]) for m in RADOS_LINE.finditer(text)) if is_rados else 1.0
+    threads = (
+        float(header[1])
+        if header and header[1]
+        else fmean(float(m[2]) for m in RADOS_LINE.finditer(text))
+        if is_rados
+        else 1.0
+    )
     weights: dict[Suspect, float] = {**by_depth(threads)}
     # Volumes behind a network often have a limit, and the rate of a device varies by chance.
     shape = by_width(deviation) + (2.0 if is_round(mean) else -1.1) + 1.0
@@ -151,36 +168,40 @@ DD = re.compile(r"^(\d+)\+\d+ records out.*?^(\d+) bytes.*? copied, ([\d.,]+) s"
 
 def dd(text: str, name: str) -> list[Statement]:
     """Reads the summary of dd: the mean time of a record."""
-    found = []
+    stated = []
     for records, amount, seconds in DD.findall(text):
         spent_s = float(seconds.replace(",", "."))
         if not spent_s or not int(records):
             continue
         said = (
-            f"{int(amount) / 1e6:,.0f} MB at {int(amount) / spent_s / 1e6:,.0f} MB/s, {time_text(spent_s / int(records))} a "
-            "record of dd; without direct or dsync that is memory"
+            f"{int(amount) / 1e6:,.0f} MB at {int(amount) / spent_s / 1e6:,.0f} MB/s, "
+            f"{time_text(spent_s / int(records))} a record of dd; without direct or dsync that is memory"
         )
-        found.append(Statement(name, said, {}, False, "dd", MONITOR))
-    return found or [Statement(name, "a copy of nothing", source="dd", needed=MONITOR)]
+        stated.append(Statement(name, said, {}, False, "dd", MONITOR))
+    return stated or [Statement(name, "a copy of nothing", source="dd", needed=MONITOR)]
 
 
-IOPING = re.compile(r"min/avg/max/mdev = (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+)")
+IOPING = re.compile(
+    r"min/avg/max/mdev = (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+) / (\d+(?:\.\d+)?) (\w+)"
+)
 IOPING_DEVICE = re.compile(r"^--- (\S+) \(.*ioping statistics ---", re.MULTILINE)
 
 
 def ioping(text: str, name: str) -> list[Statement]:
     """Reads the statistics of ioping, which sends one request after another."""
     device = IOPING_DEVICE.search(text)
-    found = []
+    stated = []
     for match in IOPING.finditer(text):
         least_s, mean_s, most_s = (float(match[at]) * UNITS.get(match[at + 1], math.nan) for at in (1, 3, 5))
         evidence = f"single requests take {time_text(least_s)} to {time_text(most_s)}, {time_text(mean_s)} on average"
         weights: dict[Suspect, float] = {"queue": -2.0, **by_latency(mean_s)}
-        found.append(Statement(device[1] if device else name, evidence, weights, False, "ioping", MONITOR))
-    return found
+        stated.append(Statement(device[1] if device else name, evidence, weights, False, "ioping", MONITOR))
+    return stated
 
 
-HDPARM = re.compile(r"^\s*Timing (?:O_DIRECT )?(cached|buffered disk|disk) reads:\s+.*?=\s*(\d+(?:\.\d+)?) (\w+)/sec", re.MULTILINE)
+HDPARM = re.compile(
+    r"^\s*Timing (?:O_DIRECT )?(cached|buffered disk|disk) reads:\s+.*?=\s*(\d+(?:\.\d+)?) (\w+)/sec", re.MULTILINE
+)
 
 
 def hdparm(text: str, name: str) -> list[Statement]:
@@ -188,10 +209,15 @@ def hdparm(text: str, name: str) -> list[Statement]:
     device = re.search(r"^(/dev/\S+):", text, re.MULTILINE)
     shown = ", ".join(f"{kind} reads {rate} {unit}/s" for kind, rate, unit in HDPARM.findall(text))
     disk = device[1].removeprefix("/dev/") if device else name
-    return [Statement(disk, f"hdparm: {shown}; sequential throughput shows no latency", source="hdparm -tT", needed=MONITOR)]
+    return [
+        Statement(disk, f"hdparm: {shown}; sequential throughput shows no latency", source="hdparm -tT", needed=MONITOR)
+    ]
 
 
-PG = re.compile(r"^\s+(open_datasync|fdatasync|fsync|fsync_writethrough|open_sync)\s+(\d+(?:\.\d+)?) ops/sec\s+(\d+) usecs/op", re.MULTILINE)
+PG = re.compile(
+    r"^\s+(open_datasync|fdatasync|fsync|fsync_writethrough|open_sync)\s+(\d+(?:\.\d+)?) ops/sec\s+(\d+) usecs/op",
+    re.MULTILINE,
+)
 REVOLUTION_S = 60 / 7200
 """A revolution of a disk with 7,200 a minute: a write that waits for the medium takes one."""
 
@@ -216,5 +242,7 @@ def sysbench(text: str, name: str) -> list[Statement]:
     """Reads ``sysbench fileio``."""
     rates = ", ".join(f"{float(rate):,.0f} {kind}/s" for kind, rate in SYSBENCH_RATE.findall(text))
     latencies = ", ".join(f"{kind} {value} ms" for kind, value in SYSBENCH_LATENCY.findall(text))
-    evidence = f"sysbench: {rates or 'no rates'}, latency {latencies or 'unknown'}, through the page cache unless direct"
+    evidence = (
+        f"sysbench: {rates or 'no rates'}, latency {latencies or 'unknown'}, through the page cache unless direct"
+    )
     return [Statement(name, evidence, source="sysbench", needed=MONITOR)]

@@ -47,14 +47,14 @@ def _outliers(means_s: Mapping[str, float]) -> list[Statement]:
     """Returns the OSDs that are slower than the others, and a statement on each of the others."""
     if len(means_s) < 3:
         return []
-    found = []
+    stated = []
     for osd, mean_s in means_s.items():
         others_s = median(of for other, of in means_s.items() if other != osd)
         evidence = f"commits take {time_text(mean_s)}, those of the other OSDs {time_text(others_s)} (median)"
         is_outlier = mean_s >= max(LEAST_S, OUTLIER * others_s)
         weights: dict[Suspect, float] = {"device": 1.5, "none": -1.0} if is_outlier else {"device": -2.0}
-        found.append(Statement(f"osd.{osd}", evidence, weights, False, "ceph osd perf", NEEDED))
-    return found
+        stated.append(Statement(f"osd.{osd}", evidence, weights, False, "ceph osd perf", NEEDED))
+    return stated
 
 
 NEEDED = "ceph osd perf -f json every 10 s for an hour, and iostat -x 5 of the host of the OSD"
@@ -75,9 +75,11 @@ def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None
         begins = [match.start() for match in TABLE.finditer(text)]
         for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
             lines = [line.split() for line in text[begin:end].splitlines()[1:]]
-            yield {words[0]: float(words[1]) * 1e-3
+            yield {
+                words[0]: float(words[1]) * 1e-3
                 for words in lines
-                if len(words) >= 3 and words[0].isdigit() and words[1].isdigit()}
+                if len(words) >= 3 and words[0].isdigit() and words[1].isdigit()
+            }
         return
     for document in _documents(text, path, how):
         # jq -s makes one list of answers.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ AZURE: dict[str, Metric] = {
     "Target Bandwidth": Metric(Meaning.LIMIT, "bytes"),
     "Bandwidth limit": Metric(Meaning.LIMIT, "bytes"),
 }
-"""Microsoft.Compute/virtualMachines, after ``Data Disk``, ``OS Disk``, ``Temp Disk``, ``VM Cached``, ``VM Uncached``."""
+"""Microsoft.Compute/virtualMachines, after the kind of disk, such as ``Data Disk`` or ``VM Uncached``."""
 GOOGLE: dict[str, Metric] = {
     "max_read_ops_count": Metric(Meaning.MEAN),
     "max_write_ops_count": Metric(Meaning.MEAN),
@@ -170,16 +171,16 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
             _csv(text, times, points)
     times.note_zone(how.remarks)
     host = how.host or ""
-    found = []
+    volume_rows = []
     for disk, of in points.values.items():
         period_s = _period(sorted(of), how)
         how.statements += statements_of(disk, [of[at] for at in sorted(of)], period_s)
-        found += [Row(host, disk, at, period_s, figures) for at in of if (figures := _figures(of[at], period_s))]
-    yield from sorted(found, key=lambda row: (row.start_s, row.disk))
+        volume_rows += [Row(host, disk, at, period_s, figures) for at in of if (figures := _figures(of[at], period_s))]
+    yield from sorted(volume_rows, key=lambda row: (row.start_s, row.disk))
 
 
 def _period(times_s: list[float], how: How) -> float:
-    gaps = [after - before for before, after in zip(times_s, times_s[1:], strict=False) if after > before]
+    gaps = [after - before for before, after in pairwise(times_s) if after > before]
     period_s = how.every_s or (median(gaps) if gaps else USUAL_S)
     how.remarks[SUMMED.format(period_s)] = 1
     return period_s
@@ -206,15 +207,15 @@ def _figures(values: Mapping[str, float], period_s: float) -> dict[str, float | 
 
 def statements_of(disk: str, periods: list[dict[str, float]], period_s: float) -> list[Statement]:
     """Returns what the metrics of a disk state of its limits."""
-    found = []
+    stated = []
     for name in dict.fromkeys(name for period in periods for name in period):
         metric = METRICS[name]
         values = [period[name] for period in periods if name in period]
         weight, evidence, suspect = _judged(name, metric, values)
         if evidence:
             weights: dict[Suspect, float] = {suspect: weight}
-            found.append(Statement(disk, evidence, weights, False, "cloud metrics", DISKS))
-    return found + _of_stated_limits(disk, periods, period_s)
+            stated.append(Statement(disk, evidence, weights, False, "cloud metrics", DISKS))
+    return stated + _of_stated_limits(disk, periods, period_s)
 
 
 def _judged(name: str, metric: Metric, values: list[float]) -> tuple[float, str, Suspect]:
@@ -238,7 +239,11 @@ def _judged(name: str, metric: Metric, values: list[float]) -> tuple[float, str,
         case Meaning.CONSUMED:
             count = sum(value >= 100 * AT_LIMIT for value in values)
             weight = 6.0 if count / len(values) >= OFTEN else 2.0 if count else -4.0 * (max(values) < 100 * BELOW_LIMIT)
-            return weight, f"{name}: at most {max(values):.0f} % of the {metric.column}, at the limit in {count} {of}", "limit"
+            return (
+                weight,
+                f"{name}: at most {max(values):.0f} % of the {metric.column}, at the limit in {count} {of}",
+                "limit",
+            )
         case Meaning.STALLED:
             count = sum(value > 0 for value in values)
             return (3.5 if count else -1.0), f"{name}: requests stood still in {count} {of}", "device"
@@ -257,7 +262,9 @@ def _of_stated_limits(disk: str, periods: list[dict[str, float]], period_s: floa
             parts = ("reads", "writes") if METRICS[name].column == "requests" else ("read_bytes", "write_bytes")
             rate = sum(figures.get(part) or 0.0 for part in parts) / period_s
             if any(figures.get(part) is not None for part in parts):
-                shares.append((rate / limit, f"{rate:,.0f} of {limit:,.0f} {'IOPS' if parts[0] == 'reads' else 'bytes/s'}"))
+                shares.append(
+                    (rate / limit, f"{rate:,.0f} of {limit:,.0f} {'IOPS' if parts[0] == 'reads' else 'bytes/s'}")
+                )
     if not shares:
         return []
     share, shown = max(shares)
@@ -275,9 +282,9 @@ def _json(text: str, path: Path, times: Times, points: Points) -> None:
         except json.JSONDecodeError as error:
             raise InputError(f"{path}: not valid JSON: {error}") from None
         rest = rest[end:].lstrip()
-        for one in document if isinstance(document, list) else [document]:
+        for answer in document if isinstance(document, list) else [document]:
             try:
-                _document(one, times, points)
+                _document(answer, times, points)
             except (AttributeError, TypeError, ValueError) as error:
                 raise InputError(f"{path}: unlike the answers of the three clouds: {error}") from None
 
@@ -299,16 +306,22 @@ def _document(document: Mapping[str, Any], times: Times, points: Points) -> None
             _, prefix = metric_of(label)
             lun = next((str(value) for key, value in of.items() if key.lower() == "lun"), "")
             for point in series.get("data", []):
-                value = next((point[k] for k in ("average", "maximum", "total", "minimum") if point.get(k) is not None), None)
+                value = next(
+                    (point[k] for k in ("average", "maximum", "total", "minimum") if point.get(k) is not None), None
+                )
                 if value is not None:
-                    points.add(label, _time(point.get("timeStamp"), times), float(value), f"{prefix} LUN {lun}" if lun else "")
+                    points.add(
+                        label, _time(point.get("timeStamp"), times), float(value), f"{prefix} LUN {lun}" if lun else ""
+                    )
     for series in document.get("timeSeries", []):
         metric = series.get("metric", {})
         disk = metric.get("labels", {}).get("device_name", "")
         for point in series.get("points", []):
             value = next(iter(point.get("value", {}).values()), None)
             if isinstance(value, int | float | str):
-                points.add(metric.get("type", ""), _time(point.get("interval", {}).get("endTime"), times), float(value), disk)
+                points.add(
+                    metric.get("type", ""), _time(point.get("interval", {}).get("endTime"), times), float(value), disk
+                )
 
 
 def _statistic(label: str, point: Mapping[str, Any]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +149,7 @@ class _Table:
                 yield from self._end()
                 self.time_s = found_s
 
-    def _columns(self, text: str, words: list[str], at_s: float | None) -> Iterator[Sample[Devices]]:
+    def _columns(self, text: str, words: list[str], at_s: float | None) -> Generator[Sample[Devices], None, bool]:
         """Reads column names or values under them; returns whether the line was either."""
         if words[0] in ("avg-cpu:", "CPU"):
             yield from self._end()
@@ -201,9 +201,7 @@ class _Table:
             processors = self.processors or self.processors_at.get(self.time_s or math.nan, {})
             block = Devices(self.host, self.fields, processors)
             is_first = self.is_first and self.length_s is None and not self.is_current
-            yield Sample(
-                self.time_s, block, self.counts, is_first, self.has_banner, self.length_s, self.day_s or None
-            )
+            yield Sample(self.time_s, block, self.counts, is_first, self.has_banner, self.length_s, self.day_s or None)
             self.is_first = self.has_banner = False
             if self.length_s is not None and self.before_s is not None:
                 self.before_s = self.time_s

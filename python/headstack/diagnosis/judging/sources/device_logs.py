@@ -45,7 +45,9 @@ def smart_log(text: str, name: str) -> list[Statement]:
     celsius = _celsius(values)
     warning = int(values.get("critical_warning", 0))
     throttled = sum(v for k, v in values.items() if re.fullmatch(r"(thm_temp|thermal_management_t)[12]_trans_count", k))
-    warned = sum(values.get(key, 0.0) for key in ("warning_temp_time", "warning_temperature_time", "critical_comp_time"))
+    warned = sum(
+        values.get(key, 0.0) for key in ("warning_temp_time", "warning_temperature_time", "critical_comp_time")
+    )
     if celsius is not None:
         said.append(f"{celsius:.0f} C")
         weights["limit"] = 3.5 if celsius >= HOT_C else 1.0 if celsius >= WARM_C else -1.0
@@ -53,7 +55,9 @@ def smart_log(text: str, name: str) -> list[Statement]:
         said.append("critical warning: temperature")
         weights["limit"] = max(weights.get("limit", 0.0), 4.0)
     if throttled or warned:
-        said.append(f"thermal throttling {throttled:,.0f} times, {warned:,.0f} min above the warning temperature so far")
+        said.append(
+            f"thermal throttling {throttled:,.0f} times, {warned:,.0f} min above the warning temperature so far"
+        )
         weights["limit"] = weights.get("limit", 0.0) + 1.5
     for bit, words, weight in ((SPARE, "spare blocks are low", 1.0), (DEGRADED, "reliability is degraded", 3.0),
                                (READ_ONLY, "the medium is read-only", 3.5)):  # fmt: skip
@@ -119,10 +123,22 @@ def amazon(text: str, name: str) -> list[Statement]:
 
 
 ERRORS: tuple[tuple[str, re.Pattern[str], float], ...] = (
-    ("medium errors", re.compile(r"critical medium error|Medium Error|Unrecovered read error|UNC\b", re.IGNORECASE), 3.5),
-    ("I/O errors", re.compile(r"I/O error, dev (\w+)|Buffer I/O error on dev(?:ice)? (\w+)|blk_update_request:.*error"), 3.0),
+    (
+        "medium errors",
+        re.compile(r"critical medium error|Medium Error|Unrecovered read error|UNC\b", re.IGNORECASE),
+        3.5,
+    ),
+    (
+        "I/O errors",
+        re.compile(r"I/O error, dev (\w+)|Buffer I/O error on dev(?:ice)? (\w+)|blk_update_request:.*error"),
+        3.0,
+    ),
     ("time-outs", re.compile(r"nvme (\w+): I/O \d+.*timeout|\[(\w+)\].*timing out command|task abort: SUCCESS"), 2.5),
-    ("resets", re.compile(r"hard resetting link|reset controller|controller is down|resetting (?:controller|device)"), 2.5),
+    (
+        "resets",
+        re.compile(r"hard resetting link|reset controller|controller is down|resetting (?:controller|device)"),
+        2.5,
+    ),
     ("failed commands", re.compile(r"ata[\d.]+: (?:exception Emask|failed command)"), 2.0),
     ("a link slower than 6 Gb/s", re.compile(r"SATA link up (?:1\.5|3\.0) Gbps|limiting SATA link speed"), 2.0),
     ("hung tasks", re.compile(r"task \S+ blocked for more than \d+ seconds"), 0.0),
@@ -143,7 +159,7 @@ def dmesg(text: str, name: str) -> list[Statement]:
                 counts.setdefault(device[1] if device else name, Counter())[title] += 1
                 break
     weight_of = {title: weight for title, _, weight in ERRORS}
-    found = []
+    stated = []
     for device_name, seen in counts.items():
         shown = ", ".join(f"{title} ({count} times)" if count > 1 else title for title, count in seen.items())
         weight = max(weight_of[title] for title in seen)
@@ -151,5 +167,5 @@ def dmesg(text: str, name: str) -> list[Statement]:
         if "thermal throttling" in seen:
             weights["limit"] = 2.5
         needed = f"headstack inspect /dev/{device_name}" if device else "headstack inspect"
-        found.append(Statement(device_name, f"the kernel reports {shown}", weights, False, "dmesg", needed))
-    return found or [Statement(name, "no error of a disk", {"device": -1.0}, False, "dmesg", NVME_INSPECT)]
+        stated.append(Statement(device_name, f"the kernel reports {shown}", weights, False, "dmesg", needed))
+    return stated or [Statement(name, "no error of a disk", {"device": -1.0}, False, "dmesg", NVME_INSPECT)]

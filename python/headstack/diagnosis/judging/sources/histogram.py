@@ -13,6 +13,8 @@ from headstack.diagnosis.judging.verdict import Suspect
 
 BUCKET = re.compile(r'^(\w+?)_bucket\{([^}]*\ble="(\d[\d.e+-]*|\+Inf)"[^}]*)\}\s+(\d[\d.e+]*)', re.MULTILINE)
 SYNC = re.compile(r"fsync|wal|commit|flush|sync", re.IGNORECASE)
+SHOWN_MAX = 5
+"""Maximum number of histograms to show if none is of synchronous writes."""
 REVOLUTION_S = 60 / 7200
 """A revolution of a disk with 7,200 a minute. Flash with protection against power loss flushes in 0.02 to 0.1 ms, other
 flash in 0.5 to 5 ms."""
@@ -29,18 +31,21 @@ def histograms(text: str, name: str) -> list[Statement]:
         others = re.sub(r',?\ble="[^"]*",?', "", labels)
         with suppress(ValueError):
             buckets[metric, others][math.inf if bound == "+Inf" else float(bound)] = float(count)
-    found = []
-    for (metric, _), of in buckets.items():
+    stated = []
+    shown = [key for key in buckets if SYNC.search(key[0])] or [*buckets][:SHOWN_MAX]
+    for (metric, _), of in ((key, buckets[key]) for key in shown):
         bounds = sorted(of.items())
         if len(bounds) >= 2 and bounds[-1][1] > 0:
-            found.append(_of_histogram(metric, bounds))
-    return found or [Statement(name, "histograms without counts", source="Prometheus histogram", needed=NEEDED)]
+            stated.append(_of_histogram(metric, bounds))
+    return stated or [Statement(name, "histograms without counts", source="Prometheus histogram", needed=NEEDED)]
 
 
 def _of_histogram(metric: str, bounds: list[tuple[float, float]]) -> Statement:
     (low, high), tail = quantile(bounds, 0.5), quantile(bounds, 0.99)
     advised = next((limit for word, limit in ADVISED_S.items() if word in metric), None)
-    evidence = f"half of {bounds[-1][1]:,.0f} take {time_text(low)} to {time_text(high)}, 99 % less than {time_text(tail[1])}"
+    evidence = (
+        f"half of {bounds[-1][1]:,.0f} take {time_text(low)} to {time_text(high)}, 99 % less than {time_text(tail[1])}"
+    )
     weights: dict[Suspect, float] = {}
     if advised is not None:
         evidence += f" (etcd advises {time_text(advised)})"

@@ -121,32 +121,55 @@ STATED = (
     Kind("vmstat", "vmstat", processors.VMSTAT.search, statements=processors.vmstat),
     Kind("top", "top", processors.TOP.search, statements=processors.top),
     Kind("processors", "sar -u or mpstat", processors.TABLE.search, statements=processors.table),
-    Kind("cgroup", "io.stat and io.max of a control group",
-         lambda begin: pressure.IO_STAT.search(begin) or pressure.IO_MAX.search(begin), statements=pressure.control_group),
+    Kind(
+        "cgroup",
+        "io.stat and io.max of a control group",
+        lambda begin: pressure.IO_STAT.search(begin) or pressure.IO_MAX.search(begin),
+        statements=pressure.control_group,
+    ),
     Kind("pressure", "pressure stall information", pressure.PRESSURES.search, statements=pressure.pressures),
     Kind("mdstat", "/proc/mdstat", background.MDSTAT.search, statements=background.mdstat),
     Kind("zpool-status", "zpool status", background.ZPOOL_STATUS.search, statements=background.zpool_status),
     Kind("ceph-status", "ceph -s", background.CEPH_STATUS.search, statements=background.ceph_status),
     Kind("amazon", "nvme amzn stats -o json", _has(device_logs.AMZN), statements=device_logs.amazon),
-    Kind("smart-log", "nvme smart-log",
-         lambda begin: device_logs.SMART_TEXT.search(begin) or _has("critical_warning", "temperature")(begin)
-         or _has("avail_spare")(begin), statements=device_logs.smart_log),
-    Kind("fio text", "fio output as text; repeat it as JSON",
-         lambda begin: benchmarks.FIO_GROUP.search(begin) or benchmarks.FIO.search(begin) and benchmarks.FIO_KIND.search(begin),
-         statements=benchmarks.fio, command="fio --output-format=json --output=results.json JOBFILE"),
-    Kind("ceph-bench", "rbd bench or rados bench",
-         lambda begin: benchmarks.RBD_BENCH.search(begin) or benchmarks.RADOS_BENCH.search(begin),
-         statements=benchmarks.ceph_bench),
+    Kind(
+        "smart-log",
+        "nvme smart-log",
+        lambda begin: (
+            device_logs.SMART_TEXT.search(begin)
+            or _has("critical_warning", "temperature")(begin)
+            or _has("avail_spare")(begin)
+        ),
+        statements=device_logs.smart_log,
+    ),
+    Kind(
+        "fio text",
+        "fio output as text; repeat it as JSON",
+        lambda begin: (
+            benchmarks.FIO_GROUP.search(begin) or (benchmarks.FIO.search(begin) and benchmarks.FIO_KIND.search(begin))
+        ),
+        statements=benchmarks.fio,
+        command="fio --output-format=json --output=results.json JOBFILE",
+    ),
+    Kind(
+        "ceph-bench",
+        "rbd bench or rados bench",
+        lambda begin: benchmarks.RBD_BENCH.search(begin) or benchmarks.RADOS_BENCH.search(begin),
+        statements=benchmarks.ceph_bench,
+    ),
     Kind("dd", "dd", benchmarks.DD.search, statements=benchmarks.dd),
     Kind("ioping", "ioping", benchmarks.IOPING.search, statements=benchmarks.ioping),
     Kind("hdparm", "hdparm -tT", benchmarks.HDPARM.search, statements=benchmarks.hdparm),
     Kind("pg_test_fsync", "pg_test_fsync", benchmarks.PG.search, statements=benchmarks.pg_test_fsync),
     Kind("sysbench", "sysbench fileio", benchmarks.SYSBENCH.search, statements=benchmarks.sysbench),
-    Kind("histogram", "histograms of a latency for Prometheus", histogram.BUCKET.search, statements=histogram.histograms),
+    Kind(
+        "histogram", "histograms of a latency for Prometheus", histogram.BUCKET.search, statements=histogram.histograms
+    ),
     Kind("dmesg", "dmesg", device_logs.DMESG.search, statements=device_logs.dmesg),
     *(Kind(layout.name, layout.title, layout.pattern.search, statements=layout.statements) for layout in named.LAYOUTS),
     Kind("summary", "a small table of summaries", summary.table_of, statements=summary.summary),
-)  # fmt: skip
+    Kind("columns", "a table of words and figures", named.heading, statements=named.columns),
+)
 """Kinds without rates of disks."""
 KINDS = RATES + STATED
 """The most specific kinds come first."""
@@ -193,24 +216,22 @@ def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = N
 
 def _statements(path: Path) -> list[Statement]:
     """Returns the facts beside rates of disks in a file; a pasted text may have several layouts."""
-    begin = head(path)
-    if begin == "PAR1" or begin.lstrip()[:1] in ("{", "[") and _kind_of_text(begin) in RATES:
-        return []
-    first = _kind_of_text(begin)
+    text = head(path)
+    first = None if text == "PAR1" else _kind_of_text(text)
     if first is None:
         return []
-    with opened(path) as stream:
-        text = stream.read(STATED_MAX)
-    found: list[Statement] = []
+    if first.rows is None:
+        with opened(path) as stream:
+            text = stream.read(STATED_MAX)
+    stated: list[Statement] = []
     for kind in STATED:
-        # Names alone and summaries are for texts of which no other kind is known.
-        is_other = kind is not first and (kind.name == "summary" or kind.name in NAMED)
-        if not is_other and kind.statements is not None and kind.matches(text):
-            found += kind.statements(text, stem(path))
-    return found
+        if kind.statements is not None and (kind is first or kind.name in PASTED) and kind.matches(text):
+            stated += kind.statements(text, stem(path))
+    return stated
 
 
-NAMED = frozenset(layout.name for layout in named.LAYOUTS)
+PASTED = ("vmstat", "pressure", "mdstat", "zpool-status", "ceph-status", "smart-log", "dmesg")
+"""Layouts of the host that are read beside others in one text."""
 
 
 def in_parts(rows: Iterable[Row], source: str, how: How, caveats: tuple[str, ...] = ()) -> Iterator[Observations]:
@@ -265,5 +286,8 @@ def _kind(path: Path, is_table: bool) -> Kind | None:
         return kind
     if "," in begin.partition("\n")[0]:
         return None
-    titles = "; ".join(kind.title for kind in KINDS)
-    raise InputError(f"{path}: unknown kind of file; allowed: {titles}; CSV or Parquet with --columns")
+    titles = "; ".join(kind.title for kind in RATES)
+    raise InputError(
+        f"{path}: unknown kind of file; allowed: {titles}; vmstat, fio and others of docs/judge.md; CSV or Parquet "
+        "with --columns"
+    )

@@ -8,7 +8,9 @@ from collections import defaultdict
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, BELOW_LIMIT, PRESSURE
 
-PRESSURES = re.compile(r"^(some|full)\s+avg10=(\d+(?:\.\d+)?)\s+avg60=(\d+(?:\.\d+)?)\s+avg300=(\d+(?:\.\d+)?)\s+total=(\d+)", re.MULTILINE)
+PRESSURES = re.compile(
+    r"^(some|full)\s+avg10=(\d+(?:\.\d+)?)\s+avg60=(\d+(?:\.\d+)?)\s+avg300=(\d+(?:\.\d+)?)\s+total=(\d+)", re.MULTILINE
+)
 IO_STAT = re.compile(r"^(\d+:\d+)\s+rbytes=\d+.*\bwios=\d+", re.MULTILINE)
 IO_MAX = re.compile(r"^(\d+:\d+)\s+(?=.*\b[rw](?:bps|iops)=)(.+)$", re.MULTILINE)
 PAIR = re.compile(r"(\w+)=(\d+|max)")
@@ -23,7 +25,9 @@ def pressures(text: str, name: str) -> list[Statement]:
     resource = next((word for word in ("cpu", "memory", "io") if re.search(rf"\b{word}\b", name)), "")
     last = {kind: values for kind, *values in PRESSURES.findall(text)}
     shown = "; ".join(f"{kind}: {', '.join(f'{float(v):g} %' for v in of[:3])}" for kind, of in last.items())
-    evidence = f"tasks wait {'for ' + resource if resource else ''} ({shown} of the last 10, 60 and 300 s)".replace("  ", " ")
+    evidence = f"tasks wait {'for ' + resource if resource else ''} ({shown} of the last 10, 60 and 300 s)".replace(
+        "  ", " "
+    )
     some = float(last["some"][0]) / 100 if "some" in last else 0.0
     weights = {}
     if resource == "cpu" and some >= PRESSURE:
@@ -37,7 +41,7 @@ def pressures(text: str, name: str) -> list[Statement]:
 
 def control_group(text: str, name: str) -> list[Statement]:
     """Reads ``io.stat`` with the limits of ``io.max``: rates between two readings, relative to the limits."""
-    found = pressures(text, "io") if PRESSURES.search(text) else []
+    stated = pressures(text, "io") if PRESSURES.search(text) else []
     limits = {
         device: {key: float(value) for key, value in PAIR.findall(pairs) if key in LIMITS and value != "max"}
         for device, pairs in IO_MAX.findall(text)
@@ -46,15 +50,17 @@ def control_group(text: str, name: str) -> list[Statement]:
     for device in {**limits, **rates}:
         for key, limit in limits.get(device, {}).items():
             rate = rates.get(device, {}).get(LIMITS[key])
-            found.append(_of_limit(device, key, limit, rate))
+            stated.append(_of_limit(device, key, limit, rate))
         if device in rates and not limits.get(device):
             of = rates[device]
-            shown = f"{of.get('rios', 0):,.0f} reads and {of.get('wios', 0):,.0f} writes a second, and no limit in io.max"
-            found.append(Statement(device, shown, {"limit": -1.0}, source="io.stat", needed=DISKS))
-    if not found:
+            shown = (
+                f"{of.get('rios', 0):,.0f} reads and {of.get('wios', 0):,.0f} writes a second, and no limit in io.max"
+            )
+            stated.append(Statement(device, shown, {"limit": -1.0}, source="io.stat", needed=DISKS))
+    if not stated:
         needed = "two readings of io.stat, each after a line with the time, and io.max"
-        found.append(Statement(name, "one reading of counters has no rates", source="io.stat", needed=needed))
-    return found
+        stated.append(Statement(name, "one reading of counters has no rates", source="io.stat", needed=needed))
+    return stated
 
 
 def _of_limit(device: str, key: str, limit: float, rate: float | None) -> Statement:

@@ -36,10 +36,10 @@ def vmstat(text: str, name: str) -> list[Statement]:
     if not samples:
         return [Statement(name, "vmstat without values", is_for_all=True, source="vmstat", needed=DISKS)]
     means = {column: sum(sample[column] for sample in samples) / len(samples) for column in columns}
-    found = [_of_shares(name, {k: means.get(k, 0.0) for k in ("id", "wa", "st") if k in means}, "vmstat", means["b"])]
+    stated = [_of_shares(name, {k: means.get(k, 0.0) for k in ("id", "wa", "st") if k in means}, "vmstat", means["b"])]
     if stop := _stop(samples):
-        found.append(Statement(name, stop, {"queue": -1.0, "none": -2.0}, True, "vmstat", DISKS))
-    return found
+        stated.append(Statement(name, stop, {"queue": -1.0, "none": -2.0}, True, "vmstat", DISKS))
+    return stated
 
 
 def _stop(samples: Sequence[Mapping[str, float]]) -> str | None:
@@ -87,7 +87,9 @@ def table(text: str, name: str) -> list[Statement]:
 def _of_shares(name: str, percent: Mapping[str, float], source: str, blocked: float = 0.0) -> Statement:
     """Returns what shares of processors in percent mean. One that waits for I/O is idle too."""
     idle, steal = (percent.get("id", 0.0) + percent.get("wa", 0.0)) / 100, percent.get("st", 0.0) / 100
-    evidence = f"processors {idle:.0%} idle ({percent.get('wa', 0.0) / 100:.0%} of it waiting for I/O), {steal:.0%} stolen"
+    evidence = (
+        f"processors {idle:.0%} idle ({percent.get('wa', 0.0) / 100:.0%} of it waiting for I/O), {steal:.0%} stolen"
+    )
     if blocked:
         evidence += f", {blocked:.2g} processes waiting for I/O"
     return Statement(name, evidence, host_weights(idle, steal), True, source, DISKS)

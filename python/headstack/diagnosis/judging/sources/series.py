@@ -23,7 +23,9 @@ JIFFIES = tuple(number / 100 for number in (0, 1, -1, 2, -2))
 CHANCE_MAX = 1e-3
 """Maximum probability that rates which are no counts look like counts."""
 ASSUMED_S = 1.0
-NO_TIMES = "no times: intervals of {:g} s are assumed, which does not change rates or latencies; state them with --every"
+NO_TIMES = (
+    "no times: intervals of {:g} s are assumed, which does not change rates or latencies; state them with --every"
+)
 COUNTED = "no times: they are counted from the date in the file, or from 1970"
 SINGLE = "the only block of {} is kept, although it may hold means since {}"
 DROPPED = "the first block of {} is dropped: it may hold means since {}"

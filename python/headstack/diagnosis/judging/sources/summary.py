@@ -52,10 +52,10 @@ def table_of(text: str) -> list[dict[str, str]] | None:
 def summary(text: str, name: str) -> list[Statement]:
     """Reads rates relative to limits, and percentiles with two modes."""
     rows = table_of(text) or []
-    found = _of_limits(rows, name) + _of_percentiles(rows, name) + _of_metrics(rows, name)
-    found = found or _of_loads(rows, name)
-    if found:
-        return found
+    stated = _of_limits(rows, name) + _of_percentiles(rows, name) + _of_metrics(rows, name)
+    stated = stated or _of_loads(rows, name)
+    if stated:
+        return stated
     shown = "; ".join(", ".join(f"{k} {v}" for k, v in row.items() if v) for row in rows[:3])
     return [Statement(name, f"a summary without requests in flight: {shown}", source="table", needed=COLUMNS)]
 
@@ -82,7 +82,7 @@ def _of_limits(rows: Sequence[Mapping[str, str]], name: str) -> list[Statement]:
 
 
 def _of_percentiles(rows: Sequence[Mapping[str, str]], name: str) -> list[Statement]:
-    found = []
+    stated = []
     for row in rows:
         of = {}
         for column, text in row.items():
@@ -95,13 +95,13 @@ def _of_percentiles(rows: Sequence[Mapping[str, str]], name: str) -> list[Statem
                 f"two modes: {time_text(median_s)} at the median, and a flat {time_text(p99_s)} from p99 to p99.9: "
                 "requests are held until a limiter's clock lets them pass, as a queue would spread them"
             )
-            found.append(Statement(name, evidence, {"limit": 3.5, "none": -1.0}, False, "table", COLUMNS))
-    return found
+            stated.append(Statement(name, evidence, {"limit": 3.5, "none": -1.0}, False, "table", COLUMNS))
+    return stated
 
 
 def _of_loads(rows: Sequence[Mapping[str, str]], name: str) -> list[Statement]:
     """Reads rates with latencies: the requests in flight by Little's law."""
-    found = []
+    stated = []
     for row in rows:
         rates = [of for column, text in row.items() if IOPS.search(column) and (of := _number(text)) is not None]
         latencies = [
@@ -111,17 +111,19 @@ def _of_loads(rows: Sequence[Mapping[str, str]], name: str) -> list[Statement]:
         ]
         if rates and latencies:
             in_flight = rates[0] * latencies[0]
-            evidence = f"{rates[0]:,.0f} IOPS at {time_text(latencies[0])} are {in_flight:,.3g} in flight (Little's law)"
+            evidence = (
+                f"{rates[0]:,.0f} IOPS at {time_text(latencies[0])} are {in_flight:,.3g} in flight (Little's law)"
+            )
             weights = {**by_depth(in_flight)}
             for suspect, weight in by_latency(latencies[0]).items():
                 weights[suspect] = weights.get(suspect, 0.0) + weight
-            found.append(Statement(name, evidence, weights, False, "table", COLUMNS))
-    return found[-1:]
+            stated.append(Statement(name, evidence, weights, False, "table", COLUMNS))
+    return stated[-1:]
 
 
 def _of_metrics(rows: Sequence[Mapping[str, str]], name: str) -> list[Statement]:
     """Reads a metric and its value per line: steal, exceeded limits, burst credits."""
-    found = []
+    stated = []
     for row in rows:
         metric, value = next(iter(row.values()), ""), _number(row.get("value", ""))
         if value is None or "value" not in row:
@@ -133,8 +135,10 @@ def _of_metrics(rows: Sequence[Mapping[str, str]], name: str) -> list[Statement]
             weights = {"limit": 4.0 if value > 0 else -2.0}
         elif re.search(r"(?i)credit|balance", metric) and not re.search(r"(?i)used", metric):
             weights = {"limit": 4.0 if value <= EMPTY else 0.0}
-        found.append(Statement(name, f"{metric} {value:g} {row.get('unit', '')}".strip(), weights, False, "table", COLUMNS))
-    return found
+        stated.append(
+            Statement(name, f"{metric} {value:g} {row.get('unit', '')}".strip(), weights, False, "table", COLUMNS)
+        )
+    return stated
 
 
 def _number(text: str) -> float | None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from headstack.diagnosis.judging.sources.files import How, Row, blocks, stem
@@ -54,7 +55,9 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     above = _Above()
     samples = _samples(paths, how)
-    for start_s, length_s, lines in intervals(samples, how, "zpool iostat", "the import of the pool", drops_unsure=True):
+    for start_s, length_s, lines in intervals(
+        samples, how, "zpool iostat", "the import of the pool", drops_unsure=True
+    ):
         for line in lines:
             above.add(line)
             yield Row(host, line.name, start_s, length_s, _figures(line.values, length_s))
@@ -94,7 +97,7 @@ class _Above:
 
     def statements(self) -> list[Statement]:
         """Returns where the requests of each disk wait, if not at the disk."""
-        found = []
+        stated = []
         for name, sums in self.sums.items():
             if sums["count"] and sums["total"] >= ABOVE * sums["disk"]:
                 total_s, disk_s = sums["total"] / sums["count"], sums["disk"] / sums["count"]
@@ -104,8 +107,8 @@ class _Above:
                 )
                 # The queue exists because more is asked than the disk takes, or because ZFS' threads are late.
                 weights = {"queue": 2.5, "host": 0.5, "device": -1.0, "limit": -1.0}
-                found.append(Statement(name, evidence, weights, source="zpool iostat"))  # type: ignore[arg-type]
-        return found
+                stated.append(Statement(name, evidence, weights, source="zpool iostat"))  # type: ignore[arg-type]
+        return stated
 
 
 def _samples(paths: list[Path], how: How) -> Iterator[Sample[list[_Line]]]:
@@ -171,14 +174,16 @@ def _marked(lines: list[_Line]) -> list[_Line]:
     """Marks the lines that are no disks. Lines for people are indented; those of -H are not, so there a line with an
     allocation is a pool once the one before it is complete."""
     if any(line.depth for line in lines):
-        for line, following in zip(lines, lines[1:], strict=False):
+        for line, following in pairwise(lines):
             line.is_leaf = following.depth <= line.depth and line.depth > 0
         lines[-1].is_leaf = lines[-1].depth > 0
         for line in lines:
             line.is_leaf = line.is_leaf and GROUP.fullmatch(line.name) is None
         return lines
-    if len(lines) > 1 and all(line.values.get("alloc") is not None for line in lines) and not any(
-        LEAF.fullmatch(line.name) or GROUP.fullmatch(line.name) for line in lines
+    if (
+        len(lines) > 1
+        and all(line.values.get("alloc") is not None for line in lines)
+        and not any(LEAF.fullmatch(line.name) or GROUP.fullmatch(line.name) for line in lines)
     ):
         # Without -v: pools only, which are judged as a whole.
         return lines

@@ -13,7 +13,7 @@ from headstack.diagnosis.judging.suspects.facts import Facts, change_of
 from headstack.diagnosis.judging.suspects.flatness import limit_share
 from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
 from headstack.diagnosis.judging.suspects.weighing import weigh_with
-from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
+from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict
 
 DECIDED = 0.8
 """Likelihood from which a suspect is named: docs/judge.md has the share of right ones among simulated logs."""
@@ -55,8 +55,8 @@ TITLES_ALONE: dict[Kind, str] = {
 }
 """Titles without an earlier phase."""
 NEEDED = (
-    "a verdict on the disk itself needs two hours with its peers, a day of its own past, or 30 intervals before and after "
-    "a change"
+    "a verdict on the disk itself needs two hours with its peers, a day of its own past, or 30 intervals before and "
+    "after a change"
 )
 NEXT: dict[Kind, str] = {
     SLOW: "Run headstack inspect, and measure it alone; a new access pattern looks the same.",
@@ -134,15 +134,20 @@ def _title(kind: Kind, facts: Facts) -> str:
 
 
 def _undecided(verdict: Verdict, examined: Examined) -> Verdict:
-    """Returns an undecided verdict that leads with its likeliest suspect, if that is likelier than all others together,
-    and states what an excerpt lacks."""
-    first, why = examined.weighed[0], verdict.why
-    if why.lower().startswith(TOO_SHORT):
+    """Returns an undecided verdict that leads with its likeliest suspects, and states what an excerpt lacks."""
+    (first, second, *_), why = examined.weighed, verdict.why
+    is_excerpt = why.lower().startswith(TOO_SHORT)
+    if is_excerpt:
         requests = examined.facts.now.total("requests")
         counted = f", {requests:,.0f} requests" if math.isfinite(requests) else ""
         why = f"This rests on {examined.rests_on}{counted}; {NEEDED}."
     if first.likelihood >= 0.5:
         why = f"Likeliest: {NAMES[first.suspect]} ({first.likelihood:.0%}): {first.evidence}. {why}"
+    elif is_excerpt:
+        between = (
+            f"{NAMES[first.suspect]} ({first.likelihood:.0%}) or {NAMES[second.suspect]} ({second.likelihood:.0%})"
+        )
+        why = f"Either {between}: {first.evidence}. {why}"
     return replace(verdict, why=why)
 
 

@@ -37,7 +37,7 @@ class Facts:
     episodes: int = 1
     """Number of phases like the one in question, with better ones between."""
     statements: tuple[Statement, ...] = ()
-    """What the inputs state of it beside rates and latencies."""
+    """Facts of the inputs about it beside rates and latencies."""
     others: tuple[Phase, ...] = ()
     """The last phases of the other disks of its host."""
 

@@ -1,8 +1,8 @@
 """Weighs one phase without an earlier one to compare it with, as excerpts show: what its latency, rate, requests in
 flight and utilization say together.
 
-The weights are logarithms of likelihood ratios, and small: an excerpt seldom decides. They come from queueing theory and
-from what devices of each kind do in order; none is fitted to logs.
+The weights are logarithms of likelihood ratios, and small: an excerpt seldom decides. They come from queueing theory
+and from what devices of each kind do in order; none is fitted to logs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BURST = 4.0
 """Requests in flight while the device has any, from which they come in bursts: the flusher writes dirty pages every
 5 s, and each request of a burst waits for those before it."""
 SERVICE_S = 0.015
-"""Time per request that a disk in order takes at most on average: full seek stroke 15 to 20 ms, a third of it on
+"""Time per request that a disk in order takes at most on average: full seek stroke 15 to 20 ms, 33 % of it on
 average, and half a revolution of 5,400 a minute."""
 SERIAL = (0.5, 1.05)
 """Requests of one kind in flight if a program sends one after another and spends less time than the device."""

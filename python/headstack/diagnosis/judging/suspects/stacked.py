@@ -53,7 +53,7 @@ class Waited:
 
 @dataclass
 class Stack:
-    """What was seen of devices built from others, and of the disks observed with them."""
+    """Sums over devices built from others, and over the disks observed with them."""
 
     upper: dict[str, Waited] = field(default_factory=lambda: defaultdict(Waited))
     disks: dict[str, Waited] = field(default_factory=lambda: defaultdict(Waited))
@@ -68,15 +68,15 @@ class Stack:
 
     def statements(self) -> list[Statement]:
         """Returns where requests wait, if that is above the disks."""
-        asked = {name: disk for name, disk in self.disks.items() if disk.requests > 0}
-        if not asked:
+        used_disks = {name: disk for name, disk in self.disks.items() if disk.requests > 0}
+        if not used_disks:
             return []
-        slowest = max(asked, key=lambda name: asked[name].latency_s)
+        slowest = max(used_disks, key=lambda name: used_disks[name].latency_s)
         busiest = max(self.disks, key=lambda name: self.disks[name].busy)
         return [
-            _statement(name, device, (slowest, asked[slowest]), (busiest, self.disks[busiest].busy))
+            _statement(name, device, (slowest, used_disks[slowest]), (busiest, self.disks[busiest].busy))
             for name, device in self.upper.items()
-            if device.latency_s >= LEAST_S and device.latency_s >= ABOVE * asked[slowest].latency_s
+            if device.latency_s >= LEAST_S and device.latency_s >= ABOVE * used_disks[slowest].latency_s
         ]
 
 
@@ -89,6 +89,6 @@ def _statement(name: str, device: Waited, slow: tuple[str, Waited], used: tuple[
     if busy < IDLE:
         weights = {"host": 4.0, "device": -4.0, "limit": -2.0, "neighbour": -2.0, "queue": -1.0}
         return Statement(name, evidence, weights, is_for_all=True, source="iostat")  # type: ignore[arg-type]
-    # Disks that work serve what the layer above passes on: more is asked than they take at once.
+    # Disks that work serve what the layer above passes on: more is used_disks than they take at once.
     weights = {"queue": 1.5, "device": -3.0, "neighbour": -1.0, "none": 1.0}
     return Statement(busiest, evidence, weights, source="iostat")  # type: ignore[arg-type]
