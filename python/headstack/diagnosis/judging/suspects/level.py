@@ -47,9 +47,9 @@ NETWORK = re.compile(r"(vd|xvd|rbd|drbd|nbd)")
 EXACT, COUNTED = 0.0005, 1000.0
 """Distance of the rate of a few intervals from a round number, and requests of an interval from which it means
 something: 1 in 75 rates is so near to one of two digits, and limits of cloud volumes show whole numbers."""
-ALIKE_SHARE, OUTLIER = 0.5, 3.0
-"""Share of the other disks with at least half the latency from which something common is the cause; ratio to the
-median of the others from which the disk is not like them."""
+ALIKE_SHARE, ALIKE_RATIO, OUTLIER = 0.5, 1.5, 3.0
+"""Share of the other disks with about the same latency, within this ratio, from which something common is the cause;
+ratio to the median of the others from which the disk is not like them."""
 DISCARDS_PER_S, DISCARDS_SHARE = 1.0, 0.1
 """Discards from which they are work of their own: file systems without them send none."""
 
@@ -58,9 +58,19 @@ def by_level(facts: Facts) -> dict[Suspect, float]:
     """Returns the weights of all suspects."""
     now = facts.now
     weights: dict[Suspect, float] = {}
-    parts = (
-        by_latency(now.latency_s),
-        by_depth(now.in_flight),
+    parts = [by_latency(now.latency_s), by_depth(now.in_flight)]
+    if facts.slower is None:
+        # A comparison at equal load knows more than one phase shows.
+        parts += _of_excerpt(facts)
+    for part in parts:
+        for name, weight in part.items():
+            weights[name] = weights.get(name, 0.0) + weight
+    return weights
+
+
+def _of_excerpt(facts: Facts) -> list[dict[Suspect, float]]:
+    now = facts.now
+    return [
         _by_use(now),
         _by_transfer(now),
         _by_serial_requests(now),
@@ -68,11 +78,7 @@ def by_level(facts: Facts) -> dict[Suspect, float]:
         _by_round_rate(now),
         _by_discards(now),
         _by_peers(facts),
-    )
-    for part in parts:
-        for name, weight in part.items():
-            weights[name] = weights.get(name, 0.0) + weight
-    return weights
+    ]
 
 
 def by_latency(latency_s: float) -> dict[Suspect, float]:
@@ -153,7 +159,7 @@ def _by_peers(facts: Facts) -> dict[Suspect, float]:
     if len(others) < 2 or not facts.now.latency_s > 0:
         return {}
     latencies = sorted(other.latency_s for other in others)
-    if sum(latency >= 0.5 * facts.now.latency_s for latency in latencies) >= ALIKE_SHARE * len(latencies):
+    if sum(ALIKE_RATIO * latency >= facts.now.latency_s for latency in latencies) >= ALIKE_SHARE * len(latencies):
         # Devices do not fail together; what they share does.
         return {"device": -2.0}
     similar = [other for other in others if abs(math.log(other.rate / facts.now.rate)) <= math.log(2.0)]
