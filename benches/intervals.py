@@ -1,8 +1,10 @@
-"""How far the catalogue's models are off devices that were measured: `intervals.py FOLDER`.
+"""Errors of the catalogue's models on measured devices: `intervals.py FOLDER`, half a minute of processor time.
 
-Writes python/headstack/results/intervals/catalogue.json, the residuals by device, and prints what they teach. FOLDER
-has fio-systems.csv and disksim/ (the validation data; this repository ships none of them, the file has scores alone).
-What StorageReview published is in the study of that name.
+Writes python/headstack/results/intervals/catalogue.json, the errors by device, and the table in docs/accuracy.md of the
+intervals learned from them, with their coverage of devices that are left out, and prints both. FOLDER has
+fio-systems.csv, disksim/ and measured/ (the validation data; this repository ships none of them, the file has only
+logarithms of ratios). StorageReview's results are in the study of that name. `interval_ssds.py` has the SSDs of
+measured/.
 
 A device counts where nothing of its description was fitted to its own measurements. The firmware of the three disks
 under fio was, so that each is described as one would describe it without them: its sheet, and the plan, the margin and
@@ -14,7 +16,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 import sys
 import tempfile
@@ -23,19 +24,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import interval_table
+from interval_ssds import Cell, cells, figures_of, load_in_state, named, of_iocost, of_ssdiq
+
 import headstack as hs
 from headstack import _native
 from headstack.io.atomic_files import write_text
 from headstack.results.intervals import calibration
-from headstack.results.intervals.described import stated_share
 from headstack.results.intervals.workloads import load_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REQUESTS = 40_000
 STALL_MS = 29_000.0
 """libata resets a device that has not answered for 30 s: rows with such a stall are recognised by this maximum."""
-
-Cell = dict[str, Any]
 
 STORAGEREVIEW = REPOSITORY / "python/headstack/studies/shipped/storagereview/published.csv"
 CHOSEN_ON = "cheetah-x15-36lp"
@@ -64,32 +65,6 @@ SSDS = {
     },
 }
 FITTED_HOSTS = "the hosts' times, to this drive's rates on them"
-
-
-def cells(workload: str, load: calibration.Load, measured: dict[str, float], predicted: dict[str, float]) -> list[Cell]:
-    """Returns the scores of a load, for the measured figures."""
-    return [
-        {
-            "workload": workload,
-            "kind": load.kind,
-            "depth": load.depth,
-            "size_bytes": round(load.size_bytes),
-            "figure": figure,
-            "log_ratio": round(math.log(value / predicted[figure]), 5),
-        }
-        for figure, value in measured.items()
-    ]
-
-
-def named(device: str, described: hs.Drive, found: list[Cell]) -> dict[str, Any]:
-    """Returns a device with its scores."""
-    year = described.summary["year"]
-    return {"device": device, "year": year, "stated_share": stated_share(described), "cells": found}
-
-
-def figures_of(row: dict[str, Any]) -> dict[str, float]:
-    """Returns the simulated figures."""
-    return {"rate": row["iops"], "mean": row["mean_ms"], "p50": row["p50_ms"], "p99": row["p99_ms"]}
 
 
 def of_storagereview() -> Iterator[dict[str, Any]]:
@@ -194,7 +169,9 @@ def of_traces(folder: Path) -> Iterator[dict[str, Any]]:
         size = sum(int(line[3]) for line in recorded) * 512 / len(recorded)
         load = calibration.Load("replay", 1, size)
         imported = hs.import_disksim(folder / f"{score.name}.parv").drives[0]
-        yield {"device": imported.name, "cells": cells("recorded trace", load, at(measured), at(simulated))}
+        # A program extracted its parameters, so that its errors are not those of drives known from their sheets.
+        device = {"device": imported.name, "stated_share": 1.0}
+        yield device | {"cells": cells("recorded trace", load, at(measured), at(simulated))}
 
 
 def of_fio_ssds(rows: list[dict[str, str]]) -> Iterator[dict[str, Any]]:
@@ -206,7 +183,7 @@ def of_fio_ssds(rows: list[dict[str, str]]) -> Iterator[dict[str, Any]]:
                 measured = measured_by_fio(rows, [system], rw, one_job=True)
                 results = hs.run(drive, read=read, depth=list(measured), host=host, requests=REQUESTS)
                 for index, (row, of) in enumerate(zip(results, measured.values(), strict=True)):
-                    load = load_of(results.whole(index), row)
+                    load = load_in_state(results, index, "filled")
                     found += cells(f"4 KiB {rw} on {host}", load, of, figures_of(row))
         one = named(drive, hs.Drive.load(drive), found)
         yield one | ({"fitted": FITTED_HOSTS} if drive.startswith("d3-s4610") else {})
@@ -221,39 +198,34 @@ def written(classes: dict[str, list[dict[str, Any]]]) -> str:
     return '{"version": 1, "classes": {\n' + ",\n".join(of_classes) + "\n}}\n"
 
 
-def tell(name: str, scores: calibration.ClassScores) -> None:
-    """Prints the result: mean and worst error of each device, and the interval at each depth."""
+def print_class(name: str, scores: calibration.ClassScores) -> None:
+    """Prints the mean and worst error of each device."""
     for device in scores.devices:
         by_figure: dict[tuple[str, str], list[float]] = defaultdict(list)
         for cell in device.cells:
             by_figure[cell.load.kind, cell.figure].append(abs(cell.log_ratio))
         shown = (f"{k} {f} {sum(e) / len(e):.1%} ({max(e):.1%})" for (k, f), e in by_figure.items())
         print(f"{name} {device.name}{' (fitted)' * bool(device.fitted)}: {', '.join(shown)}")
-    for kind in calibration.KINDS:
-        for figure in calibration.FIGURES:
-            said = []
-            for depth in (1, 2, 4, 8, 16, 32, 64):
-                found = scores.learnt(calibration.Load(kind, depth, 4096), figure)
-                if isinstance(found, calibration.Learnt):
-                    said.append(
-                        f"{depth}: -{-math.expm1(-(half := found.half_width(0.0))):.1%} +{math.expm1(half):.1%}"
-                    )
-                elif not said or said[-1] != found.why:
-                    said.append(found.why)
-            print(f"  {kind} {figure}: {'; '.join(said)}")
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
     with open(folder / "fio-systems.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    with tempfile.TemporaryDirectory(prefix="headstack-intervals-") as temporary:
-        disks = [*of_storagereview(), *of_fio_disks(rows, Path(temporary)), *of_traces(folder / "disksim")]
-    classes = {"disk": disks, "flash": list(of_fio_ssds(rows))}
+    with tempfile.TemporaryDirectory(prefix="headstack-intervals-") as name:
+        temporary = Path(name)
+        classes = {
+            "disk": [*of_storagereview(), *of_fio_disks(rows, temporary), *of_traces(folder / "disksim")],
+            "data-center-nvme": list(of_ssdiq(folder / "measured", temporary)),
+            "consumer-nvme": list(of_iocost(folder / "measured")),
+            "data-center-sata": list(of_fio_ssds(rows)),
+        }
     write_text(calibration.CATALOGUE, written(classes))
     calibration.catalogue_scores.cache_clear()
-    for name, scores in calibration.catalogue_scores().items():
-        tell(name, scores)
+    for of_class, scores in calibration.catalogue_scores().items():
+        print_class(of_class, scores)
+    print(interval_table.table(calibration.catalogue_scores()))
+    interval_table.write_page(calibration.catalogue_scores())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ ERROR = "p99 of arrays of disks: nine of ten devices are within 17 % (measured, 
 
 def p99(value: float | None, low: float | None, high: float | None, says: Decision, why: str = "") -> Verdict:
     ends = (None, None) if value is None else (0.83 * value, 1.17 * value)
-    return Verdict("p99=20ms", says, "ms", 20.0, value, low, high, ends[0], ends[1], why, 240_000)
+    level = None if value is None else 0.9
+    return Verdict("p99=20ms", says, "ms", 20.0, value, low, high, ends[0], ends[1], why, 240_000, level)
 
 
 def system(drives: int, drive: str, level: str, usd: float, verdict: Verdict, **more: object) -> Choice:

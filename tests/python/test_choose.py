@@ -505,7 +505,7 @@ def test_a_calibrated_model_is_advised_only_if_the_model_has_an_interval() -> No
     (candidate, *_) = members("--levels", "raid6")
     tested = search.Tested(candidate, (), "meets", 1000, models=(None,), model_error="no interval: reworded")
     assert "headstack measure twin" not in _tell_apart([tested])
-    assert "headstack measure twin" in _tell_apart([replace(tested, models=((1.0, 2.0),))])
+    assert "headstack measure twin" in _tell_apart([replace(tested, models=((1.0, 2.0, 0.9),))])
 
 
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:

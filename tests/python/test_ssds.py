@@ -108,3 +108,21 @@ def test_openzfs_says_what_is_not_modelled() -> None:
 
     assert len(notes_on("zfs-raidz2-8-nas")) == 1
     assert notes_on("md-raid5-8x2tb") == []
+
+
+def test_a_skewed_steady_state_is_stated_first(small: str, tmp_path: Path, headstack: Headstack) -> None:
+    workload = tmp_path / "hot.toml"
+    workload.write_text(
+        'name = "hot"\naddresses.zipf.theta = 0.9\n'
+        'lines = [{ size = "4KiB", read_percent = 0, random_percent = 100 }]\n'
+    )
+    for state, stated in [
+        ("steady:zipf", "steady:zipf:0.9"),
+        ("steady:zipf:1.2", "steady:zipf:1.2"),
+        ("steady:zoned:80/20:20/80", "steady:zoned:80/20:20/80"),
+    ]:
+        run = hs.run(small, str(workload), state=state, requests=20_000)
+        assert run.flash_states[0].startswith(f"small: {stated}: overwritten with this skew"), run.flash_states
+        assert not (run[0]["sampling"] or "").startswith("not steady")
+    refused = headstack("run", small, str(workload), "--state", "steady:normal")
+    assert (refused.returncode, "write steady:zipf[:THETA]" in refused.stderr) == (2, True)

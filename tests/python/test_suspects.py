@@ -13,7 +13,9 @@ import pytest
 import headstack as hs
 from conftest import Headstack
 from headstack._native import InputError
+from headstack.diagnosis.judging.live import HostTimes, observe
 from headstack.diagnosis.judging.observations import observed
+from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.suspects.limits import limits_of
 from headstack.diagnosis.judging.suspects.phases import phases_of
 from headstack.diagnosis.judging.suspects.record import COLUMNS, Record, intervals_of
@@ -149,3 +151,28 @@ def test_the_exit_code_says_what_it_is(headstack: Headstack, tmp_path: Path) -> 
         assert disk["kind"] == kind
         assert disk["suspects"][0]["suspect"] == {"slow": "device"}.get(kind, kind)
     assert codes == {"slow": 1, "limit": 5, "queue": 8, "host": 6, "neighbour": 7}
+
+
+def test_a_limit_has_the_price_of_a_higher_one() -> None:
+    (verdict,) = hs.judge(log(*CASES["limit"]), limits=["gp3:3000/s"]).verdicts
+    assert "30 requests in flight need up to 37,5" in verdict.why
+    assert "1,000 IOPS of gp3 cost $5.00 a month (2024-07, infracost" in verdict.next_step
+
+
+def test_live_observations_have_the_times_of_the_host() -> None:
+    part = next(observe((), 1.0, How()))
+    (idle,), (steal,) = part.frame.select("cpu_idle").unique().rows(), part.frame.select("cpu_steal").unique().rows()
+    assert 0.0 <= idle[0] <= 1.0
+    assert 0.0 <= steal[0] <= 1.0
+
+
+def test_the_times_of_the_host_become_shares() -> None:
+    before = HostTimes(100.0, 1000.0, 700.0, 10.0, 5.0)
+    after = HostTimes(110.0, 3000.0, 1200.0, 210.0, 9.0)
+    assert after.shares_since(before) == {"cpu_idle": 0.25, "cpu_steal": 0.1, "io_pressure": 0.4}
+
+
+def test_a_busy_host_with_an_idle_disk_is_no_trouble() -> None:
+    busy = {"rate": 2.0, "ms": 0.5, "cpu_idle": 0.0}
+    (verdict,) = hs.judge(log(busy, busy)).verdicts
+    assert verdict.kind == "undecided"

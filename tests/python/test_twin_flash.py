@@ -12,8 +12,8 @@ from headstack.twin.device import Answers, Requests, SimulatedDevice
 from headstack.twin.families import flash, flash_reads, flash_writes
 from headstack.twin.families.flash_draw import loaded
 from headstack.twin.learnt import Learnt
-from headstack.twin.probes import dies, slc_cache
-from headstack.twin.session import Session
+from headstack.twin.probes import dies, slc_cache, steady_state
+from headstack.twin.session import ProbeRun, Session
 
 SMALL = """
 name = "small"
@@ -104,6 +104,29 @@ def test_a_cache_of_one_bit_a_cell_ends_where_it_did() -> None:
     measured, described = flash_writes.like(session, found.best, "fill")
     assert 0.05 * capacity < measured.cache_bytes < 0.2 * capacity
     assert described.cache_bytes == pytest.approx(measured.cache_bytes, rel=0.05)
+
+
+def test_overwrites_in_two_states_show_both_levels() -> None:
+    # 4 rounds of 200 MB: 30 MB at 1.5 GB/s, then 20 MB at 60 MB/s.
+    piece, per_phase = 20_000, (1500, 1000)
+    gaps_ns = np.tile(np.repeat([piece / 1.5, piece / 0.06], per_phase), 4)
+    done = np.cumsum(gaps_ns).astype(np.int64)
+    requests = Requests.writes(np.zeros(len(done)), piece, depth=32)
+    run = ProbeRun("overwrites, 9", requests, Answers(np.zeros(len(done), np.int64), done))
+    moving = steady_state.phases([run] * 4)
+    assert moving is not None
+    assert [moving.fast, moving.slow] == pytest.approx([1.5e9, 60e6], rel=0.05)
+    assert [moving.fast_bytes, moving.slow_bytes] == pytest.approx([30e6, 20e6], rel=0.15)
+
+
+def overwrites(session: Session) -> list[ProbeRun]:
+    """The rounds of overwrites."""
+    return [run for run in session.runs if run.test.startswith("overwrites, ") and run.test != "overwrites, small"]
+
+
+def test_overwrites_of_a_drive_in_one_state_have_no_phases(small: Any) -> None:
+    _, _, session = small
+    assert steady_state.phases(overwrites(session)) is None
 
 
 def test_nothing_is_written_where_that_is_not_allowed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from conftest import Headstack, slow
 from headstack.catalogue.system import load_system
 from headstack.twin import rounds
 from headstack.twin.device import SimulatedDevice
+from headstack.twin.families.flash_draw import loaded
 from headstack.twin.hidden import FIGURES
 from headstack.twin.learning import Calibration
 from headstack.twin.learnt import Learnt
@@ -34,7 +36,8 @@ def test_a_device_is_beside_its_own_description_and_away_from_another() -> None:
     device = SimulatedDevice(system, 3)
     workloads = rounds.READS[:3]
     found = rounds.measure_rounds(device, workloads, rounds=2)
-    assert max(rounds.repeats(found, "mean")) < 0.05
+    assert max(rounds.repeats(found.rounds, "mean")) < 0.05
+    assert (found.anchors, found.moved) == ([], "")
     off = {}
     for name, best in (("own", system), ("slower", slower)):
         calibration = Calibration("disk", Session(device), Learnt(best, {}, [best] * 3))
@@ -56,11 +59,69 @@ def test_what_is_measured_for_a_short_while_is_told_less_surely() -> None:
 
     def width(apart: float) -> float:
         found = [[dict.fromkeys(FIGURES, 100.0 * (1 + apart * number))] for number in range(3)]
-        (first, *_) = rounds.compare_rounds(calibration, rounds.READS[:1], found)
+        (first, *_) = rounds.compare_rounds(calibration, rounds.READS[:1], rounds.Rounds(found, []))
         assert first.half_width is not None
         return first.half_width
 
     assert width(0.0) < width(0.01) < width(0.1)
+
+
+CACHED = """
+name = "cached"
+[capacity]
+size = "1GB"
+[flash]
+generation = "tlc-64"
+channels = 4
+dies_per_channel = 4
+pages_per_block = 24
+over_provisioning = 0.5
+[interface]
+kind = "nvme"
+generation = 3
+"""
+CACHE = """
+[slc_cache]
+dynamic = "96MB"
+folds_when_idle = false
+"""
+
+
+def test_writes_of_a_drive_whose_state_moves_are_refused_and_its_reads_are_not() -> None:
+    workloads = rounds.held_out(True)
+    moved = {}
+    for name, text in (("moved", CACHED + CACHE), ("constant", CACHED)):
+        system = loaded(text)
+        device = SimulatedDevice(system, 3)
+        found = rounds.measure_rounds(device, workloads, anchored=True)
+        # Every fifth of twelve writes and mixes, and the last.
+        assert len(found.anchors) == 4
+        moved[name] = found.moved
+        calibration = Calibration("flash", Session(device), Learnt(system, {}, [system] * 3))
+        cells = rounds.compare_rounds(calibration, workloads, found)
+        refused = {cell.workload.kind for cell in cells if "state" in cell.why}
+        assert refused == ({"write", "mix"} if name == "moved" else set())
+        reads = [cell for cell in cells if cell.workload.kind == "read"]
+        assert all("state" not in cell.why for cell in reads)
+    assert moved["constant"] == ""
+    assert "between writes: write, depth 16, 16 KiB ran at " in moved["moved"]
+
+
+def test_reads_come_before_writes_and_writes_in_random_order() -> None:
+    class Recorder(SimulatedDevice):
+        def ask(self, requests: Any, progress: Any = None) -> Any:
+            asked.append((bool(requests.change_contents), requests.depth, int(requests.lengths[0])))
+            return super().ask(requests)
+
+    orders = []
+    for seed in (1, 1, 2):
+        asked: list[tuple[bool, int, int]] = []
+        device = Recorder(loaded(CACHED), 3)
+        rounds.measure_rounds(device, rounds.held_out(True), seed=seed, anchored=True)
+        changes = [one[0] for one in asked]
+        assert changes == sorted(changes)
+        orders.append(asked)
+    assert orders[0] == orders[1] != orders[2]
 
 
 def test_a_device_that_does_not_fit_is_measured_and_said_so(headstack: Headstack) -> None:

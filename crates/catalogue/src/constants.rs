@@ -148,19 +148,15 @@ pub const MEDIA_CACHE_SWEEP_WINDOW: u32 = 2;
 /// Number of bytes covered by one entry of an SSD's map; general knowledge, high confidence.
 pub const SSD_MAPPING_UNIT: Bytes = Bytes(4096);
 
-/// Fraction of the flash that holds no data (parity over dies, spare blocks, the map), for drives with capacitors.
-/// Derived from the ratio of sequential to steady random writes: median of Intel's P5500 and Samsung's PM9A3 and PM1743
-/// (0 to 0.07). KIOXIA's and Micron's drives were held out.
-pub const SSD_PARITY_SHARE: f64 = 0.048;
-
-/// Maximum write rate of the flash in an NVMe drive with capacitors, as a fraction of the link rate; it is limited by
-/// power. Median of the sequential write rates of the same three sheets (0.46 to 0.60).
-pub const SSD_NVME_FLASH_SHARE: f64 = 0.5;
+/// Cost of moving a unit during garbage collection as a fraction of the cost of programming it: mean of the steady rates
+/// of a Micron 7450 PRO (0.65), a 7450 MAX (0.75) and a Solidigm P5520 (0.27), measured at several capacities (Haas et
+/// al., SSD-iq, PVLDB 18(11), 2025). Not fitted to data sheets.
+pub const SSD_MOVE_COST: f64 = 0.55;
 
 /// Maximum write rate of the flash behind SATA in bytes per second, regardless of the number of dies: controllers and
-/// power are designed for twice the link rate. With [`SSD_PARITY_SHARE`], the steady writes of Intel's and Samsung's
-/// sheets (S4500, S4610, PM883) amount to 0.7 to 1.3 GB/s. Micron's drives were held out. Medium confidence.
-pub const SSD_SERIAL_FLASH_BYTES_PER_S: f64 = 1.1e9;
+/// power are designed for about twice the link rate. With [`SSD_MOVE_COST`], the steady writes of Intel's, Samsung's and
+/// Micron's sheets (S4500, S4610, PM883, PM893, 5300, 5400) amount to 0.6 to 1.1 GB/s. Medium confidence.
+pub const SSD_SERIAL_FLASH_BYTES_PER_S: f64 = 0.9e9;
 
 /// Minimum over-provisioning to which steady random writes are fitted; with less, bad blocks would use it up. An
 /// estimate.
@@ -173,8 +169,8 @@ pub const SSD_FREE_BLOCKS: u32 = 3;
 /// Maximum number of reads that a die serves while other work waits, which takes about two milliseconds; an estimate.
 pub const SSD_READS_AHEAD: u32 = 32;
 
-/// Rows per die that the write buffer holds: one is programmed while the next fills; an estimate.
-pub const SSD_BUFFER_ROWS_PER_DIE: u64 = 2;
+/// Programs per die that the write buffer holds: one is programmed while the next fills; an estimate.
+pub const SSD_BUFFER_PROGRAMS_PER_DIE: u64 = 2;
 /// Program of the map after flushes. Three SATA drives without capacitors alternate between flushes of 0.27 to 0.36 ms
 /// and of 1.27 to 1.4 ms (TheJJ/ceph-diskbench, CC0). Over 24 consumer drives the median is 910 synchronous writes a
 /// second, with a factor of 2 for one standard deviation.
@@ -210,9 +206,15 @@ pub const SSD_SERIAL_ATA_IOPS: f64 = 97_000.0;
 /// Maximum random read IOPS of a SAS drive at 12 Gb/s; general knowledge, medium confidence.
 pub const SSD_SAS_IOPS: f64 = 200_000.0;
 
-/// Maximum small-read IOPS by PCI Express generation: medians of Intel's, Solidigm's and Samsung's sheets (generation
-/// 3: 427,000 to 638,000; 4: 800,000 to 1,450,000; 5: 2,500,000). KIOXIA's and Micron's drives were held out.
-pub const SSD_NVME_IOPS: [f64; 5] = [220e3, 450e3, 600e3, 1e6, 2.5e6];
+/// Raw capacities in bytes from which more dies serve no more random reads, for drives without and with capacitors;
+/// from the data sheets of families with several capacities (PM9A3, SN861, PS1010, CD9P-R, SN8100, SN7100).
+pub const SSD_READS_CAPACITY: [f64; 2] = [2.1e12, 4.4e12];
+/// Exponent by which random reads grow with the capacity up to that; 0.15 to 0.9 in these families.
+pub const SSD_READS_EXPONENT: f64 = 0.3;
+
+/// Ends of product names that name the endurance class: the same drive with more or less spare flash. Micron's and
+/// KIOXIA's read-intensive and mixed-use drives.
+pub const SSD_ENDURANCE_CLASSES: [&str; 4] = [" PRO", " MAX", "-R", "-V"];
 
 /// Default rate of a controller as a fraction of the PCI Express payload rate. Sheets of drives with four lanes state
 /// 3.2 of 3.6, 6.5 to 7.1 of 7.2 and 13 to 14 of 14.4 GB/s.

@@ -11,6 +11,7 @@ use toml::Table;
 
 use crate::file::{DriveFile, StatedTable};
 use crate::ssd::file::{Generation, SsdFile, StatedTable as StatedFigures};
+use crate::ssd::has_estimated_writes;
 use crate::{ResolvedDevice, key_error, resolve_device, whole};
 
 /// Groups of alternative keys; a file states one key of a group. A varied key replaces a fixed one.
@@ -127,21 +128,25 @@ fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
     let mut frozen = SsdFile { stated: StatedFigures::default(), ..file.clone() };
     let sequential = stated.sequential_read.is_some() || stated.sequential_write.is_some();
     let writes = stated.random_write.is_some() || stated.sequential_write.is_some() || stated.after_slc.is_some();
+    // Estimates of figures that the file omits depend on those that it states.
+    let estimates_writes = (sequential || writes) && has_estimated_writes(file);
+    let estimates_reads = sequential && stated.random_read.is_none() && slc.is_none();
 
     let table = &mut frozen.flash;
     let states_rate = table.channel_rate.is_some();
     let states_room = table.raw.is_some() || table.blocks_per_plane.is_some();
-    let sense_is_solved = slc.is_none() && (stated.random_read.is_some() || stated.read_latency.is_some());
+    let sense_is_solved =
+        slc.is_none() && (stated.random_read.is_some() || stated.read_latency.is_some()) || estimates_reads;
     table.generation = table.generation.or(table.cells.map(|cells| Generation::of(cells, file.year)));
     hold(&mut table.channels, true, || flash.channels);
     hold(&mut table.read, sense_is_solved, || duration(timing.read_ns));
-    hold(&mut table.program, writes, || duration(timing.program_ns));
+    hold(&mut table.program, writes || estimates_writes, || duration(timing.program_ns));
     hold(&mut table.channel_ns_per_byte, sequential && !states_rate, || timing.channel_ns_per_byte);
     hold(&mut table.over_provisioning, !states_room, || over_provisioning(description));
     if let Some(slc) = slc {
         let table = &mut frozen.slc_cache;
-        hold(&mut table.read, stated.random_read.is_some(), || duration(slc.read_ns));
-        hold(&mut table.program, stated.sequential_write.is_some(), || duration(slc.program_ns));
+        hold(&mut table.read, stated.random_read.is_some() || sequential, || duration(slc.read_ns));
+        hold(&mut table.program, stated.sequential_write.is_some() || estimates_writes, || duration(slc.program_ns));
         hold(&mut table.dynamic_size, true, || Bytes(slc.dynamic_bytes));
     }
 
@@ -151,9 +156,11 @@ fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
     hold(&mut table.command, true, || duration(controller.command_ns));
     hold(&mut table.write_command, true, || duration(controller.write_command_ns));
     hold(&mut table.command_interval, true, || duration(controller.command_interval_ns));
-    hold(&mut table.write_interval, stated.random_write.is_some(), || duration(controller.write_interval_ns));
+    hold(&mut table.write_interval, stated.random_write.is_some() || sequential, || {
+        duration(controller.write_interval_ns)
+    });
     hold(&mut table.read_ns_per_byte, reads && !states_pace.0, || controller.read_ns_per_byte);
-    hold(&mut table.write_ns_per_byte, writes && !states_pace.1, || controller.write_ns_per_byte);
+    hold(&mut table.write_ns_per_byte, (writes || estimates_writes) && !states_pace.1, || controller.write_ns_per_byte);
 
     let table = &mut frozen.interface;
     let states_times = table.read_ns_per_byte.is_some() || table.rate.is_some();

@@ -9,7 +9,7 @@ use headstack_sim::device::DeviceDescription;
 use headstack_sim::ssd::description::FlashState;
 use headstack_workload::Document;
 
-use crate::common::ssds::Figure;
+use crate::common::ssds::{Figure, What};
 use crate::real_ssds::key;
 
 fn each(mut test: impl FnMut(&str, &str, ResolvedSsd)) {
@@ -195,7 +195,7 @@ fn bad_files_are_refused_in_one_line() {
         "[interface]",
         "[buffer]\nsize = \"4KiB\"\n[interface]",
         "bad.toml:10: buffer.size: 4096 bytes;",
-        "two rows",
+        "rows of a page of each plane",
     );
     refused("size = \"100GB\"\n", "", "bad.toml:2: capacity.size: this key is missing", "960GB");
     refused("kind = \"nvme\"\n", "", "bad.toml:9: interface.kind: this key is missing", "nvme, sata, sas");
@@ -221,4 +221,49 @@ fn bad_files_are_refused_in_one_line() {
         "above 0",
     );
     refused("[interface]", "[spindle]\nspeed = \"7200rpm\"\n[interface]", "bad.toml:9: spindle: unknown key", "");
+}
+
+/// Resolves a data sheet that omits every rate.
+fn bare_sheet(vendor: &str, name: &str, size: &str) -> ResolvedSsd {
+    let text = format!(
+        "name = \"{name}\"\nvendor = \"{vendor}\"\nyear = 2024\n[capacity]\nsize = \"{size}\"\n[flash]\ncells = \"tlc\"\n\
+         [buffer]\npower_loss_protected = true\n[interface]\nkind = \"nvme\"\ngeneration = 5\n"
+    );
+    ssd::resolve(&Document::parse("bare.toml", &text).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn rule<'a>(resolved: &'a ResolvedSsd, key: &str) -> &'a str {
+    &resolved.derived.iter().find(|derived| derived.key == key).expect("it is derived").rule
+}
+
+#[test]
+fn omitted_rates_are_estimated_from_another_capacity_of_the_family() {
+    let family = bare_sheet("Solidigm", "Solidigm D7-PS1010 15.36 TB", "15360GB");
+    let expected = "C stated for Solidigm D7-PS1010 7.68 TB";
+    assert!(rule(&family, "controller.command_interval").starts_with(expected), "{:?}", family.derived);
+    assert!(rule(&family, "flash.program").starts_with(expected), "{:?}", family.derived);
+    // 3,100,000 random reads per second, as on the sheet of the 7.68 TB drive.
+    assert_eq!(family.description.controller.command_interval_ns, 323);
+    // The capacity itself, another maker and another product are not used.
+    for (vendor, name) in [("Other", "Solidigm D7-PS1010 15.36 TB"), ("Solidigm", "Solidigm D7-PS2010 15.36 TB")] {
+        let other = bare_sheet(vendor, name, "15360GB");
+        let source = rule(&other, "controller.command_interval");
+        assert_eq!(source, "C fraction of sequential reads, usual for PCI Express 5 in data centers");
+    }
+    let same = bare_sheet("Samsung", "Samsung PM9D3a 7.68 TB", "7681.5GB");
+    assert!(rule(&same, "controller.command_interval").contains("30.72 TB"), "{:?}", same.derived);
+}
+
+#[test]
+fn omitted_steady_writes_depend_on_the_spare_flash() {
+    // Drives with the same dies: one drive write per day, and three.
+    let steady = |size| {
+        let drive = bare_sheet("Other", "Other 1", size);
+        Figure { what: What::SteadyWrite { depth: 256, bytes: 4096 }, stated: 1.0 }.measure(&drive.description)
+    };
+    let (read_intensive, mixed_use) = (steady("7681.5GB"), steady("6401.3GB"));
+    // Write amplifications of 4.1 and 2.1, plus 0.55 for a move.
+    let ratio = mixed_use / read_intensive;
+    assert!((1.9..2.5).contains(&ratio), "{read_intensive} and {mixed_use} writes/s");
 }

@@ -18,6 +18,7 @@ mod real_hosts;
 mod real_ssds;
 mod sampling;
 mod scenarios;
+mod ssd_probes;
 mod ssds;
 mod stated;
 mod variations;

@@ -124,6 +124,7 @@ const SSD: &[(&str, Effect)] = &[
     ("flash.independent_planes", Open("a choice")),
     ("flash.over_provisioning", Open("room that a fresh drive does not need")),
     ("flash.page", Open("more at once against longer transfers")),
+    ("flash.pages_per_program", Open("the same rate in longer programs")),
     ("flash.pages_per_block", Open("the same flash in other blocks")),
     ("flash.planes_per_die", Open("more at once against longer transfers")),
     ("flash.program", Lowers(DeepWrites)),

@@ -34,9 +34,17 @@ pub struct Range {
 }
 
 impl ModelError {
+    fn ranges(&self) -> impl Iterator<Item = Range> {
+        [self.throughput_per_s, self.mean_latency_ns, self.p50_latency_ns, self.p99_latency_ns].into_iter().flatten()
+    }
+
+    /// Whether a figure has an interval.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.ranges().next().is_some()
+    }
+
     /// Returns all numbers of the intervals.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> {
-        let ranges = [self.throughput_per_s, self.mean_latency_ns, self.p50_latency_ns, self.p99_latency_ns];
-        ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]).chain([self.level])
+        self.ranges().flat_map(|range| [range.low, range.high]).chain([self.level])
     }
 }

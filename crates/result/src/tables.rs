@@ -252,6 +252,10 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
     figure("p99_model_high_ms", "ms", "upper bound of this interval", |row| {
         Some(row.model(|model| model.p99_latency_ns)?.high / NS_PER_MS)
     }),
+    figure("model_level", "", "share of devices within these prediction intervals, 0 to 1", |row| {
+        let model = row.result.model_error.as_ref()?;
+        model.has_ranges().then_some(model.level)
+    }),
     text("model_error", "", "the devices that the prediction interval was learned from, or why there is none", |row| {
         Some(row.result.model_error.as_ref()?.learnt_from.clone())
     }),

@@ -6,10 +6,10 @@ use crate::common::flash::{COMMAND_NS, DIES, PAGE, PLANES, PROGRAM_NS, READ_NS, 
 use crate::common::{Dice, MS, US, assert_close, bare_drive, closed, flush, line, request, run_spec, spec, workload};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
-use headstack_sim::ssd::description::{Flash, FlashState, SlcCache, SsdDescription, SsdPower};
+use headstack_sim::ssd::description::{Flash, FlashState, SkewedWrites, SlcCache, SsdDescription, SsdPower};
 use headstack_sim::ssd::{Ssd, SsdCounters};
 use headstack_sim::{RunSpec, SystemDescription};
-use headstack_workload::{Kind, Request};
+use headstack_workload::{Addresses, Generator, Kind, Places, Request, Span, Workload};
 use proptest::prelude::*;
 
 fn read(offset_bytes: u64, length_bytes: u64) -> Request {
@@ -227,6 +227,54 @@ fn writes_run_at_the_interface_until_the_buffer_is_full_and_then_at_the_dies() {
     let row_ns = (PROGRAM_NS + ROW) as f64;
     let expected_ns = drive.drive.capacity_bytes() as f64 / (DIES * ROW) as f64 * row_ns;
     assert_close(elapsed_ns as f64, expected_ns, 1.0, "sequential fill");
+    let at_once_ns = Bench::new(&three_pages_at_once()).fill();
+    assert_close(at_once_ns as f64, expected_ns, 1.0, "sequential fill, three pages at once");
+}
+
+/// The small drive, which programs three pages at once.
+fn three_pages_at_once() -> SsdDescription {
+    let mut description = small_ssd();
+    description.flash.pages_per_program = 3;
+    description
+}
+
+#[test]
+fn a_program_of_several_pages_waits_for_all_of_them() {
+    let mut drive = Bench::new(&three_pages_at_once());
+    // Two rows for each die.
+    drive.serve(&write(0, 2 * DIES * ROW));
+    assert_eq!(drive.counters().page_programs, 0);
+    assert_eq!(drive.serve(&read(0, UNIT)), COMMAND_NS + UNIT / 4, "from the buffer");
+    drive.serve(&write(2 * DIES * ROW, ROW));
+    assert_eq!(drive.counters().page_programs, 3 * PLANES, "the first die has three rows");
+    assert_eq!(drive.serve(&read(UNIT, UNIT)), COMMAND_NS + READ_NS + UNIT + UNIT / 4, "from the flash");
+    assert_eq!(drive.serve(&read(2 * DIES * ROW, UNIT)), COMMAND_NS + READ_NS + UNIT + UNIT / 4, "the third row");
+    assert_eq!(drive.serve(&read(ROW, UNIT)), COMMAND_NS + UNIT / 4, "the second die still waits");
+}
+
+#[test]
+fn a_flush_programs_the_pages_that_wait_for_more() {
+    let mut description = three_pages_at_once();
+    description.buffer.power_loss_protected = false;
+    let mut drive = Bench::new(&description);
+    drive.serve(&write(0, UNIT));
+    assert_eq!(drive.serve(&flush()), COMMAND_NS + UNIT + PROGRAM_NS, "a padded page");
+    // A row for each die, and another for the die after that of the padded page.
+    drive.serve(&write(DIES * ROW, DIES * ROW + ROW));
+    assert_eq!(drive.counters().page_programs, PLANES);
+    assert_eq!(drive.serve(&flush()), COMMAND_NS + 2 * (ROW + PROGRAM_NS), "two pages of one die");
+    assert_eq!(drive.counters().page_programs, (1 + DIES + 1) * PLANES);
+    assert_eq!(drive.serve(&flush()), COMMAND_NS, "nothing any more");
+}
+
+#[test]
+fn amplification_does_not_depend_on_the_pages_of_a_program() {
+    let amplification = |pages_per_program: u32| {
+        let mut description = SsdDescription { state: FlashState::Steady, ..small_ssd() };
+        description.flash.pages_per_program = pages_per_program;
+        Bench::new(&description).overwrite(768 << 20, 2).0
+    };
+    assert_close(amplification(3), amplification(1), 1.0, "write amplification");
 }
 
 #[test]
@@ -325,6 +373,71 @@ fn preconditioning_gives_the_state_that_writing_ends_in() {
         let at = |responses: &[u64]| responses[responses.len() * percent / 100] as f64;
         // Units on the dies vary by 1 % from drive to drive, and reads wait for the fullest.
         assert_close(at(&unplaced), at(&placed), 5.0, &format!("p{percent} of reads"));
+    }
+}
+
+/// Returns the write amplification and the sorted latencies of reads in `writes` writes and as many reads at depth 8.
+fn mixed(bench: &mut Bench, generator: &mut Generator, writes: u64) -> (f64, Vec<u64>) {
+    let before = bench.counters();
+    let mut reads = Vec::new();
+    for _ in 0..2 * writes / 64 {
+        // Latencies are in the order of completion, so reads and writes take turns.
+        reads.extend(bench.run(8, 32, || generator.next_of(Kind::Read)));
+        bench.run(8, 32, || generator.next_of(Kind::Write));
+    }
+    let after = bench.counters();
+    reads.sort_unstable();
+    let unique = after.written_units - before.written_units - (after.write_hits - before.write_hits);
+    (1.0 + (after.moved_units - before.moved_units) as f64 / unique as f64, reads)
+}
+
+#[test]
+fn a_skewed_steady_state_is_that_of_the_same_workload() {
+    let mut description = small_ssd();
+    (description.flash.channels, description.capacity.logical_bytes) = (2, 384 << 20);
+    let units = description.capacity.logical_bytes / UNIT;
+    let addresses = Addresses::Zipf { theta: 0.9 };
+    let skewed = Workload { addresses: addresses.clone(), ..workload(line(UNIT as u32, 50.0, 100.0), closed(8), 1) };
+    let span = Span { start_bytes: 0, length_bytes: description.capacity.logical_bytes };
+    let generator = |seed| Generator::new(&skewed, span, 512, seed).unwrap();
+
+    let mut requests = generator(7);
+    let blocks = requests.popular_blocks();
+    let mut written = Bench::filled(&description);
+    written.run(32, 8 * units, || requests.next_of(Kind::Write));
+    description.state = FlashState::Skewed(SkewedWrites { addresses, blocks });
+    let mut drawn = Bench::new(&description);
+    let mut same = generator(7);
+    let (first, _) = mixed(&mut drawn, &mut same, units / 4);
+    let (by_writing, slow) = mixed(&mut written, &mut requests, units);
+    let (by_drawing, quick) = mixed(&mut drawn, &mut same, units);
+    println!("{by_writing:.3} written; drawn {first:.3}, then {by_drawing:.3}");
+    assert_close(first, by_writing, 2.0, "write amplification of the first quarter");
+    assert_close(by_drawing, by_writing, 1.0, "write amplification");
+    for percent in [50, 90, 99] {
+        let at = |latencies: &[u64]| latencies[latencies.len() * percent / 100] as f64;
+        assert_close(at(&quick), at(&slow), 3.0, &format!("p{percent} of reads"));
+    }
+    // The writes of another seed use other units most, so the drive leaves this state first.
+    let (other, _) = mixed(&mut Bench::new(&description), &mut generator(8), units / 4);
+    println!("{other:.3} with other hot blocks");
+    assert!((other / by_writing - 1.0).abs() > 0.02, "{other}");
+}
+
+#[test]
+fn impossible_skewed_states_are_refused() {
+    let blocks = |first_bytes, step_bytes, count| Some(Places { first_bytes, step_bytes, count });
+    let zipf = |theta| Addresses::Zipf { theta };
+    for (addresses, blocks, message) in [
+        (Addresses::Uniform, None, "only zipf, pareto and hot_bands are skewed"),
+        (zipf(0.0), None, "0 is out of range; must be above 0 and at most 10"),
+        (zipf(1.0), blocks(0, 8, 100), "8 bytes; at most 256 blocks in a mapping unit are allowed"),
+        (zipf(1.0), blocks(0, UNIT, 1 << 40), "1099511627776 blocks; 1 to what the drive holds are allowed"),
+        (zipf(1.0), blocks(0, UNIT, 0), "0 blocks; 1 to what the drive holds are allowed"),
+    ] {
+        let state = FlashState::Skewed(SkewedWrites { addresses, blocks });
+        let refused = Ssd::new(&SsdDescription { state, ..small_ssd() }, 1).unwrap_err();
+        assert_eq!(refused.message, message, "{}", refused.key);
     }
 }
 
@@ -592,7 +705,7 @@ fn data_that_stay_on_one_die_do_not_choke_it() {
 #[test]
 fn the_impossible_is_refused_by_name() {
     type Change = fn(&mut SsdDescription);
-    let cases: [(&str, Change); 21] = [
+    let cases: [(&str, Change); 23] = [
         ("flash.channels: 0; 1 to 256 are allowed", |d| d.flash.channels = 0),
         ("flash.dies_per_channel: ", |d| d.flash.dies_per_channel = 0),
         ("flash.planes_per_die: ", |d| d.flash.planes_per_die = 17),
@@ -616,12 +729,18 @@ fn the_impossible_is_refused_by_name() {
                 planes_per_die: 16,
                 blocks_per_plane: 1 << 20,
                 pages_per_block: 1 << 16,
+                pages_per_program: 1,
                 page_bytes: 1 << 20,
             };
         }),
         ("capacity.logical_bytes: 1073741824 bytes leave no over-provisioning", |d| d.capacity.logical_bytes = 1 << 30),
         ("capacity.logical_bytes: 1000 bytes; a multiple", |d| d.capacity.logical_bytes = 1000),
-        ("buffer.bytes: 32768 bytes; two rows", |d| d.buffer.bytes = ROW),
+        ("buffer.bytes: 32768 bytes; 2 rows", |d| d.buffer.bytes = ROW),
+        ("flash.pages_per_program: 9; 1 to 8", |d| d.flash.pages_per_program = 9),
+        ("buffer.bytes: 1867776 bytes; 58 rows", |d| {
+            d.flash.pages_per_program = 8;
+            d.buffer.bytes = 57 * ROW;
+        }),
         ("buffer.bytes: 268435456 bytes; less than the over-provisioning", |d| d.buffer.bytes = 256 << 20),
         ("collection.free_blocks_min: 1; 2 or more", |d| d.collection.free_blocks_min = 1),
         ("timing.channel_ns_per_byte: NaN ns", |d| d.timing.channel_ns_per_byte = f64::NAN),
@@ -649,6 +768,7 @@ fn tiny_ssd() -> SsdDescription {
         blocks_per_plane: 12,
         pages_per_block: 4,
         page_bytes: 8192,
+        pages_per_program: 1,
     };
     description.capacity.logical_bytes = 4 * 5 * 16 * UNIT;
     description.buffer.bytes = 16 * UNIT;
@@ -668,16 +788,21 @@ proptest! {
         state in prop::sample::select(FlashState::ALL.to_vec()),
         tight: bool,
         skewed: bool,
+        pages_per_program in 1u32..=3,
         queue_depth in 1u64..40,
     ) {
         let mut description = tiny_ssd();
+        description.flash.pages_per_program = pages_per_program;
+        // The least that is allowed: two rows, and for each of 4 dies those that wait for a full program.
+        let buffer_units = 4 * (2 + 4 * (u64::from(pages_per_program) - 1));
+        description.buffer.bytes = buffer_units * UNIT;
         description.buffer.power_loss_protected = protected;
         description.timing.suspend_ns = suspends.then_some(5 * US);
         description.interface.full_duplex = full_duplex;
         description.state = state;
         if tight {
             // The least spare that is allowed: 7 of the 12 blocks of a die hold data, minus the buffer and a unit.
-            description.capacity.logical_bytes = (4 * 7 * 16 - 16 - 1) * UNIT;
+            description.capacity.logical_bytes = (4 * 7 * 16 - buffer_units - 1) * UNIT;
         }
         let blocks = description.capacity.logical_bytes / 512;
         let run = || {

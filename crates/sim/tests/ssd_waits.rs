@@ -94,6 +94,24 @@ fn urgent_writes_are_not_suspended() {
     assert!(median(&below) < 2 * READ_NS, "below saturation nothing is urgent");
 }
 
+#[test]
+fn reads_wait_longer_for_urgent_programs_of_three_pages() {
+    let quantile = |latencies: &[u64], q: f64| latencies[(q * latencies.len() as f64) as usize] as f64;
+    let mut description = SsdDescription { state: FlashState::Steady, ..small_ssd() };
+    (description.timing.suspend_ns, description.timing.suspend_spread_ns) = (Some(SUSPEND_NS), SPREAD_NS);
+    description.timing.writes_urgent_when_full = true;
+    let page = [2_000, 60_000].map(|rate| reads_beside_writes(&description, rate));
+    description.flash.pages_per_program = 3;
+    let pages = [2_000, 60_000].map(|rate| reads_beside_writes(&description, rate));
+    let (at_saturation, below) =
+        (|q| quantile(&pages[1], q) / quantile(&page[1], q), |q| quantile(&pages[0], q) / quantile(&page[0], q));
+    println!("{:.2} {:.2}; {:.2} {:.2}", at_saturation(0.5), at_saturation(0.95), below(0.5), below(0.99));
+    // A read waits for the rest of a program, which is as long as three pages take.
+    assert!((2.0..3.5).contains(&at_saturation(0.5)), "{}", at_saturation(0.5));
+    // Below saturation the die is as busy as with single pages, and a suspension takes as long.
+    assert!((below(0.5) - 1.0).abs() < 0.02 && (below(0.99) - 1.0).abs() < 0.2, "{} {}", below(0.5), below(0.99));
+}
+
 /// Returns the latencies of flushes, each after one write to an idle drive.
 fn flushes(description: &SsdDescription, count: u64) -> Vec<u64> {
     let mut drive = Ssd::new(description, 7).expect("the description is possible");

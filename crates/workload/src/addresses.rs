@@ -85,7 +85,10 @@ pub struct Band {
 
 impl Addresses {
     /// Checks everything that does not depend on the system.
-    pub(crate) fn validate(&self) -> Result<(), Complaint> {
+    ///
+    /// # Errors
+    /// Returns the first key with an invalid value, and a message with the allowed values.
+    pub fn validate(&self) -> Result<(), Complaint> {
         let range = |key: &str, value: f64, is_allowed: bool, allowed: &str| {
             let message = format!("{value} is out of range; must be {allowed}");
             if is_allowed { Ok(()) } else { Err((key.to_owned(), message)) }
@@ -150,12 +153,23 @@ pub(crate) enum Sampler {
 }
 
 /// Spreads popularity ranks over the blocks of a skewed distribution.
+#[derive(Clone, Debug)]
 pub(crate) struct Scatter {
-    blocks: Places,
+    pub(crate) blocks: Places,
     permutation: Permutation,
 }
 
 impl Scatter {
+    /// Creates the permutation of a run's blocks from the next numbers of `keys`.
+    pub(crate) fn new(blocks: Places, keys: &mut Random) -> Scatter {
+        Scatter { blocks, permutation: Permutation::new(blocks.count, keys) }
+    }
+
+    /// Returns the rank of a block.
+    pub(crate) fn rank(&self, block: u64) -> u64 {
+        self.permutation.invert(block)
+    }
+
     #[inline]
     fn offset_bytes(&self, rank: u64) -> u64 {
         self.blocks.offset_bytes(self.permutation.apply(rank))
@@ -324,7 +338,7 @@ impl Strides {
 impl Sampler {
     /// Creates the sampler of a distribution. `blocks` are the units of popularity of skewed distributions.
     pub(crate) fn new(addresses: &Addresses, blocks: Places, mut keys: Random) -> Sampler {
-        let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, &mut keys) };
+        let mut scatter = || Scatter::new(blocks, &mut keys);
         match addresses {
             // The generator creates hot bands and maps itself, because they need the span.
             Addresses::Uniform | Addresses::VdbenchHotband { .. } | Addresses::RandomMap => Sampler::Uniform,
@@ -340,9 +354,7 @@ impl Sampler {
                 used_bytes: 0,
             }),
             Addresses::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks.count, *theta), scatter()),
-            Addresses::Pareto { h } => {
-                Sampler::Pareto { exponent: libm::log(*h) / libm::log1p(-*h), scatter: scatter() }
-            }
+            Addresses::Pareto { h } => Sampler::Pareto { exponent: pareto_exponent(*h), scatter: scatter() },
             Addresses::Normal { mean_percent, deviation_percent } => {
                 Sampler::Normal { mean: mean_percent / 100.0, deviation: deviation_percent / 100.0 }
             }
@@ -388,9 +400,14 @@ impl Sampler {
     }
 }
 
+/// Returns the power of a uniform number that is the relative rank of an access under [`Addresses::Pareto`].
+pub(crate) fn pareto_exponent(h: f64) -> f64 {
+    libm::log(h) / libm::log1p(-h)
+}
+
 /// Returns the range of places in a band: from the first place that starts inside the band to the first that starts
 /// after it. Adjacent bands share no place and leave none out. A band narrower than one place gets the nearest place.
-fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
+pub(crate) fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
     let first = ((from * count as f64).ceil() as u64).min(count - 1);
     let end = ((to * count as f64).ceil() as u64).clamp(first + 1, count);
     (first, end)
@@ -399,6 +416,7 @@ fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
 /// Zipf distribution on ranks `0..n`, sampled by rejection-inversion (Hörmann & Derflinger, "Rejection-inversion to
 /// generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996). The method is exact for any n, uses
 /// constant memory, and takes fewer than 1.2 draws on average.
+#[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     n: f64,
     theta: f64,
@@ -441,6 +459,21 @@ impl Zipf {
         // Rounding may make the argument less than -1, where the logarithm is undefined.
         let scaled = (y * (1.0 - self.theta)).max(-1.0);
         libm::exp(log1p_over(scaled) * y)
+    }
+
+    /// Returns the sum of the weights `k^-theta` of the first `ends` ranks, for ascending numbers of ranks; `k` is the rank
+    /// plus 1. The sum over ranks after the first 64 is their integral (midpoint rule; relative error below 1e-5).
+    pub(crate) fn weights_below(&self, ends: impl IntoIterator<Item = u64>) -> impl Iterator<Item = f64> {
+        const SUMMED: u64 = 64;
+        let (mut summed, mut sum) = (0, 0.0);
+        let base = self.integral(SUMMED as f64 + 0.5);
+        ends.into_iter().map(move |end| {
+            while summed < end.min(SUMMED) {
+                summed += 1;
+                sum += self.hat(summed as f64);
+            }
+            if end > SUMMED { sum + self.integral(end as f64 + 0.5) - base } else { sum }
+        })
     }
 
     /// Draws a rank; 0 is the most popular.

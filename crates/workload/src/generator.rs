@@ -257,6 +257,20 @@ impl Generator {
         })
     }
 
+    /// Returns the blocks that differ in popularity; `None` unless the addresses are skewed.
+    pub fn popular_blocks(&self) -> Option<Places> {
+        match &self.sampler {
+            Sampler::Zipf(_, scatter) | Sampler::Pareto { scatter, .. } => Some(scatter.blocks),
+            Sampler::HotBands { .. } => Some(self.lines[0].places),
+            Sampler::Uniform
+            | Sampler::Once(_)
+            | Sampler::Map(_)
+            | Sampler::Strided(_)
+            | Sampler::Normal { .. }
+            | Sampler::VdbenchHotband(_) => None,
+        }
+    }
+
     /// Returns the next request.
     #[allow(clippy::should_implement_trait)] // The sequence never ends, so there is no `Option`.
     #[inline]

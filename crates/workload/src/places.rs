@@ -1,13 +1,19 @@
 //! [`Places`]: aligned positions where requests may start.
 
+use serde::{Deserialize, Serialize};
+
 use crate::span::Span;
 
 /// Equally spaced positions: `first_bytes + k * step_bytes` for k below `count`.
-#[derive(Clone, Copy)]
-pub(crate) struct Places {
-    pub(crate) first_bytes: u64,
-    pub(crate) step_bytes: u64,
-    pub(crate) count: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Places {
+    /// Offset of the first position in bytes.
+    pub first_bytes: u64,
+    /// Distance of two positions in bytes, above 0.
+    pub step_bytes: u64,
+    /// Number of positions, above 0.
+    pub count: u64,
 }
 
 impl Places {

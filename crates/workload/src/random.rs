@@ -110,11 +110,12 @@ impl Random {
 }
 
 /// Walker's alias table: draws a weighted index with one random number.
-pub(crate) struct AliasTable {
+#[derive(Clone, Debug)]
+pub struct AliasTable {
     columns: Vec<Column>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Column {
     /// Fraction of the column, in units of 2^-64, below which the draw is the column's own index. Above it, the draw is
     /// the alias.
@@ -124,7 +125,7 @@ struct Column {
 
 impl AliasTable {
     /// Builds the table by Vose's method. Weights must be positive and need not be normalized.
-    pub(crate) fn new(weights: &[f64]) -> AliasTable {
+    pub fn new(weights: &[f64]) -> AliasTable {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
         let mut heights: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
@@ -143,8 +144,9 @@ impl AliasTable {
         AliasTable { columns }
     }
 
+    /// Draws an index.
     #[inline]
-    pub(crate) fn pick(&self, random: &mut Random) -> usize {
+    pub fn pick(&self, random: &mut Random) -> usize {
         let product = u128::from(random.bits()) * self.columns.len() as u128;
         let index = (product >> 64) as usize;
         let column = self.columns[index];
@@ -191,6 +193,18 @@ impl Permutation {
         }
     }
 
+    /// Returns the value whose image is `image`, which must be below n.
+    #[inline]
+    pub fn invert(&self, image: u64) -> u64 {
+        let mut value = image;
+        loop {
+            value = self.inverse_network(value);
+            if value < self.n {
+                return value;
+            }
+        }
+    }
+
     /// Applies the network. Each round changes one half by a function of the other half, so it is invertible for any
     /// function. The halves may differ in width.
     #[inline]
@@ -199,6 +213,17 @@ impl Permutation {
         for pair in self.keys.chunks_exact(2) {
             high ^= scramble(low ^ pair[0]) & self.high_mask;
             low ^= scramble(high ^ pair[1]) & self.low_mask;
+        }
+        high << self.low_bits | low
+    }
+
+    /// Undoes the rounds of [`Self::network`], last round first.
+    #[inline]
+    fn inverse_network(&self, value: u64) -> u64 {
+        let (mut high, mut low) = (value >> self.low_bits, value & self.low_mask);
+        for pair in self.keys.chunks_exact(2).rev() {
+            low ^= scramble(high ^ pair[1]) & self.low_mask;
+            high ^= scramble(low ^ pair[0]) & self.high_mask;
         }
         high << self.low_bits | low
     }
@@ -296,6 +321,7 @@ mod tests {
             for value in 0..n {
                 let image = permutation.apply(value) as usize;
                 prop_assert!(!seen[image], "{} is reached twice", image);
+                prop_assert_eq!(permutation.invert(image as u64), value);
                 seen[image] = true;
             }
         }
@@ -303,7 +329,8 @@ mod tests {
         #[test]
         fn large_permutations_stay_inside(n in 1u64..(1 << 40), value: u64, seed: u64) {
             let permutation = Permutation::new(n, &mut Random::new(seed, Purpose::Permutation));
-            prop_assert!(permutation.apply(value % n) < n);
+            let image = permutation.apply(value % n);
+            prop_assert!(image < n && permutation.invert(image) == value % n);
         }
     }
 }

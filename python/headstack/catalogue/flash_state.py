@@ -1,4 +1,4 @@
-"""States in which simulated SSDs begin a run: fresh, filled or steady."""
+"""States in which simulated SSDs begin a run: fresh, filled, or steady under uniform or skewed writes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ STATES = {
     "fresh": "fresh: nothing written yet; add --state steady for sustained writes",
 }
 
+SKEWED = "overwritten with this skew until write amplification is stable"
+
 
 def flash_states(description: Mapping[str, Any]) -> list[str]:
     """Returns the distinct states of the SSDs in a system's description; empty for a system without SSDs.
@@ -21,4 +23,20 @@ def flash_states(description: Mapping[str, Any]) -> list[str]:
     """
     array = description.get("array")
     devices = array["devices"] if array is not None else [description.get("drive", description)]
-    return list(dict.fromkeys(STATES[device["ssd"]["state"]] for device in devices if "ssd" in device))
+    return list(dict.fromkeys(_describe(device["ssd"]["state"]) for device in devices if "ssd" in device))
+
+
+def _describe(state: str | Mapping[str, Any]) -> str:
+    if isinstance(state, str):
+        return STATES[state]
+    return f"steady:{_distribution(state['skewed']['addresses'])}: {SKEWED}"
+
+
+def _distribution(addresses: Mapping[str, Any]) -> str:
+    """Returns a distribution as ``--state`` accepts it, except that zones may leave gaps."""
+    [(name, values)] = addresses.items()
+    if name == "hot_bands":
+        zones = [f"{band['share_percent']:g}/{band['to_percent'] - band['from_percent']:g}" for band in values]
+        return ":".join(["zoned", *zones])
+    [parameter] = values.values()
+    return f"{name}:{parameter:g}"

@@ -170,7 +170,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "state",
         "|".join(_native.FLASH_STATES),
-        "Contents of SSDs at the start: fresh, filled (written once, in order) or steady (overwritten randomly).",
+        "Contents of SSDs at the start: fresh, filled (written once, in order), steady (overwritten randomly), or "
+        "steady:zipf[:THETA], steady:pareto[:H] and steady:zoned:SHARE/SIZE:... (overwritten with this skew).",
         "Drive",
         lambda: _native.FLASH_STATES,
     ),

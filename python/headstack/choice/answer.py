@@ -43,7 +43,7 @@ class Verdict:
     """Lower bound of the 95 % confidence interval of the simulation, up to ``high``; ``None`` if unknown."""
     high: float | None
     model_low: float | None = None
-    """Lower bound of the 90 % prediction interval for devices, up to ``model_high``; ``None`` if the model's error is
+    """Lower bound of the prediction interval for devices, up to ``model_high``; ``None`` if the model's error is
     unknown.
     """
     model_high: float | None = None
@@ -51,6 +51,8 @@ class Verdict:
     """The reason for an undecided verdict; otherwise empty."""
     requests: int = 0
     """Number of requests simulated for the verdict."""
+    model_level: float | None = None
+    """Share of devices within the prediction interval, from 0 to 1; ``None`` without one."""
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,9 @@ def miss_factor(limit: Limit, estimate: Estimate) -> float:
     return math.inf if estimate.value == 0 else limit.value / estimate.value
 
 
-def verdict(limit: Limit, estimate: Estimate, model: tuple[float, float] | None = None) -> Verdict:
-    """Returns the verdict on a limit; if the model's error is known, both intervals must permit it."""
+def verdict(limit: Limit, estimate: Estimate, model: tuple[float, float, float] | None = None) -> Verdict:
+    """Returns the verdict on a limit; if the model's error is known (ends and level of the prediction interval), both
+    intervals must permit it."""
     decision = judge(limit, estimate)
     if decision == "meets" and model is not None:
         is_met = model[1] <= limit.value if limit.is_most else model[0] >= limit.value
@@ -216,6 +217,7 @@ def verdict(limit: Limit, estimate: Estimate, model: tuple[float, float] | None 
         None if model is None else model[1],
         why if decision == "undecided" else "",
         estimate.requests,
+        None if model is None else model[2],
     )
 
 

@@ -71,8 +71,8 @@ class Tested:
     requests: int
     is_race: bool = False
     """Whether the first short run excluded the candidate."""
-    models: tuple[tuple[float, float] | None, ...] = ()
-    """90 % prediction intervals for devices by limit; empty if not requested."""
+    models: tuple[tuple[float, float, float] | None, ...] = ()
+    """Prediction intervals for devices by limit, with their level; empty if not requested."""
     model_error: str = ""
     """Description of the model error."""
     is_lost: bool = False
@@ -396,13 +396,13 @@ class Search:
         if error is None:
             return tested
         columns = ends_of(error)
-        models: list[tuple[float, float] | None] = []
+        models: list[tuple[float, float, float] | None] = []
         for limit in self._limits:
             name = limit.column.removesuffix("_ms")
             unit = "_ms" if limit.is_most else ""
             low, high = (columns.get(f"{name}_model_{end}{unit}") for end in ("low", "high"))
             has_interval = low is not None and high is not None and not limit.kind and not limit.rebuilding
-            models.append((low or 0.0, high or 0.0) if has_interval else None)
+            models.append((low or 0.0, high or 0.0, error["level"]) if has_interval else None)
         decision = combine_decisions(
             [verdict(*each).says for each in zip(self._limits, tested.estimates, models, strict=True)]
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from headstack.choice.answer import Answer, Choice, Decision, Durability, Part, Relaxed, Verdict, is_decided
+from headstack.results.intervals import conformal
 
 MOST_DECIMALS = 9
 FEW = 3
@@ -422,7 +423,9 @@ def _errors(choice: Choice) -> Iterator[Remark]:
         if verdict.model_low is not None and verdict.model_high is not None:
             name, _, condition = split_constraint(verdict.limit)
             interval = f"{short(verdict.model_low)} to {short(verdict.model_high)}"
-            yield "prediction interval", f"{name}{condition} {with_unit(interval, verdict.unit)} for 90 % of devices"
+            level = verdict.model_level
+            share = "" if level is None else f" for {conformal.percent(level)} of devices"
+            yield "prediction interval", f"{name}{condition} {with_unit(interval, verdict.unit)}{share}"
     if choice.verdicts:
         yield "simulated", f"{max(v.requests for v in choice.verdicts):,} requests for this system"
 

@@ -16,6 +16,7 @@ from headstack.io.columns import Column, format_repr
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 from headstack.report.figures import Cell
+from headstack.results.intervals.conformal import format_levels
 
 MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
 """Figures that may have a prediction interval."""
@@ -48,11 +49,12 @@ FIELDS = (
         )
     ),
     *(
-        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {bound} of the 90 % prediction interval")
+        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {bound} of the prediction interval")
         for name, unit, meaning in _SIDES
         if name not in ("mb_per_s", "p95_ms")
         for end, bound in (("low", "lower bound"), ("high", "upper bound"))
     ),
+    Field("predicted_model_level", "figure", "", "share of devices within these prediction intervals, 0 to 1"),
     Field("demerit_ms", "figure", "ms", "root mean square distance of the distributions of response times"),
     Field("demerit_relative", "figure", "", "demerit divided by the measured mean"),
     Field(
@@ -173,16 +175,17 @@ class Compared(Tabular):
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("mam3367", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> hs.compare(results, again).model_errors()
-        ['indistinguishable: depth 1; depth 4: their 90 % intervals overlap']
+        ['indistinguishable: depth 1; depth 4: their prediction intervals overlap']
         """
         coverage = []
+        levels = format_levels(point.predicted.model_level for point in self.points)
         for figure, name in zip(MODELLED, ("throughput", "mean", "p50", "p99"), strict=True):
             inside = [within for point in self.points if (within := point.within(figure)) is not None]
             coverage += [f"{name} {sum(inside)} of {len(inside)}"] * bool(inside)
-        conclusions = [f"points within the 90 % prediction intervals: {', '.join(coverage)}"] if coverage else []
+        conclusions = [f"points within the {levels} prediction intervals: {', '.join(coverage)}"] if coverage else []
         alike = [point.name for point in self.points if point.is_indistinguishable]
         if alike and self.measured != self.predicted:
-            conclusions.append(f"indistinguishable: {'; '.join(alike)}: their 90 % intervals overlap")
+            conclusions.append(f"indistinguishable: {'; '.join(alike)}: their prediction intervals overlap")
         return conclusions
 
     def shares_below(self, least: float) -> list[Point]:
@@ -219,6 +222,7 @@ class Compared(Tabular):
             for figure in MODELLED:
                 low, high = point.predicted.model.get(figure, (None, None))
                 row |= {f"predicted_{figure}_model_low": low, f"predicted_{figure}_model_high": high}
+            row["predicted_model_level"] = point.predicted.model_level
             row |= {"demerit_ms": point.demerit_ms, "demerit_relative": point.demerit_relative}
             row |= {"stated_error": point.stated_error("mean_ms"), "falls_short": bool(point.falls_short)}
             rows.append(row)

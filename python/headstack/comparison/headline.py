@@ -86,7 +86,7 @@ def headline_of(comparison: Compared, names: tuple[str, str] | None = None) -> s
 def _why(comparison: Compared) -> str:
     alike = [point for point in comparison.points if point.is_indistinguishable]
     if alike and comparison.measured != comparison.predicted:
-        return "; the 90 % prediction intervals of both models overlap"
+        return "; the prediction intervals of both models overlap"
     return ""
 
 

@@ -94,7 +94,7 @@ class Point:
         return figure in self.measured.model and figure in self.predicted.model
 
     def within(self, figure: str) -> bool | None:
-        """Returns whether a measured figure is within the 90 % prediction interval; ``None`` without an interval."""
+        """Returns whether a measured figure is within the prediction interval; ``None`` without an interval."""
         value, ends = self.measured.figures[figure], self.predicted.model.get(figure)
         if value is None or ends is None or self.measured.model:
             return None

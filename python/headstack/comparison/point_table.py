@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headstack.comparison.differences.headline import digits
 from headstack.comparison.points import FIGURES
 from headstack.io.columns import Column, Figures, Names
+from headstack.results.intervals.conformal import format_levels
 
 if TYPE_CHECKING:
     from headstack.comparison.pairs import Point
@@ -27,12 +28,13 @@ def point_table(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[C
     """Returns the columns, and the cells as text with three lines per point: both sides and the error. A fourth line
     has the prediction interval, if known."""
     points = list(points)
+    levels = format_levels(point.predicted.model_level for point in points)
     has_model = any(point.predicted.model for point in points)
     rows = [
         [
             point.name,
             f"{ours}\n{theirs}\n{'error' if points[0].predicted.is_prediction_of(points[0].measured) else 'difference'}"
-            + "\n90 %" * has_model,
+            + f"\n{levels}" * has_model,
             *("\n".join(_cells(point, figure)) for figure in FIGURES),
             _demerit(point),
         ]

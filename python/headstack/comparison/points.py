@@ -69,7 +69,9 @@ class SidePoint:
     index: int = 0
     """Index of the point in ``results``."""
     model: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """For a model, the 90 % prediction intervals of the figures of a device, if known."""
+    """For a model, the prediction intervals of the figures of a device, if known."""
+    model_level: float | None = None
+    """Share of devices within these intervals, from 0 to 1."""
     shape: Shape | None = None
     """The load in numbers, for matching fio's results; ``None`` if numbers cannot describe it."""
 
@@ -183,6 +185,7 @@ def _of_row(
         results=results,
         index=index,
         model=_model_of(row),
+        model_level=row.get("model_level"),
         shape=None
         if origin is None or part or row["mode"] is not None
         else shape_of(origin.workload, _spoken_load(row, origin)),

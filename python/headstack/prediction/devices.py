@@ -16,10 +16,10 @@ from headstack.prediction.characterization import Characterization
 from headstack.prediction.environment import Closed, Environment
 from headstack.prediction.prediction import Prediction
 from headstack.prediction.predictions import Predictions
-from headstack.results.intervals.calibration import FIGURES, Learnt, Load, Refusal
+from headstack.results.intervals.calibration import Learnt, Load, Refusal
 from headstack.results.intervals.described import Described, described
-from headstack.results.intervals.model_errors import SAMPLE_REQUESTS, in_words, learnt, spread_of
-from headstack.results.intervals.workloads import MOSTLY, kind_of
+from headstack.results.intervals.model_errors import SAMPLE_REQUESTS, in_words, learned_intervals, level_of, spread_of
+from headstack.results.intervals.workloads import MOSTLY, kind_of, state_of
 from headstack.simulation.runs import first_spec
 
 Named = str | os.PathLike[str] | Drive | Array | Characterization
@@ -29,7 +29,7 @@ Named = str | os.PathLike[str] | Drive | Array | Characterization
 def with_devices(
     environments: Sequence[Environment], systems: Sequence[Named], predictions: Sequence[Prediction]
 ) -> Predictions:
-    """Returns the predictions, environments outermost, each with the 90 % prediction interval for devices, or the
+    """Returns the predictions, environments outermost, each with the prediction interval for devices, or the
     reason why it is unknown. For a calibrated model this runs some of its sample in each environment."""
     origins = [_describe(system) for system in systems]
     return Predictions(
@@ -109,7 +109,9 @@ def _with_device(environment: Environment, system: _System | Refusal, prediction
     if isinstance(system, Refusal):
         return replace(prediction, model_error=f"unknown: {system.why}")
     load = load_of(environment, system.described.mostly)
-    errors_by_figure = {figure: learnt(system.described, load, figure) for figure in FIGURES}
+    if isinstance(load, Load) and isinstance(system.system, Drive) and not system.described.is_twin:
+        load = load._replace(state=state_of(load.kind, system.system.system.get("drive", {})))
+    errors_by_figure = learned_intervals(system.described, load)
     spread = (
         system.spread(environment)
         if any(isinstance(error, Learnt) for error in errors_by_figure.values())
@@ -130,6 +132,7 @@ def _with_device(environment: Environment, system: _System | Refusal, prediction
     p99 = ends("p99", prediction.p99_ms_low, prediction.p99_ms_high)
     return replace(
         prediction,
+        model_level=level_of(errors_by_figure),
         model_error=in_words(system.described, errors_by_figure),
         iops_model_low=rate[0],
         iops_model_high=rate[1],

@@ -40,7 +40,7 @@ class Prediction:
     speedup_percent_low: float | None = None
     speedup_percent_high: float | None = None
     iops_model_low: float | None = None
-    """Lower bound of the 90 % prediction interval for devices, up to ``iops_model_high``, with the errors of prediction
+    """Lower bound of the prediction interval for devices, up to ``iops_model_high``, with the errors of prediction
     and model; ``None`` if unknown."""
     iops_model_high: float | None = None
     mean_model_low_ms: float | None = None
@@ -49,6 +49,8 @@ class Prediction:
     p50_model_high_ms: float | None = None
     p99_model_low_ms: float | None = None
     p99_model_high_ms: float | None = None
+    model_level: float | None = None
+    """Share of devices within these intervals, from 0 to 1."""
     model_error: str | None = None
     """Data from which these are learned, or the reason why they are unknown; ``None`` if not requested."""
 

@@ -66,7 +66,7 @@ def indistinguishable(rows: Sequence[Row], swept: Sequence[str]) -> list[str]:
             loads.setdefault(row["system"], []).append(load_of(row))
     return [
         f"indistinguishable: {system} and {rows[0]['system']} {', '.join(dict.fromkeys(at))}".rstrip()
-        + ": their 90 % intervals overlap"
+        + ": their prediction intervals overlap"
         for system, at in loads.items()
     ]
 

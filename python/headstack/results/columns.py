@@ -70,6 +70,15 @@ class Shown(Column):
     optional: bool = False
     """Whether the column is left out if all its cells are empty."""
 
+    def at_levels(self, levels: str) -> Shown:
+        """Returns the column with the levels of its prediction intervals in the heading, for example ``80 %``."""
+        return replace(self, heading=f"{self.heading.splitlines()[0]}\n{levels}") if self.is_model else self
+
+    @property
+    def is_model(self) -> bool:
+        """Whether the column has prediction intervals."""
+        return self.name.endswith("_model")
+
     def in_microseconds(self) -> Shown:
         """Returns the column with times in microseconds; returns a column without times unchanged."""
         formats = {format_ms: format_us, _half_width: _half_width_us}

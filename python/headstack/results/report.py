@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 THROUGHPUT, RESPONSE = Axis("Throughput (IOPS)"), Axis("Latency (ms)")
 MEANS = "Lines: mean; thin lines: 99th percentile."
 KNEE = "Ring: the knee; above it, 1 % more IOPS costs more than 1 % more latency."
-BAND = "Bands: 90 % prediction intervals."
-WHISKERS = "Error bars: 90 % prediction intervals."
+BAND = "Bands: prediction intervals."
+WHISKERS = "Error bars: prediction intervals."
 PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
 RUNS_MAX = 8
 """Maximum number of runs drawn in one figure; with more runs, one run represents each curve."""

@@ -21,6 +21,7 @@ from headstack.io.tables import Tabular
 from headstack.io.values import duration_ns
 from headstack.results import answers
 from headstack.results.answers import Drives, Gain
+from headstack.results.intervals.conformal import format_levels
 from headstack.results.reasons import NOT_STEADY
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def described(facts: dict[str, float]) -> str:
 
 
 def between(row: Row, factor: float = 1) -> Row:
-    """Formats the 90 % prediction interval of each figure; times in ms are multiplied by ``factor``."""
+    """Formats the prediction interval of each figure; times in ms are multiplied by ``factor``."""
     intervals = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
     for figure in ("mean", "p50", "p99"):
         intervals[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"], factor)
@@ -610,6 +611,7 @@ class ResultTable(Tabular):
         if all(row["mean_ms"] is not None and row["mean_ms"] < 1 for row in rows):
             shown = [column.in_microseconds() for column in SHOWN]
             rows = [row | between(row, 1000) for row in rows]
+        shown = [column.at_levels(format_levels(row["model_level"] for row in rows)) for column in shown]
         cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *shown)}
         for column in (column for column in shown if column.name == "half_width_ms"):
             cells[column] = [_unsteady(row) or cell for row, cell in zip(rows, cells[column], strict=True)]

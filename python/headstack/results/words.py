@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headstack import _native
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 from headstack.results.answers import is_of_arrivals, load_of
+from headstack.results.intervals.conformal import LEVEL, percent
 
 if TYPE_CHECKING:
     from headstack.results.table import ResultTable, Row
@@ -20,7 +21,6 @@ NAMED_MAX = 3
 """Maximum number of systems named in one sentence."""
 UNDECIDED = "not enough data for a verdict"
 """The beginning of an answer without a verdict."""
-DEVICES = ", 90 % prediction interval"
 UNITS = re.compile(r"_(ns|us|ms|s|min|h|rpm|percent|bytes|per_s|[kmgtp]?i?b(?:_per_s)?)$", re.IGNORECASE)
 """The unit at the end of a column's name."""
 WRITTEN = {
@@ -210,7 +210,7 @@ def _parts(results: ResultTable, run: int) -> str:
 
 
 def _performance(row: Row) -> str:
-    """``161 IOPS at depth 1 (155 to 167)``: the 90 % prediction interval, or else ± the 95 % confidence interval."""
+    """``161 IOPS at depth 1 (155 to 167)``: the prediction interval, or else ± the 95 % confidence interval."""
     load = load_of(row)
     if row["saturated"]:
         return f"{number(row['iops'])} IOPS, saturated {load}".rstrip()
@@ -218,7 +218,8 @@ def _performance(row: Row) -> str:
         return f"mean latency {_mean(row)} {load}".rstrip()
     low, high = row["iops_model_low"], row["iops_model_high"]
     if low is not None and high is not None:
-        return f"{format_significant(row['iops'], (high - low) / 2)} IOPS {load} ({number(low)} to {number(high)})"
+        ends = f"{_level(row)}{number(low)} to {number(high)}"
+        return f"{format_significant(row['iops'], (high - low) / 2)} IOPS {load} ({ends})"
     width = row["half_width_ms"] and row["iops"] * row["half_width_ms"] / row["mean_ms"]
     # Clients of several kinds have no throughput in common.
     if not width or row["depth"] is None:
@@ -226,10 +227,16 @@ def _performance(row: Row) -> str:
     return f"{with_error(row['iops'], width)} IOPS {load}"
 
 
+def _level(row: Row) -> str:
+    """Returns the level of a prediction interval if it is lower than usual, for example ``80 %: ``."""
+    level = row["model_level"]
+    return "" if level is None or level >= LEVEL else f"{percent(level)}: "
+
+
 def _mean(row: Row) -> str:
     low, high = row["mean_model_low_ms"], row["mean_model_high_ms"]
     if low is not None and high is not None:
-        return f"{time(row['mean_ms'])} ({time(low)} to {time(high)})"
+        return f"{time(row['mean_ms'])} ({_level(row)}{time(low)} to {time(high)})"
     factor, unit = time_unit(row["mean_ms"])
     width = row["half_width_ms"]
     return f"{with_error(factor * row['mean_ms'], factor * width)} {unit}" if width else time(row["mean_ms"])

@@ -12,8 +12,9 @@ from headstack._native import InputError, version
 from headstack.io.columns import Column, Figures, Words
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Section, Series, Table
 from headstack.report.looks import DASHES
+from headstack.results.intervals.conformal import format_levels
 from headstack.results.table import between
-from headstack.results.words import DEVICES, format_significant, number, with_error, with_says, words_of
+from headstack.results.words import format_significant, number, with_error, with_says, words_of
 
 if TYPE_CHECKING:
     from headstack.simulation.swept import SweptRuns
@@ -198,7 +199,8 @@ def headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending
     unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
     width = _half_width(first, column)
     value = with_error(first[column], width) if width and low is None else number(first[column])
-    interval = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
+    level = f"{format_levels([first.get('model_level')])} prediction interval"
+    interval = "" if low is None or high is None else f" ({number(low)} to {number(high)}, {level})"
     sentence = (
         f"{'Most' if descending else 'Least'} {_column_title(column).lower()}: {f'{value} {unit}'.rstrip()}{interval}"
     )
@@ -261,6 +263,8 @@ def configuration_columns(
     order = [*varied, *(name for name in COLUMNS if name in headings and name not in varied)]
     order += [column] * (column in headings and column not in order)
     kept = {name: headings[name] for name in order if not (is_one and name == "capacity_gb")}
+    levels = format_levels(row.get("model_level") for row in rows)
+    kept |= {name: Figures(f"{word}\n{levels}", kept[name].rank) for name, word in MODELS.items() if name in kept}
     return kept, [[_text(row, name) for name in kept] for row in rows]
 
 
@@ -308,3 +312,5 @@ COLUMNS: dict[str, Column] = {
     "bottleneck": Words("bottleneck", 3),
 }
 """Result columns after the varied parameters, as in the table of runs."""
+MODELS = {"iops_model": "IOPS", "mean_model": "mean"}
+"""Columns with prediction intervals, and their headings above the level."""

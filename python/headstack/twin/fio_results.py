@@ -36,11 +36,21 @@ class Point:
     """The shortest response time, which is bounded by the number of commands the firmware has committed to."""
     stalls: int = 0
     """Number of times that the device did not answer until it was reset; the rate is that of the rest of the time."""
+    jobs: int = 1
+    """Number of jobs, each with this queue depth."""
+    runtime_s: float = 0.0
+    ended_s: float | None = None
+    """End of the run, in seconds of an unknown epoch; ``None`` if unknown."""
 
     @property
     def name(self) -> str:
         """The name for people."""
-        return f"{self.kind}s at depth {self.depth}"
+        return f"{self.kind}s at depth {self.depth}" + (f" of {self.jobs} jobs" if self.jobs > 1 else "")
+
+    @property
+    def outstanding(self) -> int:
+        """Number of requests in flight."""
+        return self.depth * self.jobs
 
     @property
     def logarithms(self) -> Floats:
@@ -50,19 +60,29 @@ class Point:
 
 def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
     """Returns the random reads and writes of one job from files of fio's JSON, or from a table of such results for
-    several systems, by increasing depth.
-
-    A table (``.csv``) has the columns ``system``, ``rw``, ``iodepth``, ``numjobs``, ``bs``, ``runtime_s``, ``iops``,
-    ``lat_min_ms``, ``lat_mean_ms``, ``lat_max_ms``, ``p50_ms``, ``p95_ms`` and ``p99_ms``. Of several runs at a depth
-    the last counts.
+    several systems, by increasing depth. Of several runs at a depth the last counts.
 
     Raises ``InputError`` for unreadable files and files without such runs.
     """
-    points: dict[tuple[str, int], Point] = {}
+    points = {(point.kind, point.depth): point for point in load_all(paths, system) if point.jobs == 1}
+    if not points:
+        of_system = f" of {system}" if system else ""
+        raise InputError(f"{', '.join(paths)}: no results of random reads or writes with one job{of_system}")
+    return sorted(points.values(), key=lambda point: (point.kind, point.depth))
+
+
+def load_all(paths: Sequence[str], system: str | None = None) -> list[Point]:
+    """Returns every run of random reads or writes, in the order of their time stamps, otherwise in that of the files.
+
+    A table (``.csv``) has the columns ``system``, ``rw``, ``iodepth``, ``numjobs``, ``bs``, ``runtime_s``, ``iops``,
+    ``lat_min_ms``, ``lat_mean_ms``, ``lat_max_ms``, ``p50_ms``, ``p95_ms`` and ``p99_ms``.
+
+    Raises ``InputError`` for unreadable files.
+    """
+    points: list[Point] = []
     for path in paths:
         try:
-            for point in _of_table(path, system) if path.endswith(".csv") else _of_json(path):
-                points[point.kind, point.depth] = point
+            points.extend(_of_table(path, system) if path.endswith(".csv") else _of_json(path))
         except InputError:
             raise
         except OSError as error:
@@ -70,10 +90,8 @@ def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
         except (KeyError, ValueError, TypeError) as error:
             problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"{path}: {problem}; write it with fio --output-format=json") from None
-    if not points:
-        of_system = f" of {system}" if system else ""
-        raise InputError(f"{', '.join(paths)}: no results of random reads or writes with one job{of_system}")
-    return sorted(points.values(), key=lambda point: (point.kind, point.depth))
+    # Without a time stamp, results are in the order of the files.
+    return sorted(points, key=lambda point: point.ended_s or 0.0)
 
 
 def _jobs(path: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -87,7 +105,9 @@ def _of_json(path: str) -> Iterator[Point]:
     for document, job in _jobs(path):
         options = {**document.get("global options", {}), **job.get("job options", {})}
         kind = KINDS.get(options.get("rw", ""))
-        if kind is None or int(options.get("numjobs", 1)) > 1:
+        jobs = int(options.get("numjobs", 1))
+        # Jobs that are not reported together have a part of the rate each.
+        if kind is None or (jobs > 1 and "group_reporting" not in options):
             continue
         seen: Mapping[str, Any] = job[kind]
         percentiles = seen["clat_ns"]["percentile"]
@@ -97,9 +117,17 @@ def _of_json(path: str) -> Iterator[Point]:
         depth, size_bytes = int(options.get("iodepth", 1)), _size(str(options.get("bs", "4k")))
         lat = seen["lat_ns"]
         point = Point(
-            kind, depth, size_bytes, float(seen["iops"]), p50_s, p95_s, p99_s, max(1e-9, float(lat["min"]) / 1e9)
-        )
-        yield _without_stalls(point, float(seen["runtime"]) / 1e3, float(lat["mean"]) / 1e9, float(lat["max"]) / 1e9)
+            kind, depth, size_bytes, float(seen["iops"]), p50_s, p95_s, p99_s, max(1e-9, float(lat["min"]) / 1e9),
+            jobs=jobs, runtime_s=float(seen["runtime"]) / 1e3, ended_s=_time_of(document),
+        )  # fmt: skip
+        yield _without_stalls(point, float(lat["mean"]) / 1e9, float(lat["max"]) / 1e9)
+
+
+def _time_of(document: Mapping[str, Any]) -> float | None:
+    """Returns the time at which fio wrote a document."""
+    if "timestamp_ms" in document:
+        return float(document["timestamp_ms"]) / 1e3
+    return float(document["timestamp"]) if "timestamp" in document else None
 
 
 def _of_table(path: str, system: str | None) -> Iterator[Point]:
@@ -111,17 +139,20 @@ def _of_table(path: str, system: str | None) -> Iterator[Point]:
     if system is not None and system not in systems:
         raise InputError(f"{path}: --system: {system!r} is not in the file, which has for example {systems[0]}")
     for row in rows:
-        if system not in (None, row["system"]) or row["numjobs"] != "1" or row["rw"] not in KINDS:
+        if system not in (None, row["system"]) or row["rw"] not in KINDS:
             continue
         p50_s, p95_s, p99_s, least_s, mean_s, max_s = (
             float(row[f"{name}_ms"]) / 1e3 for name in ("p50", "p95", "p99", "lat_min", "lat_mean", "lat_max")
         )
         depth, size_bytes = int(row["iodepth"]), _size(row["bs"])
-        point = Point(KINDS[row["rw"]], depth, size_bytes, float(row["iops"]), p50_s, p95_s, p99_s, max(1e-9, least_s))
-        yield _without_stalls(point, float(row["runtime_s"]), mean_s, max_s)
+        point = Point(
+            KINDS[row["rw"]], depth, size_bytes, float(row["iops"]), p50_s, p95_s, p99_s, max(1e-9, least_s),
+            jobs=int(row["numjobs"]), runtime_s=float(row["runtime_s"]),
+        )  # fmt: skip
+        yield _without_stalls(point, mean_s, max_s)
 
 
-def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float) -> Point:
+def _without_stalls(point: Point, mean_s: float, max_s: float) -> Point:
     """Returns the point without stalls.
 
     All requests that are outstanding when a device stalls wait for its reset: these had the longest time, and the
@@ -129,9 +160,10 @@ def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float)
     """
     if max_s < STALL_S:
         return point
+    runtime_s = point.runtime_s
     requests = point.rate * runtime_s
     usual_s = 0.5 * point.p50_s + 0.45 * (point.p50_s + point.p95_s) / 2 + 0.05 * point.p99_s
-    stalls = max(1, round(requests * (mean_s - usual_s) / (point.depth * max_s)))
+    stalls = max(1, round(requests * (mean_s - usual_s) / (point.depth * point.jobs * max_s)))
     if stalls * max_s >= runtime_s:
         raise InputError(f"{point.name}: the device completed no request during the run")
     return replace(point, rate=requests / (runtime_s - stalls * max_s), stalls=stalls)

@@ -127,11 +127,11 @@ def model_error(system: System, points: Sequence[Point]) -> float:
     """Returns the mean error of a system over all known figures."""
     total = 0.0
     for point in points:
-        model = simulated(system, point.kind, point.depth, point.size_bytes)
+        model = simulated(system, point.kind, point.outstanding, point.size_bytes)
         weights = WEIGHTS
         if "disk" in system["drive"] and point.kind == "write":
             weights = CACHED
-        elif "disk" in system["drive"] and point.depth > 1:
+        elif "disk" in system["drive"] and point.outstanding > 1:
             weights = QUEUED
         total += float(np.abs(model.logarithms - point.logarithms) @ weights) / float(weights.sum())
     return total / max(1, len(points))
@@ -179,9 +179,9 @@ def learn(sheets: dict[str, System], results: Sequence[Point], seed: int = 1) ->
     assert best is not None, "there is a host"
     residuals = {}
     for point in results:
-        model = simulated(best[2], point.kind, point.depth, point.size_bytes)
+        model = simulated(best[2], point.kind, point.outstanding, point.size_bytes)
         rate, p50, _, p99, _ = point.logarithms - model.logarithms
-        residuals[point.kind, point.depth] = Residual(-float(rate), float(p50), float(p99), COUNT)
+        residuals[point.kind, point.outstanding] = Residual(-float(rate), float(p50), float(p99), COUNT)
     return Published(best[2], best[1], residuals)
 
 

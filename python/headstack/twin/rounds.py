@@ -1,5 +1,9 @@
 """Comparison of a real device with its calibrated model: workloads that no probe runs, measured in rounds, with the
 variation between rounds.
+
+Reads are measured before any write. The writes of all rounds follow in random order, and one of them, the anchor, is
+repeated among them: its rate is the same each time, unless the state of the device moved, for example because its SLC
+cache was used up.
 """
 
 from __future__ import annotations
@@ -49,8 +53,42 @@ def held_out(may_write: bool) -> tuple[HeldOut, ...]:
     return (*READS[: len(READS) - len(WRITES)], *WRITES) if may_write else READS
 
 
+ANCHOR = HeldOut("anchor", "write", 16, 16384, 4000, reads=0.0)
+"""Writes that saturate a drive, hence show its state."""
+CELLS_PER_ANCHOR = 4
+"""Number of other writes between two anchors."""
+ANCHORS_APART = 0.15
+"""Relative difference between two anchors at which the state of the device moved; 1 to 3 % in one state."""
+STATES_APART = 3.0
+"""Ratio of the fastest to the slowest anchor at which the device alternates between two states."""
+
 Round = list[dict[str, float]]
 """Figures of each workload, as in ``hidden.figures``."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Figures of several rounds, and the state of the device while it was written."""
+
+    rounds: list[Round]
+    anchors: list[float]
+    """Rate of each anchor, in order; empty if nothing was written."""
+
+    @property
+    def moved(self) -> str:
+        """How the device's state moved while it was written; empty if it did not."""
+        if not self.anchors or max(self.anchors) <= (1 + ANCHORS_APART) * min(self.anchors):
+            return ""
+        low, high = min(self.anchors), max(self.anchors)
+        cell = f"write, depth {ANCHOR.depth}, {ANCHOR.size_bytes // 1024} KiB"
+        if high > STATES_APART * low:
+            fast = [rate for rate in self.anchors if rate**2 > low * high]
+            slow = [rate for rate in self.anchors if rate**2 <= low * high]
+            levels = f"{float(np.median(fast)):,.0f}/s and {float(np.median(slow)):,.0f}/s"
+            return (
+                f"the drive's state changed between writes: {cell} ran at {levels} ({len(slow)} of {len(self.anchors)})"
+            )
+        return f"the drive's state moved between writes: {cell} ran at {low:,.0f} to {high:,.0f}/s"
 
 
 def measure_rounds(
@@ -59,18 +97,33 @@ def measure_rounds(
     rounds: int = ROUNDS,
     seed: int = 1,
     progress: Callable[[str, float], object] | None = None,
-) -> list[Round]:
-    """Runs all workloads in turn, several times, so that changes over time appear between rounds."""
-    results = []
-    for number in range(rounds):
-        random = np.random.default_rng((seed, number))
-        round_ = []
-        for workload in workloads:
-            if progress is not None:
-                progress(f"held out, round {number + 1} of {rounds}", 0.0)
-            round_.append(figures(device.ask(workload.requests(device.capacity_bytes, random))))
-        results.append(round_)
-    return results
+    anchored: bool = False,
+) -> Rounds:
+    """Runs all workloads several times: reads in turn, so that changes over time appear between rounds, then writes in
+    random order, with anchors if ``anchored``."""
+    cells: dict[tuple[int, int], dict[str, float]] = {}
+
+    def measure(number: int, index: int) -> None:
+        if progress is not None:
+            progress(f"held out, round {number + 1} of {rounds}", 0.0)
+        random = np.random.default_rng((seed, number, index))
+        cells[number, index] = figures(device.ask(workloads[index].requests(device.capacity_bytes, random)))
+
+    writes = [index for index, workload in enumerate(workloads) if workload.kind != "read"]
+    for number, index in itertools.product(range(rounds), range(len(workloads))):
+        if index not in writes:
+            measure(number, index)
+    order = list(itertools.product(range(rounds), writes))
+    random = np.random.default_rng(seed)
+    anchors = []
+    for at, cell in enumerate(random.permutation(len(order))):
+        if anchored and at % CELLS_PER_ANCHOR == 0:
+            anchors.append(device.ask(ANCHOR.requests(device.capacity_bytes, random)).per_s)
+        measure(*order[cell])
+    if anchored and order:
+        anchors.append(device.ask(ANCHOR.requests(device.capacity_bytes, random)).per_s)
+    table = [[cells[number, index] for index in range(len(workloads))] for number in range(rounds)]
+    return Rounds(table, anchors)
 
 
 def repeats(rounds: Sequence[Round], figure: str) -> list[float]:
@@ -118,13 +171,14 @@ class RoundComparison:
 
 
 def compare_rounds(
-    calibration: Calibration, workloads: Sequence[HeldOut], rounds: Sequence[Round], seed: int = 1
+    calibration: Calibration, workloads: Sequence[HeldOut], measured: Rounds, seed: int = 1
 ) -> list[RoundComparison]:
     """Compares the model's prediction for each workload with the measurement.
 
     The model's intervals are for a device measured without limit; the variation of the rounds, and of the model's own
-    run of the same length, is added.
+    run of the same length, is added. Writes of a device whose state moved are refused.
     """
+    rounds, moved = measured.rounds, measured.moved
     strays = {figure: NINE_OF_TEN * chance(rounds, figure) * math.sqrt(1 + 1 / len(rounds)) for figure in FIGURES}
     rows = []
     scores = twin_scores().get(calibration.family)
@@ -139,8 +193,12 @@ def compare_rounds(
             spread = float(np.std([math.log(model[figure]) for model in models[1:]])) if len(models) > 2 else 0.0
             interval = None if scores is None else scores.learnt(load, figure)
             width = math.hypot(interval.half_width(spread), strays[figure]) if isinstance(interval, Within) else None
+            if moved and workload.kind != "read":
+                width = None
             why = (
-                ""
+                f"{workload.kind}, depth {workload.depth}: {moved}"
+                if moved and workload.kind != "read"
+                else ""
                 if width is not None
                 else getattr(interval, "why", "there are no scores of calibrated models of this kind")
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from headstack.prediction.workload_types import Addresses
 from headstack.twin.disk_types import Adapter
 
 
@@ -28,7 +29,7 @@ class Ssd(TypedDict):
     """Fixed costs of a command."""
     interface: Interface
     """The link to the host."""
-    state: Literal["fresh", "filled", "steady"]
+    state: Literal["fresh", "filled", "steady"] | SkewedState
     """Contents of the flash at the start: none, written once in order, or randomly overwritten until stable."""
     power: NotRequired[SsdPower]
     """Power and cooling; absent if unknown."""
@@ -59,6 +60,8 @@ class Flash(TypedDict):
     """Blocks of a plane."""
     pages_per_block: int
     """Pages of a block."""
+    pages_per_program: NotRequired[int]
+    """Pages of a plane that are programmed at once; 1 if missing."""
     page_bytes: int
     """Data bytes of a page."""
 
@@ -182,3 +185,30 @@ class SsdPower(TypedDict):
     """Air temperature at the drive."""
     airflow_k_per_w: float
     """Temperature rise of the case over the air, in K per watt."""
+
+
+class SkewedState(TypedDict):
+    """State of flash that was overwritten with a skew."""
+
+    skewed: SkewedWrites
+    """The overwrites."""
+
+
+class SkewedWrites(TypedDict):
+    """Random overwrites that use some blocks more than others."""
+
+    addresses: Addresses
+    """The distribution: ``zipf``, ``pareto`` or ``hot_bands``."""
+    blocks: NotRequired[Places]
+    """The blocks that the writes use; absent if they are the mapping units."""
+
+
+class Places(TypedDict):
+    """Equally spaced positions."""
+
+    first_bytes: int
+    """Offset of the first position."""
+    step_bytes: int
+    """Distance of two positions."""
+    count: int
+    """Number of positions."""

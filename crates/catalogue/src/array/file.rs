@@ -114,7 +114,7 @@ impl DrivesTable {
 
     /// Returns the stated contents of SSDs.
     pub(super) fn state(&self) -> Option<FlashState> {
-        self.state.or(former_state(None, self.preconditioned))
+        self.state.clone().or(former_state(None, self.preconditioned))
     }
 }
 

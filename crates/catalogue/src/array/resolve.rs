@@ -309,7 +309,7 @@ impl Resolver<'_> {
                     ssd.interface.write_ns_per_byte = ssd.interface.write_ns_per_byte.max(1e9 / rate.0);
                 }
                 ssd.interface.queue_depth = table.queue_depth.unwrap_or(ssd.interface.queue_depth);
-                ssd.state = table.state().unwrap_or(ssd.state);
+                ssd.state = table.state().unwrap_or_else(|| ssd.state.clone());
             }
             DeviceDescription::Volume(volume) => {
                 let of_drives = [

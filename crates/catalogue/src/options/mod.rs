@@ -3,9 +3,11 @@
 
 mod load;
 mod run;
+mod state;
 mod system;
 
 use headstack_sim::faults::Schedule;
+use headstack_sim::ssd::description::FlashState;
 use headstack_sim::{Demand, SystemDescription};
 use headstack_workload::{InputError, Scenario, Span, Workload, quantity};
 use serde::de::DeserializeOwned;
@@ -197,7 +199,11 @@ impl Draft {
                     "no" => "filled",
                     other => other,
                 };
-                self.set_state(choice(option, text, &system::FLASH_STATES)?)?;
+                let state = match text.strip_prefix("steady:") {
+                    Some(addresses) => FlashState::Skewed(self.skewed_writes(addresses)?),
+                    None => choice(option, text, &FlashState::ALL)?,
+                };
+                self.set_state(&state)?;
             }
             "streams" => self.workload(option)?.streams = whole_u32(option, text)?,
             "depth" => self.set_depth(text)?,
@@ -279,10 +285,10 @@ fn positive_ns(option: &str, text: &str, allowed: &str) -> Result<u64, InputErro
 }
 
 /// Parses one of the words in `allowed`.
-fn choice<T: Copy + Serialize + DeserializeOwned>(option: &str, text: &str, allowed: &[T]) -> Result<T, InputError> {
+fn choice<T: Clone + Serialize + DeserializeOwned>(option: &str, text: &str, allowed: &[T]) -> Result<T, InputError> {
     let names: Vec<String> = allowed.iter().map(name_of).collect();
     match names.iter().position(|name| name == text) {
-        Some(at) => Ok(allowed[at]),
+        Some(at) => Ok(allowed[at].clone()),
         None => Err(key_error(option, format!("'{text}' is unknown; allowed: {}", names.join(", ")))),
     }
 }

@@ -4,7 +4,7 @@ use headstack_result::tables::RunSettings;
 use headstack_sim::{Model, RunSpec};
 use headstack_workload::InputError;
 
-use super::Draft;
+use super::{Draft, state};
 
 impl Draft {
     /// Checks that the run is complete and possible.
@@ -36,7 +36,10 @@ impl Draft {
     pub fn split(self, labels: Vec<(String, String)>) -> (RunSettings, RunSpec) {
         let span = self.used();
         let Draft { system_name, system, workload, scenario, clients, seed, interval_ns, preload, faults, .. } = self;
-        let system = system.expect("the draft was checked");
+        let mut system = system.expect("the draft was checked");
+        if let Some(workload) = &workload {
+            state::use_blocks_of(&mut system, workload, span, seed);
+        }
         let capacity_bytes = Some(span.map_or_else(|| system.capacity_bytes(), |span| span.length_bytes));
         let settings = RunSettings { labels, clients, capacity_bytes };
         let demand = match (workload, scenario) {

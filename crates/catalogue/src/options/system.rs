@@ -16,7 +16,6 @@ pub(super) const POLICIES: [Policy; 5] = Policy::ALL;
 pub(super) const HOSTS: [HostProfile; 9] = HostProfile::ALL;
 pub(super) const WRITE_CACHES: [WriteCache; 4] = WriteCache::ALL;
 pub(super) const READ_AHEADS: [ReadAhead; 5] = ReadAhead::ALL;
-pub(super) const FLASH_STATES: [FlashState; 3] = FlashState::ALL;
 
 impl Draft {
     fn system(&mut self, option: &str) -> Result<&mut SystemDescription, InputError> {
@@ -85,12 +84,12 @@ impl Draft {
         }
     }
 
-    pub(super) fn set_state(&mut self, state: FlashState) -> Result<(), InputError> {
+    pub(super) fn set_state(&mut self, state: &FlashState) -> Result<(), InputError> {
         let option = "state";
         let mut ssds = 0;
         for device in self.devices(option)? {
             if let DeviceDescription::Ssd(ssd) = device {
-                ssd.state = state;
+                ssd.state = state.clone();
                 ssds += 1;
             }
         }

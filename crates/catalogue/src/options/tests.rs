@@ -1,5 +1,5 @@
 use headstack_sim::device::DeviceDescription;
-use headstack_workload::{Arrivals, RunLength, Think};
+use headstack_workload::{Addresses, Arrivals, Band, RunLength, Think};
 
 use super::*;
 use crate::{Changes, load_demand, load_system};
@@ -77,6 +77,53 @@ fn write_caches_of_all_drives_are_switched() {
     assert_eq!((cache("on"), cache("off")), (Ok(true), Ok(false)));
     let refused = "write_cache: only disks have this value; use on or off for an SSD";
     assert_eq!((cache("protected"), cache("appending")), (Err(refused.to_owned()), Err(refused.to_owned())));
+}
+
+#[test]
+fn skewed_states_are_written_as_in_fio_and_take_the_blocks_of_the_workload() {
+    let ssd = draft("980-1tb", "random-read-4k");
+    let writes = |draft: &Draft| match &draft.system {
+        Some(SystemDescription::Drive(DeviceDescription::Ssd(ssd))) => match &ssd.state {
+            FlashState::Skewed(writes) => writes.clone(),
+            other => panic!("{other:?}"),
+        },
+        _ => panic!("it is an SSD"),
+    };
+    let addresses = |text| applied(&ssd, &[("state", text)]).map(|draft| writes(&draft).addresses);
+    let band = |from_percent, to_percent, share_percent| Band { from_percent, to_percent, share_percent };
+    assert_eq!(addresses("steady:zipf"), Ok(Addresses::Zipf { theta: 1.1 }));
+    assert_eq!(addresses("steady:zipf:0.9"), Ok(Addresses::Zipf { theta: 0.9 }));
+    assert_eq!(addresses("steady:pareto"), Ok(Addresses::Pareto { h: 0.2 }));
+    let zones = vec![band(0.0, 10.0, 80.0), band(30.0, 100.0, 20.0)];
+    assert_eq!(addresses("steady:zoned:80/10:0/20:20/70"), Ok(Addresses::HotBands(zones)));
+    for (text, message) in [
+        ("steady:zipf:11", "11 is out of range; must be above 0 and at most 10"),
+        ("steady:zipf:much", "'much' is not a number; write steady:zipf[:THETA]"),
+        ("steady:pareto:1", "1 is out of range; must be above 0 and below 1"),
+        ("steady:zoned", "zones are out of range"),
+        ("steady:zoned:80/20:20/90", "zones are out of range"),
+        ("steady:zoned:80/20:10/80", "share_percent sums to 90; must sum to 100"),
+        ("steady:normal", "steady:normal is unknown; write steady:zipf[:THETA]"),
+    ] {
+        let error = addresses(text).unwrap_err();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+
+    // With a skewed workload: its parameter, unless another is stated, and its blocks.
+    let mut skewed = ssd.clone();
+    skewed.workload.as_mut().unwrap().addresses = Addresses::Zipf { theta: 0.7 };
+    for (state, theta) in [("steady:zipf", 0.7), ("steady:zipf:0.8", 0.8)] {
+        let run = applied(&skewed, &[("state", state), ("range", "0%..50%")]).unwrap();
+        let (_, spec) = run.split(Vec::new());
+        let writes = writes(&Draft::new(String::new(), spec.system, spec.demand));
+        assert_eq!(writes.addresses, Addresses::Zipf { theta });
+        let blocks = writes.blocks.expect("those of the workload");
+        assert_eq!((blocks.first_bytes, blocks.step_bytes), (0, 4096));
+        assert_eq!(blocks.count, spec.span.unwrap().length_bytes / 4096);
+    }
+    let array = applied(&draft("md-raid5-6-nvme", "random-read-4k"), &[("state", "steady:zipf")]);
+    let error = array.and_then(|draft| draft.fault().map_err(|error| error.to_string())).unwrap_err();
+    assert!(error.contains("striping gives each drive other hot blocks"), "{error}");
 }
 
 #[test]

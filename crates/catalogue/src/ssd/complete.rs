@@ -31,7 +31,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
     } = description;
     let file = SsdFile {
         name: name.clone(),
-        state: Some(*state),
+        state: Some(state.clone()),
         capacity: SsdCapacityTable {
             size: Some(Bytes(capacity.logical_bytes)),
             logical_block: Some(Bytes(u64::from(capacity.logical_block_bytes))),
@@ -44,6 +44,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             blocks_per_plane: Some(flash.blocks_per_plane),
             pages_per_block: Some(flash.pages_per_block),
             page: Some(Bytes(u64::from(flash.page_bytes))),
+            pages_per_program: Some(flash.pages_per_program),
             read: Some(duration(timing.read_ns)),
             program: Some(duration(timing.program_ns)),
             erase: Some(duration(timing.erase_ns)),

@@ -15,14 +15,15 @@ use headstack_sim::ssd::description::{Capacity, Collection, Controller, Flash, I
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
+use super::expected::{Estimate, has_estimated_writes, random_reads, sequential_write};
 use super::file::{SsdInterfaceKind, StatedWrites, WriteState};
 use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ};
 use super::resolve::{Resolver, usual_raw};
 use super::steady::{RandomWrites, Steady, solve_rising};
 use crate::constants::{
-    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_NVME_DEPTH,
-    SSD_NVME_FLASH_SHARE, SSD_NVME_IOPS, SSD_OVER_PROVISIONING_MIN, SSD_PARITY_SHARE, SSD_SAS_IOPS,
-    SSD_SERIAL_ATA_IOPS, SSD_SERIAL_FLASH_BYTES_PER_S, SSD_SLC_IDLE, SSD_WRITE_COMMAND_NVME, SSD_WRITE_COMMAND_SERIAL,
+    SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_MOVE_COST, SSD_NVME_DEPTH,
+    SSD_OVER_PROVISIONING_MIN, SSD_SAS_IOPS, SSD_SERIAL_ATA_IOPS, SSD_SERIAL_FLASH_BYTES_PER_S, SSD_SLC_IDLE,
+    SSD_WRITE_COMMAND_NVME, SSD_WRITE_COMMAND_SERIAL,
 };
 use crate::resolve::Derived;
 
@@ -117,14 +118,15 @@ impl Resolver<'_> {
         let (read, rule) = self.usual_sense(flash, channel_ns_per_byte, (SLC_MODE_READ, usual));
         let read_ns = self.time(table.read, "slc_cache.read", rule, read)?;
         let mut program = (SLC_MODE_PROGRAM, usual.to_owned());
-        if let Some(rate) = stated.sequential_write {
+        let estimated = || has_estimated_writes(self.file).then(|| sequential_write(self.file, self.rules));
+        let stated = stated
+            .sequential_write
+            .map(|rate| Estimate { rate: rate.0, rule: "I needed to reach stated.sequential_write".to_owned() });
+        if let Some(Estimate { rate, rule }) = stated.or_else(estimated) {
             let load_ns = row_bytes(flash) * channel_ns_per_byte;
-            let needed = 0.97 * dies(flash) * row_bytes(flash) / rate.0 * 1e9 - load_ns;
+            let needed = 0.97 * dies(flash) * row_bytes(flash) / rate * 1e9 - load_ns;
             if needed < program.0.0 as f64 {
-                program = (
-                    DurationNs((needed as i64).max(SLC_PROGRAM_LEAST.0)),
-                    "I needed to reach stated.sequential_write".to_owned(),
-                );
+                program = (DurationNs((needed as i64).max(SLC_PROGRAM_LEAST.0)), rule);
             }
         }
         let program_ns = self.time(table.program, "slc_cache.program", &program.1, program.0)?;
@@ -151,7 +153,7 @@ impl Resolver<'_> {
         channel_ns_per_byte: f64,
         usual: (DurationNs, &'static str),
     ) -> (DurationNs, &'static str) {
-        let Some(read) = self.file.stated.random_read else { return usual };
+        let Some(read) = self.file.stated.random_read else { return self.expected_sense(flash, usual) };
         let send_ns = read.bytes() as f64 * channel_ns_per_byte;
         // Requests collide on dies: with a queue depth equal to the number of dies, half of the dies are idle.
         let outstanding = f64::from(read.depth.unwrap_or(SSD_NVME_DEPTH));
@@ -161,6 +163,20 @@ impl Resolver<'_> {
             return usual;
         }
         (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I needed to reach stated.random_read")
+    }
+
+    /// Returns the read time if random reads are not stated. The sheets of consumer drives state reads of data that was
+    /// just written, in cells in one-bit mode.
+    fn expected_sense(&self, flash: &Flash, usual: (DurationNs, &'static str)) -> (DurationNs, &'static str) {
+        let nvme = self.file.interface.kind == Some(SsdInterfaceKind::Nvme);
+        if !nvme || self.file.buffer.power_loss_protected == Some(true) {
+            return usual;
+        }
+        let needed = DurationNs((dies(flash) / random_reads(self.file, self.rules).rate * 1e9) as i64);
+        if needed >= usual.0 {
+            return usual;
+        }
+        (needed.max(SLC_MODE_READ), "C reads of data in one-bit mode, as sheets of consumer drives state them")
     }
 
     /// Returns the generation's channel rate, or the rate that the stated sequential reads and writes require.
@@ -182,18 +198,12 @@ impl Resolver<'_> {
         flash: &Flash,
         slc: Option<&SlcCache>,
         channel_ns_per_byte: f64,
-        link_ns_per_byte: f64,
     ) -> (DurationNs, String) {
         let mut usual = (figures.program, figures.source.to_owned());
         let serial = self.file.interface.kind == Some(SsdInterfaceKind::Sata);
         let row_ns = |rate: f64| dies(flash) * row_bytes(flash) / rate * 1e9;
         let load_ns = row_bytes(flash) * channel_ns_per_byte;
-        let protected = self.file.buffer.power_loss_protected == Some(true);
-        let most = match self.file.interface.kind {
-            _ if serial => SSD_SERIAL_FLASH_BYTES_PER_S,
-            Some(SsdInterfaceKind::Nvme) if protected => SSD_NVME_FLASH_SHARE * 1e9 / link_ns_per_byte,
-            _ => f64::INFINITY,
-        };
+        let most = if serial { SSD_SERIAL_FLASH_BYTES_PER_S } else { f64::INFINITY };
         let slowest_ns = (row_ns(most) - load_ns) as i64;
         if slowest_ns > usual.0.0 {
             usual = (DurationNs(slowest_ns), "C limit of controller and power on busy dies".to_owned());
@@ -208,6 +218,11 @@ impl Resolver<'_> {
                 (rate, "stated.after_slc", copies)
             }
             (None, _, Some(rate)) => (rate, "stated.sequential_write", 0.0),
+            (None, _, None) if has_estimated_writes(self.file) => {
+                let Estimate { rate, rule } = sequential_write(self.file, self.rules);
+                let load_ns = load_ns.min(0.5 * row_ns(rate));
+                return (DurationNs((0.97 * row_ns(rate) - load_ns) as i64), rule);
+            }
             (Some(_), None, _) | (None, _, None) => return usual,
         };
         let erase_ns = figures.erase.0 as f64 / f64::from(flash.pages_per_block.max(1));
@@ -252,23 +267,27 @@ impl Resolver<'_> {
             .over_provisioning
             .or(table.raw.map(|raw| raw.0 as f64 / logical - 1.0))
             .or(table.blocks_per_plane.map(|blocks| f64::from(blocks) * block / logical - 1.0));
-        let most = usual_raw(capacity.logical_bytes) as f64 / logical - 1.0;
-        let protected = self.file.buffer.power_loss_protected == Some(true);
-        let parity = if protected { SSD_PARITY_SHARE } else { 0.0 };
+        // The simulated map has 32-bit entries, some of them for the write buffer.
+        let addressable = 0.999 * f64::from(u32::MAX) * f64::from(capacity.mapping_unit_bytes);
+        let most = (usual_raw(capacity.logical_bytes) as f64).min(addressable) / logical - 1.0;
         let least = SSD_OVER_PROVISIONING_MIN.min(most);
-        let usual = ((1.0 + most) * (1.0 - parity) - 1.0).max(least);
-        let rule = if protected {
-            "B dies hold a power of two of GiB; C a sixteenth of it is parity"
-        } else {
-            "B dies hold a power of two of GiB"
-        };
+        let (usual, rule) = (most.max(least), "B dies hold a power of two of GiB");
         let writes = self.stated_writes(WriteState::Steady);
-        let size_bytes = writes.map_or(4096.0, |writes| writes.bytes() as f64);
+        // Sheets rate drives with large mapping units with writes of whole units.
+        let usual_bytes = f64::from(capacity.mapping_unit_bytes.max(4096));
+        let size_bytes = writes.map_or(usual_bytes, |writes| writes.bytes() as f64);
         let model = RandomWrites { capacity: *capacity, flash: *flash, timing: *timing, collection, size_bytes };
         let mut share = (stated_share.unwrap_or(usual), rule);
-        if let (Some(writes), None) = (writes, stated_share) {
-            share =
-                (solve_rising(least, most, writes.iops, |share| model.at(share)), "I remainder of stated.random_write");
+        let expected_per_second = self.expected_steady_writes(&model, share.0);
+        let solve = |iops| solve_rising(least, most, iops, |share| model.at(share));
+        match (writes, expected_per_second) {
+            (Some(writes), _) if stated_share.is_none() => {
+                share = (solve(writes.iops), "I remainder of stated.random_write");
+            }
+            (None, Some(iops)) if stated_share.is_none() => {
+                share = (solve(iops), "B dies hold a power of two of GiB; C less what moves of collection cost");
+            }
+            _ => {}
         }
         if stated_share.is_none() {
             self.or(None, "flash.over_provisioning", share.1, (share.0 * 1e4).round() / 1e4);
@@ -277,7 +296,21 @@ impl Resolver<'_> {
         if let Some(writes) = writes.filter(|_| table.program.is_none()) {
             self.solve_program(writes, &model, over_provisioning, timing);
         }
-        Ok(Steady { over_provisioning, per_second: RandomWrites { timing: *timing, ..model }.at(over_provisioning) })
+        let per_second = RandomWrites { timing: *timing, ..model }.at(over_provisioning);
+        Ok(Steady { over_provisioning, per_second, expected_per_second })
+    }
+
+    /// Estimates the steady random writes of a drive with capacitors from its program rate and its spare flash; `None`
+    /// if the file states them or the program time.
+    fn expected_steady_writes(&self, model: &RandomWrites, share: f64) -> Option<f64> {
+        let protected = self.file.buffer.power_loss_protected == Some(true);
+        let stated = self.file.stated.random_write.is_some() || self.file.flash.program.is_some();
+        if stated || !protected {
+            return None;
+        }
+        let amplification = model.amplification(share);
+        let cost = amplification + SSD_MOVE_COST * (amplification - 1.0);
+        Some(model.per_second(1.0, model.timing.program_ns as f64) / cost)
     }
 
     /// Fits the program time as far as possible if over-provisioning does not explain the stated steady writes.
@@ -340,13 +373,17 @@ impl Resolver<'_> {
         };
         let write_command_ns = self.time(table.write_command, "controller.write_command", rule, usual)?;
         let (interval, rule) = self.usual_interval(nvme);
-        let command_interval_ns = self.time(table.command_interval, "controller.command_interval", rule, interval)?;
+        let command_interval_ns = self.time(table.command_interval, "controller.command_interval", &rule, interval)?;
         self.check_reads(flash, timing, slc, command_interval_ns);
         let (interval, rule) = match (self.stated_writes(WriteState::Burst), self.stated_writes(WriteState::Steady)) {
             (Some(writes), _) => (1e9 / writes.iops, "I inverse of stated.random_write"),
             (None, Some(writes)) if steady.per_second > 1.05 * writes.iops => {
                 (1e9 / writes.iops, "I inverse of stated.random_write, since flash is not the limit")
             }
+            (None, None) if steady.expected_per_second.is_some_and(|iops| steady.per_second > 1.05 * iops) => (
+                1e9 / steady.expected_per_second.unwrap_or(1e9),
+                "C limit of steady random writes by moves of collection",
+            ),
             (None, _) => (command_interval_ns as f64, "same as command_interval"),
         };
         if let Some(writes) = self.stated_writes(WriteState::Steady)
@@ -388,6 +425,10 @@ impl Resolver<'_> {
                 self.fail(key, format!("{rate} exceeds the rate of the interface, {:.0} MB/s", 1e3 / link_ns_per_byte))
             }
             (None, _, Some(rate)) => Ok((1e9 / rate.0, (None, "I inverse of the stated sequential rate"))),
+            (None, _, None) if !reads && has_estimated_writes(self.file) => {
+                let rate = sequential_write(self.file, self.rules).rate;
+                Ok((1e9 / rate, (None, "C inverse of the estimated sequential writes")))
+            }
             (None, _, None) => Ok((link_ns_per_byte / SSD_CONTROLLER_SHARE, (None, "C fraction of the link rate"))),
         }
     }
@@ -446,21 +487,19 @@ impl Resolver<'_> {
     }
 
     /// Returns the usual interval between two reads and its source.
-    fn usual_interval(&self, nvme: bool) -> (DurationNs, &'static str) {
+    fn usual_interval(&self, nvme: bool) -> (DurationNs, String) {
         let stated = &self.file.stated;
         if let Some(read) = stated.random_read {
-            return (DurationNs((1e9 / read.iops).round() as i64), "I inverse of stated.random_read");
+            return (DurationNs((1e9 / read.iops).round() as i64), "I inverse of stated.random_read".to_owned());
         }
-        let usual = match self.file.interface.kind {
-            Some(SsdInterfaceKind::Sas) => SSD_SAS_IOPS,
-            _ if nvme => {
-                let generation = self.file.interface.generation.unwrap_or(3).clamp(1, 5) as usize;
-                SSD_NVME_IOPS[generation - 1]
-            }
-            _ => SSD_SERIAL_ATA_IOPS,
-        };
+        if nvme {
+            let Estimate { rate, rule } = random_reads(self.file, self.rules);
+            return (DurationNs((1e9 / rate).round() as i64), rule);
+        }
+        let sas = self.file.interface.kind == Some(SsdInterfaceKind::Sas);
+        let usual = if sas { SSD_SAS_IOPS } else { SSD_SERIAL_ATA_IOPS };
         let bytes = stated.sequential_read.map_or(f64::INFINITY, |rate| rate.0 / 4096.0);
-        (DurationNs((1e9 / usual.min(bytes)).round() as i64), "C usual for its interface")
+        (DurationNs((1e9 / usual.min(bytes)).round() as i64), "C usual for its interface".to_owned())
     }
 
     /// Checks whether dies, planes and channels can serve the stated random reads.

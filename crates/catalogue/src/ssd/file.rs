@@ -83,7 +83,7 @@ pub struct SsdFile {
 impl SsdFile {
     /// Returns the stated contents of the flash when a run begins.
     pub fn stated_state(&self) -> Option<FlashState> {
-        self.state.or(former_state(self.filled, self.preconditioned))
+        self.state.clone().or(former_state(self.filled, self.preconditioned))
     }
 }
 
@@ -199,10 +199,12 @@ pub struct FlashTable {
     pub pages_per_block: Option<u32>,
     /// Data size of a page.
     pub page: Option<Bytes>,
+    /// Number of pages of a plane that are programmed at once.
+    pub pages_per_program: Option<u32>,
     /// Time to read from the array into the page registers (tR).
     pub read: Option<DurationNs>,
-    /// Time to program from the page registers into the array (tPROG) on all planes at once; mean over the pages of a
-    /// block.
+    /// Time to program a page from the page registers into the array (tPROG) on all planes at once: the mean over the
+    /// pages of a block, or the time of a program divided by its pages.
     pub program: Option<DurationNs>,
     /// Time to erase one block on each plane (tBERS).
     pub erase: Option<DurationNs>,

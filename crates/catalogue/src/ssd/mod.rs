@@ -3,6 +3,7 @@
 mod complete;
 mod derive;
 pub mod endurance;
+mod expected;
 pub mod file;
 pub mod generation;
 mod resolve;
@@ -15,8 +16,10 @@ use crate::resolve::{Derived, source_of};
 use file::SsdFile;
 
 pub use complete::description_to_toml;
+pub(crate) use expected::has_estimated_writes;
+pub use expected::{ESTIMATE_RULES, EstimateRules};
 pub(crate) use file::former_state;
-pub use resolve::resolve;
+pub use resolve::{resolve, resolve_by};
 
 /// A complete SSD with its file.
 #[derive(Clone, Debug, PartialEq)]

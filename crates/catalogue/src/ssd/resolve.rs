@@ -9,13 +9,15 @@ use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
 use super::ResolvedSsd;
+use super::expected::{ESTIMATE_RULES, EstimateRules};
 use super::file::{Generation, SsdFile, SsdInterfaceKind, SsdPowerTable, StatedTable};
 use super::generation::GenerationFigures;
 use super::steady::Steady;
 use crate::array::standards::LinkStandard;
 use crate::constants::{
-    AIRFLOW_K_PER_W, AMBIENT_CELSIUS, NCQ_TAGS, SSD_BUFFER_ROWS_PER_DIE, SSD_FLUSHES_PER_MAP_UPDATE, SSD_FREE_BLOCKS,
-    SSD_MAP_UPDATE, SSD_MAPPING_UNIT, SSD_NVME_DEPTH, SSD_PROTECTED_FLUSH, SSD_READS_AHEAD, SSD_SAS_TAGS,
+    AIRFLOW_K_PER_W, AMBIENT_CELSIUS, NCQ_TAGS, SSD_BUFFER_PROGRAMS_PER_DIE, SSD_FLUSHES_PER_MAP_UPDATE,
+    SSD_FREE_BLOCKS, SSD_MAP_UPDATE, SSD_MAPPING_UNIT, SSD_NVME_DEPTH, SSD_PROTECTED_FLUSH, SSD_READS_AHEAD,
+    SSD_SAS_TAGS,
 };
 use crate::hosts::HostProfile;
 use crate::resolve::{Derived, also_missing, check_source};
@@ -30,6 +32,14 @@ const LONG_PACKETS: f64 = 1.05;
 /// # Errors
 /// Returns the same errors as [`crate::resolve()`], and an error if two figures of `[stated]` cannot both hold.
 pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
+    resolve_by(document, &ESTIMATE_RULES)
+}
+
+/// Completes an SSD file like [`resolve`], with other constants for figures that the data sheet omits.
+///
+/// # Errors
+/// Returns the same errors as [`resolve`].
+pub fn resolve_by(document: &Document, rules: &EstimateRules) -> Result<ResolvedSsd, InputError> {
     let mut file: SsdFile = document.read()?;
     if let Some(sheet) = file.sheet.take() {
         if file.stated != StatedTable::default() {
@@ -40,7 +50,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
     file.price.as_ref().map_or(Ok(()), |price| price.check(document))?;
     file.endurance.check(document)?;
-    let mut resolver = Resolver { document, file: &file, derived: Vec::new() };
+    let mut resolver = Resolver { document, file: &file, rules, derived: Vec::new() };
     resolver.check_stated()?;
     let interface = resolver.interface()?;
     let capacity = resolver.capacity()?;
@@ -57,8 +67,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut flash = resolver.planes(&capacity, flash, &figures);
     let channel_ns_per_byte = resolver.channel_ns_per_byte(&figures, &flash)?;
     let slc_cache = resolver.slc_cache(&figures, &flash, channel_ns_per_byte)?;
-    let mut timing =
-        resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte, interface.write_ns_per_byte)?;
+    let mut timing = resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte)?;
     let steady = resolver.solve_steady_writes(&capacity, &flash, &mut timing, collection)?;
     flash.blocks_per_plane = resolver.blocks(&capacity, &flash, &steady)?;
     let controller = resolver.controller(&interface, &flash, &mut timing, slc_cache.as_ref(), &steady)?;
@@ -89,6 +98,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
 pub(super) struct Resolver<'a> {
     pub(super) document: &'a Document,
     pub(super) file: &'a SsdFile,
+    pub(super) rules: &'a EstimateRules,
     pub(super) derived: Vec<Derived>,
 }
 
@@ -209,14 +219,29 @@ impl Resolver<'_> {
             self.or(table.channels, "flash.channels", "C usual for its interface", self.channels().min(chips));
         let rule = "C number of dies needed for the capacity";
         let each = dies.div_ceil(channels.max(1));
-        Ok(Flash {
+        let mut flash = Flash {
             channels,
             dies_per_channel: self.or(table.dies_per_channel, "flash.dies_per_channel", rule, each),
             planes_per_die,
             blocks_per_plane: 1,
             pages_per_block,
             page_bytes: self.size(page, "flash.page")?,
-        })
+            pages_per_program: 1,
+        };
+        flash.pages_per_program = self.pages_per_program(&flash, figures);
+        Ok(flash)
+    }
+
+    /// Returns the number of pages that are programmed at once: with three and four bits in a cell those of all bits. A
+    /// buffer that the file states to be too small for that holds the pages of single programs.
+    fn pages_per_program(&mut self, flash: &Flash, figures: &GenerationFigures) -> u32 {
+        let fits = |pages: u32| self.file.buffer.size.is_none_or(|size| size.0 >= buffer_bytes(flash, pages));
+        let (rule, usual) = match figures.bits {
+            bits @ 3.. if fits(bits) => ("B all bits of a cell at once", bits),
+            3.. => ("I the buffer holds no more of each die", 1),
+            _ => ("B page by page", 1),
+        };
+        self.or(self.file.flash.pages_per_program, "flash.pages_per_program", rule, usual)
     }
 
     /// Returns the number of channels: twelve or sixteen for NVMe drives with capacitors (P4500: 12; CD6, CM7: 16),
@@ -286,7 +311,6 @@ impl Resolver<'_> {
         flash: &Flash,
         slc: Option<&SlcCache>,
         channel_ns_per_byte: f64,
-        link_ns_per_byte: f64,
     ) -> Result<Timing, InputError> {
         let table = &self.file.flash;
         let (read, rule) = match slc {
@@ -294,7 +318,7 @@ impl Resolver<'_> {
             None => self.usual_sense(flash, channel_ns_per_byte, (figures.read, figures.source)),
         };
         let read_ns = self.time(table.read, "flash.read", rule, read)?;
-        let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte, link_ns_per_byte);
+        let (program, rule) = self.usual_program(figures, flash, slc, channel_ns_per_byte);
         let program_ns = self.time(table.program, "flash.program", &rule, program)?;
         let erase_ns = self.time(table.erase, "flash.erase", figures.source, figures.erase)?;
         let suspends = table.suspends.or(table.suspend.map(|_| true));
@@ -332,10 +356,8 @@ impl Resolver<'_> {
 
     fn buffer(&mut self, flash: &Flash) -> Result<WriteBuffer, InputError> {
         let table = &self.file.buffer;
-        let dies = u64::from(flash.channels) * u64::from(flash.dies_per_channel);
-        let row = u64::from(flash.planes_per_die) * u64::from(flash.page_bytes);
-        let bytes = dies.saturating_mul(row).saturating_mul(SSD_BUFFER_ROWS_PER_DIE);
-        let size = self.or(table.size, "buffer.size", "D two rows per die", Bytes(bytes));
+        let bytes = buffer_bytes(flash, flash.pages_per_program);
+        let size = self.or(table.size, "buffer.size", "D two programs per die", Bytes(bytes));
         let protected = self.or(table.power_loss_protected, "buffer.power_loss_protected", "C not stated", false);
         let (flush_ns, map_update_ns) = self.flush_times(protected)?;
         let flushes_per_map_update = self.or(
@@ -496,6 +518,14 @@ impl Resolver<'_> {
         };
         self.document.error(key, fault.message)
     }
+}
+
+/// Returns the usual size of a write buffer for programs of so many pages, in bytes.
+fn buffer_bytes(flash: &Flash, pages_per_program: u32) -> u64 {
+    let dies = u64::from(flash.channels) * u64::from(flash.dies_per_channel);
+    let row = u64::from(flash.planes_per_die) * u64::from(flash.page_bytes);
+    let rows = SSD_BUFFER_PROGRAMS_PER_DIE * u64::from(pages_per_program);
+    dies.saturating_mul(row).saturating_mul(rows)
 }
 
 /// Returns the raw flash capacity of a drive in bytes if nothing else determines it. Dies have capacities that are

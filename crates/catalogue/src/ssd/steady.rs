@@ -10,6 +10,8 @@ pub struct Steady {
     pub over_provisioning: f64,
     /// Maximum random write IOPS of the flash in the steady state.
     pub per_second: f64,
+    /// The same with the usual cost of moves, if the file does not state random writes.
+    pub expected_per_second: Option<f64>,
 }
 
 /// A drive under random writes of `size_bytes`.

@@ -1,5 +1,6 @@
 //! Measurements of real devices with which the models are compared. This repository contains none of them.
 
+pub mod sheets;
 pub mod ssds;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,9 @@
 
 use super::pool;
 use crate::description::array::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill, Spindles};
+use crate::description::device::DeviceDescription;
 use crate::description::link::{LinkDescription, LinkKind};
+use crate::description::ssd::FlashState;
 use crate::error::InvalidDescription;
 use crate::error::{fault, require};
 
@@ -22,6 +24,10 @@ const PAGE_BYTES_MAX: u32 = 64 << 20;
 pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for device in &array.devices {
         device.check()?;
+        let is_skewed = matches!(device, DeviceDescription::Ssd(ssd) if matches!(ssd.state, FlashState::Skewed(_)));
+        require(!is_skewed, "state", || {
+            "skewed overwrites are for a drive alone: striping gives each drive other hot blocks; use steady".to_owned()
+        })?;
     }
     require((1..=MEMBERS_MAX).contains(&array.members.len()), "drives", || {
         format!("{} drives are out of range; must be 1 to {MEMBERS_MAX}", array.members.len())

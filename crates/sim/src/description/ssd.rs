@@ -1,5 +1,6 @@
 //! [`SsdDescription`]: the full description of an SSD. Times are in nanoseconds. See docs/design/solid-state.md.
 
+use headstack_workload::{Addresses, Places};
 use serde::{Deserialize, Serialize};
 
 use super::adapter::AdapterDescription;
@@ -36,9 +37,9 @@ pub struct SsdDescription {
     pub power: Option<SsdPower>,
 }
 
-/// Contents of an SSD's flash when a run begins. No state takes time to set up: places are computed or drawn when they
+/// Contents of an SSD's flash when a run begins. No state is reached by writing: places are computed or drawn when they
 /// are first needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlashState {
     /// Nothing is written: writes find erased flash, and reads of unwritten units need none.
@@ -48,11 +49,25 @@ pub enum FlashState {
     Filled,
     /// Random overwrites of the whole drive continued until the write amplification was stable.
     Steady,
+    /// Skewed overwrites continued until the write amplification was stable. Only for a drive alone.
+    Skewed(SkewedWrites),
 }
 
 impl FlashState {
-    /// Every state.
+    /// Every state without parameters.
     pub const ALL: [FlashState; 3] = [FlashState::Fresh, FlashState::Filled, FlashState::Steady];
+}
+
+/// Random overwrites that use some blocks more than others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkewedWrites {
+    /// Distribution of the addresses: `zipf`, `pareto` or `hot_bands`.
+    pub addresses: Addresses,
+    /// Blocks that the writes use; `None` if they are the drive's mapping units. Under the same blocks and seed, a
+    /// workload with these addresses uses the same blocks most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Places>,
 }
 
 /// Exported capacity.
@@ -84,6 +99,10 @@ pub struct Flash {
     pub pages_per_block: u32,
     /// Data bytes of a page.
     pub page_bytes: u32,
+    /// Number of pages of a plane that are programmed at once: 3 if all bits of three-bit cells are. A block in the SLC
+    /// cache is programmed page by page, and so are pages that a flush does not let wait for more.
+    #[serde(default = "single")]
+    pub pages_per_program: u32,
 }
 
 /// Timing of the flash, in ns.
@@ -92,7 +111,8 @@ pub struct Flash {
 pub struct Timing {
     /// Time to read a page into the page registers (tR).
     pub read_ns: u64,
-    /// Time to program the page registers into the flash (tPROG), all planes at once.
+    /// Time to program a page of each plane (tPROG), all planes at once: the time of a program divided by its
+    /// [`Flash::pages_per_program`].
     pub program_ns: u64,
     /// Time to erase a block of each plane (tBERS).
     pub erase_ns: u64,
@@ -123,7 +143,7 @@ fn unlimited() -> u32 {
     u32::MAX
 }
 
-fn each_flush() -> u32 {
+fn single() -> u32 {
     1
 }
 
@@ -151,7 +171,8 @@ pub struct SlcCache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBuffer {
-    /// Size in bytes, at least two rows (a row is a page of each plane of a die, programmed at once).
+    /// Size in bytes: at least two rows (a row is a page of each plane of a die), and for each die the rows that wait for
+    /// the last one of their program.
     pub bytes: u64,
     /// Whether capacitors protect the buffer, so that a flush has nothing to program. Otherwise a flush, and a write with
     /// forced unit access, waits until everything accepted so far is programmed.
@@ -164,7 +185,7 @@ pub struct WriteBuffer {
     #[serde(default)]
     pub map_update_ns: u64,
     /// Number of flushes for each program of the map; 1 or more.
-    #[serde(default = "each_flush")]
+    #[serde(default = "single")]
     pub flushes_per_map_update: u32,
     /// Whether the write cache is off: every write waits like a write with forced unit access. Has no effect if
     /// capacitors protect the buffer.
@@ -262,7 +283,7 @@ impl SsdDescription {
         self.flash.channels * self.flash.dies_per_channel
     }
 
-    /// Returns the number of bytes that a die programs at once: a page of each plane.
+    /// Returns the number of bytes that a die senses at once: a page of each plane.
     pub fn row_bytes(&self) -> u32 {
         self.flash.planes_per_die * self.flash.page_bytes
     }

@@ -1,8 +1,10 @@
 //! [`check`]: the requirements on a description before it is compiled.
 
+use headstack_workload::Addresses;
+
 use super::layout::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;
-use crate::description::ssd::SsdDescription;
+use crate::description::ssd::{FlashState, SsdDescription};
 use crate::error::{InvalidDescription, require};
 
 /// Checks a description.
@@ -14,7 +16,34 @@ pub fn check(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_units(description)?;
     check_speeds(description)?;
     description.power.map_or(Ok(()), |power| power.check())?;
-    check_space(description)
+    check_space(description)?;
+    check_state(description)
+}
+
+/// Maximum number of blocks of skewed overwrites in a mapping unit, each of which is looked up.
+const BLOCKS_PER_UNIT_MAX: u64 = 256;
+
+fn check_state(description: &SsdDescription) -> Result<(), InvalidDescription> {
+    let FlashState::Skewed(writes) = &description.state else { return Ok(()) };
+    let is_skewed =
+        matches!(writes.addresses, Addresses::Zipf { .. } | Addresses::Pareto { .. } | Addresses::HotBands(_));
+    require(is_skewed, "state.skewed.addresses", || "only zipf, pareto and hot_bands are skewed".to_owned())?;
+    writes
+        .addresses
+        .validate()
+        .map_err(|(key, message)| InvalidDescription { key: format!("state.skewed.{key}"), message })?;
+    let Some(blocks) = writes.blocks else { return Ok(()) };
+    let unit = u64::from(description.capacity.mapping_unit_bytes);
+    require(
+        blocks.step_bytes > 0 && unit / blocks.step_bytes <= BLOCKS_PER_UNIT_MAX,
+        "state.skewed.blocks.step_bytes",
+        || format!("{} bytes; at most {BLOCKS_PER_UNIT_MAX} blocks in a mapping unit are allowed", blocks.step_bytes),
+    )?;
+    let end = blocks.count.checked_mul(blocks.step_bytes).and_then(|bytes| bytes.checked_add(blocks.first_bytes));
+    let is_inside = end.is_some_and(|end| end <= description.capacity.logical_bytes);
+    require(blocks.count > 0 && is_inside, "state.skewed.blocks.count", || {
+        format!("{} blocks; 1 to what the drive holds are allowed", blocks.count)
+    })
 }
 
 fn check_range(key: &str, value: u32, max: u32) -> Result<(), InvalidDescription> {
@@ -29,6 +58,7 @@ fn check_flash(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_range("flash.blocks_per_plane", flash.blocks_per_plane, 1 << 20)?;
     check_range("flash.pages_per_block", flash.pages_per_block, 1 << 16)?;
     check_range("flash.page_bytes", flash.page_bytes, 1 << 20)?;
+    check_range("flash.pages_per_program", flash.pages_per_program, 8)?;
     check_range("interface.queue_depth", description.interface.queue_depth, 1 << 20)
 }
 
@@ -119,8 +149,10 @@ fn check_space(description: &SsdDescription) -> Result<(), InvalidDescription> {
     })?;
     let row = u64::from(description.row_bytes());
     let buffer = description.buffer.bytes;
-    require(buffer >= 2 * row, "buffer.bytes", || {
-        format!("{buffer} bytes; two rows of a page of each plane, {} bytes, or more are allowed", 2 * row)
+    // Otherwise every row could wait for the last one of its program.
+    let rows = 2 + u64::from(description.dies()) * u64::from(description.flash.pages_per_program - 1);
+    require(buffer >= rows * row, "buffer.bytes", || {
+        format!("{buffer} bytes; {rows} rows of a page of each plane, {} bytes, or more are allowed", rows * row)
     })?;
     let layout = FlashLayout::new(description);
     let logical = description.capacity.logical_bytes;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use headstack_workload::{Kind, Request};
 
+use super::buffer::Row;
 use super::flash::{PageRead, ReadFor, TaskOutcome};
 use super::ftl::FlashPlace;
 use super::map_cache::MAP_PAGE_BYTES;
@@ -75,21 +76,30 @@ impl Ssd {
                 ReadFor::Map(slot) => self.deliver_map(upstream, now_ns, slot),
                 ReadFor::Nobody => {}
             },
-            TaskOutcome::Programmed(row) => {
-                let ftl = &mut self.ftl;
-                let mut place = if row.is_map_update() { 0 } else { ftl.finish_host_row(die, row.units) };
-                self.buffer.finish_row(row, |slot, unit| {
-                    // Otherwise it was overwritten or trimmed meanwhile.
-                    if ftl.place(unit) == FlashPlace::Buffer(slot) {
-                        ftl.settle(unit, place);
-                    }
-                    place += 1;
-                });
-                self.lower_barriers(now_ns, row.serial);
+            TaskOutcome::Programmed(first) => {
+                let mut start = first;
+                while let Some(row) = self.flash.next_programmed(die) {
+                    self.settle_row(row, start);
+                    self.lower_barriers(now_ns, row.serial);
+                    start += self.ftl.layout.units_per_row;
+                }
                 self.pour(upstream, now_ns);
             }
         }
         self.flash.start_next(now_ns, die, &mut self.ftl);
+    }
+
+    /// Records the places of the units of a programmed row, which starts at `place`, and frees their buffer space.
+    #[inline]
+    fn settle_row(&mut self, row: Row, mut place: u32) {
+        let ftl = &mut self.ftl;
+        self.buffer.finish_row(row, |slot, unit| {
+            // Otherwise it was overwritten or trimmed meanwhile.
+            if ftl.place(unit) == FlashPlace::Buffer(slot) {
+                ftl.settle(unit, place);
+            }
+            place += 1;
+        });
     }
 
     #[inline]
@@ -335,6 +345,7 @@ impl Ssd {
         if self.buffer.rows_under_way > 0 {
             self.update_map(now_ns);
         }
+        self.flash.program_all(now_ns, &mut self.ftl);
         match self.buffer.rows_under_way {
             0 => self.complete(now_ns, slot),
             rows_left => {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use headstack_workload::Random;
 
+use super::class_counts::ClassCounts;
 use super::layout::FlashLayout;
 use super::unit_map::UnitMap;
 
@@ -114,16 +115,16 @@ pub struct DieSpace {
     /// Place of the host's next row: in a one-bit block if one is available.
     pub host: OpenBlock,
     pub host_slc: OpenBlock,
-    /// Whether the row that is being programmed goes to one-bit cells.
+    /// Whether the rows that are being programmed go to one-bit cells.
     pub programs_slc: Option<bool>,
     /// Number of blocks with one bit a cell, the open one included.
     pub slc_blocks: u32,
-    /// Block that receives moved units, slots left in it, and units in its unfinished row.
+    /// Block that receives moved units, slots left in it, and units that wait for a full program.
     pub moved_block: u32,
     pub moved_left: u32,
-    pub moved_in_row: u32,
-    /// Rows of moved units that are not yet programmed.
-    pub moved_rows: u32,
+    pub moved_waiting: u32,
+    /// Full programs of moved units that are still to do.
+    pub moved_programs: u32,
     pub victim: Option<Victim>,
     /// Full blocks that lost their last valid unit, in case they have not been erased since.
     emptied: Vec<u32>,
@@ -131,6 +132,8 @@ pub struct DieSpace {
     pub valid: u32,
     /// Unplaced units.
     pub unplaced: u32,
+    /// Unplaced units of each block by class, if they differ in how often the host writes them.
+    pub classes: Option<Box<ClassCounts>>,
     /// Units of rows that wait for this die.
     pub promised: u32,
     /// Whether its blocks have yet to be drawn from the initial state.
@@ -141,6 +144,12 @@ impl DieSpace {
     /// Returns the number of erased and unused blocks.
     pub fn free_blocks(&self, layout: &FlashLayout) -> u32 {
         self.erased.len() as u32 + layout.blocks_per_die - self.blocks.len() as u32
+    }
+
+    /// Returns the free units, those in open blocks and in the collected part of the victim included.
+    pub fn free_units(&self, layout: &FlashLayout) -> u32 {
+        let collected = self.victim.map_or(0, |victim| victim.next_row * layout.units_per_row);
+        self.free_blocks(layout) * layout.units_per_block + self.host.left + self.moved_left + collected
     }
 
     fn take_free_block(&mut self, layout: &FlashLayout) -> u32 {
@@ -192,10 +201,24 @@ impl DieSpace {
             && free > layout.free_blocks_min + 1
     }
 
+    /// Whether the host's next row is programmed with one bit a cell.
+    fn next_is_slc(&self, layout: &FlashLayout) -> bool {
+        layout.units_per_slc_block > 0 && (self.host_slc.left > 0 || self.takes_slc(layout))
+    }
+
+    /// Returns the number of rows in the host's next program.
+    #[inline]
+    pub fn rows_per_program(&self, layout: &FlashLayout) -> u32 {
+        if layout.rows_per_program == 1 || self.next_is_slc(layout) {
+            return 1;
+        }
+        let left = if self.host.left == 0 { layout.units_per_block } else { self.host.left };
+        layout.rows_per_program.min(left / layout.units_per_row)
+    }
+
     /// Opens a block for the host's next row if needed; returns whether it holds one bit a cell.
     pub fn open_host_block(&mut self, layout: &FlashLayout) -> bool {
-        let has_slc = layout.units_per_slc_block > 0;
-        let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout));
+        let slc = self.next_is_slc(layout);
         let left = if slc { self.host_slc.left } else { self.host.left };
         if left == 0 {
             let block = self.take_free_block(layout);
@@ -285,11 +308,18 @@ impl DieSpace {
         }
     }
 
-    /// Records that an unplaced unit is stale: each is equally likely to be in any block, in proportion to the unplaced
-    /// units there.
+    /// Records that an unplaced unit of a class is stale: each is equally likely to be in any block, in proportion to the
+    /// unplaced units of its class there.
     #[inline]
-    pub fn release_unplaced(&mut self, layout: &FlashLayout, random: &mut Random) {
+    pub fn release_unplaced(&mut self, class: usize, layout: &FlashLayout, random: &mut Random) {
         debug_assert!(self.unplaced > 0);
+        if let Some(classes) = &mut self.classes {
+            let block = classes.take_one(class, random);
+            self.blocks[block as usize].unplaced -= 1;
+            self.unplaced -= 1;
+            self.lose_valid_unit(block);
+            return;
+        }
         let slots = u64::from(layout.units_per_block) * self.blocks.len() as u64;
         let index = if u64::from(self.unplaced) * 16 > slots {
             loop {
@@ -323,7 +353,8 @@ impl DieSpace {
         layout: &FlashLayout,
         map: &mut UnitMap,
         base: u32,
-        mut initial: impl FnMut(u32, &UnitMap, &mut Block, &mut Victim) -> Initial,
+        random: &mut Random,
+        mut initial: impl FnMut(u32, &UnitMap, &mut Block, &mut Victim, &mut Random) -> Initial,
     ) -> MovedRow {
         let mut row = MovedRow::default();
         let mut last_page = u32::MAX;
@@ -336,7 +367,7 @@ impl DieSpace {
                 owners => self.owners[owners as usize - 1][slot as usize],
             };
             let new_owner = if owner == UNPLACED {
-                match initial(victim.block * layout.units_per_block + slot, map, block, victim) {
+                match initial(victim.block * layout.units_per_block + slot, map, block, victim, random) {
                     Initial::Stale => continue,
                     Initial::Unplaced => UNPLACED,
                     Initial::Unit(unit) => {
@@ -360,6 +391,9 @@ impl DieSpace {
             self.owners_mut(to_block)[(to % layout.units_per_block) as usize] = new_owner;
             if new_owner == UNPLACED {
                 self.blocks[to_block as usize].unplaced += 1;
+                if let Some(classes) = &mut self.classes {
+                    classes.move_one(victim.block, to_block, random);
+                }
             } else {
                 map.set(new_owner - 1, base + to);
             }
@@ -377,10 +411,10 @@ impl DieSpace {
             self.moved_left = layout.units_per_block;
         }
         self.moved_left -= 1;
-        self.moved_in_row += 1;
-        if self.moved_in_row == layout.units_per_row {
-            self.moved_in_row = 0;
-            self.moved_rows += 1;
+        self.moved_waiting += 1;
+        if self.moved_waiting == layout.units_per_row * layout.rows_per_program {
+            self.moved_waiting = 0;
+            self.moved_programs += 1;
         }
         let block = &mut self.blocks[self.moved_block as usize];
         block.valid += 1;
@@ -433,6 +467,17 @@ impl DieSpace {
         index
     }
 
+    /// Returns the placed units of each full block that is not being collected.
+    pub fn closed_contents(&self) -> impl Iterator<Item = impl Iterator<Item = u32>> {
+        let victim = self.victim.map(|victim| victim.block);
+        let closed = (0u32..).zip(&self.blocks).filter(move |(index, block)| block.closed && victim != Some(*index));
+        closed.map(|(_, block)| {
+            let owners = block.owners.checked_sub(1).map(|owners| &self.owners[owners as usize]);
+            let placed = owners.into_iter().flat_map(|owners| owners.iter());
+            placed.filter(|&&owner| owner != NO_OWNER && owner != UNPLACED).map(|owner| owner - 1)
+        })
+    }
+
     /// Recomputes every count, for tests; calls `placed` with each placed unit and its slot.
     #[cfg(test)]
     pub fn check_consistency(&self, layout: &FlashLayout, mut placed: impl FnMut(u32, u32)) {
@@ -446,6 +491,9 @@ impl DieSpace {
                 }
             }
             assert_eq!(count + block.unplaced, block.valid, "block {index}");
+            if let Some(classes) = &self.classes {
+                assert_eq!(classes.of_block(index).sum::<u32>(), block.unplaced, "classes of block {index}");
+            }
         }
         assert_eq!(self.valid, self.blocks.iter().map(|block| block.valid).sum::<u32>());
         assert_eq!(self.unplaced, self.blocks.iter().map(|block| block.unplaced).sum::<u32>());

@@ -13,6 +13,7 @@ use super::buffer::Row;
 use super::counters::SsdCounters;
 use super::ftl::{Ftl, Task};
 use super::host_port::transfer_ns;
+use super::layout::FlashLayout;
 use crate::chronicle::{DieWork, Event, Names, note};
 use crate::description::ssd::{SlcCache, SsdDescription};
 use crate::drive::port::Port;
@@ -50,8 +51,9 @@ enum Job {
         units: u32,
     },
     SendMovedOut,
-    LoadHost(Row),
-    ProgramHost(Row),
+    /// Loads the rows of [`Die::programming`] into the page registers.
+    LoadHost,
+    ProgramHost,
     LoadMoved,
     ProgramMoved,
     Erase,
@@ -68,8 +70,8 @@ pub enum TaskOutcome {
     None,
     /// Data reached the controller.
     Read(PageRead),
-    /// A row was programmed.
-    Programmed(Row),
+    /// Host rows were programmed ([`Flash::next_programmed`]), the first from this place on.
+    Programmed(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +84,11 @@ struct Die {
     /// How often the present program or erase was suspended.
     suspensions: u32,
     reads: VecDeque<PageRead>,
+    /// Host rows that wait, and how many of them do not wait for a full program.
     rows: VecDeque<Row>,
+    urgent_rows: u32,
+    /// Host rows of the present program.
+    programming: VecDeque<Row>,
     /// Reads served since other work began to wait.
     reads_ahead: u32,
 }
@@ -100,8 +106,8 @@ fn log_job(now_ns: u64, die: u32, job: Job, ends_ns: u64) {
         let (does, id) = match job {
             Job::Sense(read) => (DieWork::Sense, reader(read.purpose, names)),
             Job::SendOut(read) => (DieWork::Send, reader(read.purpose, names)),
-            Job::LoadHost(_) => (DieWork::Load, None),
-            Job::ProgramHost(_) => (DieWork::Program, None),
+            Job::LoadHost => (DieWork::Load, None),
+            Job::ProgramHost => (DieWork::Program, None),
             Job::SenseMoved { .. } | Job::SendMovedOut | Job::LoadMoved => (DieWork::Move, None),
             Job::ProgramMoved => (DieWork::ProgramMoved, None),
             Job::Erase => (DieWork::Erase, None),
@@ -160,6 +166,8 @@ impl Flash {
             suspensions: 0,
             reads: VecDeque::new(),
             rows: VecDeque::new(),
+            urgent_rows: 0,
+            programming: VecDeque::new(),
             reads_ahead: 0,
         };
         Flash {
@@ -220,11 +228,11 @@ impl Flash {
         match state.job {
             Job::Idle | Job::Rest => self.start_next(now_ns, die, ftl),
             Job::Sense(_) | Job::SendOut(_) => {}
-            Job::ProgramHost(_) | Job::ProgramMoved | Job::Erase => {
+            Job::ProgramHost | Job::ProgramMoved | Job::Erase => {
                 self.read_waits += 1;
                 self.suspend(now_ns, die);
             }
-            Job::SenseMoved { .. } | Job::SendMovedOut | Job::LoadHost(_) | Job::LoadMoved | Job::Suspend => {
+            Job::SenseMoved { .. } | Job::SendMovedOut | Job::LoadHost | Job::LoadMoved | Job::Suspend => {
                 self.read_waits += 1;
             }
         }
@@ -233,7 +241,7 @@ impl Flash {
     /// Issues a program of a row to a die.
     pub fn program(&mut self, now_ns: u64, die: u32, row: Row, ftl: &mut Ftl) {
         let state = &mut self.dies[die as usize];
-        if state.rows.is_empty() {
+        if (state.rows.len() as u32) < ftl.layout.rows_per_program {
             // Reads served before it arrived were not ahead of it.
             state.reads_ahead = 0;
         }
@@ -242,6 +250,42 @@ impl Flash {
         if let Job::Idle | Job::Rest = state.job {
             self.start_next(now_ns, die, ftl);
         }
+    }
+
+    /// Lets every waiting row be programmed without waiting for a full program.
+    pub fn program_all(&mut self, now_ns: u64, ftl: &mut Ftl) {
+        for die in 0..self.dies.len() as u32 {
+            let state = &mut self.dies[die as usize];
+            state.urgent_rows = state.rows.len() as u32;
+            if let (Job::Idle | Job::Rest, 1..) = (state.job, state.urgent_rows) {
+                self.start_next(now_ns, die, ftl);
+            }
+        }
+    }
+
+    /// Removes the next row of a die's finished program.
+    #[inline]
+    pub fn next_programmed(&mut self, die: u32) -> Option<Row> {
+        self.dies[die as usize].programming.pop_front()
+    }
+
+    /// Returns the time to program the rows that are loaded.
+    fn program_time_ns(&self, die: u32) -> u64 {
+        let of_row = |row: &Row| match self.slc.filter(|_| row.slc) {
+            _ if row.is_map_update() => row.delay_ns,
+            Some(slc) => slc.program_ns + row.delay_ns,
+            None => self.program_ns + row.delay_ns,
+        };
+        self.dies[die as usize].programming.iter().map(of_row).sum()
+    }
+
+    /// Completes the program of host rows; returns the place of the first.
+    fn finish_host_program(&self, die: u32, ftl: &mut Ftl) -> u32 {
+        let rows = &self.dies[die as usize].programming;
+        if rows.iter().any(Row::is_map_update) {
+            return 0;
+        }
+        ftl.finish_host_program(die, rows.len() as u32, rows.iter().map(|row| row.units).sum())
     }
 
     /// Begins a program: the page registers are loaded. A read that arrived meanwhile needs them, so it suspends the
@@ -306,21 +350,17 @@ impl Flash {
         match self.dies[die as usize].job {
             Job::Sense(read) => self.send(die, Job::SendOut(read), now_ns, read.bytes),
             Job::SenseMoved { units } => self.send(die, Job::SendMovedOut, now_ns, units * unit_bytes),
-            Job::LoadHost(row) => {
-                let program_ns = match self.slc.filter(|_| row.slc) {
-                    _ if row.is_map_update() => 0,
-                    Some(slc) => slc.program_ns,
-                    None => self.program_ns,
-                };
-                self.begin_program(die, Job::ProgramHost(row), now_ns, program_ns + row.delay_ns);
+            Job::LoadHost => self.begin_program(die, Job::ProgramHost, now_ns, self.program_time_ns(die)),
+            Job::LoadMoved => {
+                let program_ns = u64::from(ftl.layout.rows_per_program) * self.program_ns;
+                self.begin_program(die, Job::ProgramMoved, now_ns, program_ns);
             }
-            Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns, self.program_ns),
             Job::SendOut(read) => {
                 outcome = TaskOutcome::Read(read);
                 self.rest(die);
             }
-            Job::ProgramHost(row) => {
-                outcome = TaskOutcome::Programmed(row);
+            Job::ProgramHost => {
+                outcome = TaskOutcome::Programmed(self.finish_host_program(die, ftl));
                 self.finish_background(die);
             }
             Job::Erase => {
@@ -377,7 +417,9 @@ impl Flash {
             self.begin(die, job, now_ns, now_ns + left_ns + self.resume_ns);
             return;
         }
-        match ftl.next_task(die, !state.rows.is_empty()) {
+        let data_rows = state.rows.iter().take_while(|row| !row.is_map_update()).count() as u32;
+        let waiting = if data_rows == 0 { state.rows.len().min(1) as u32 } else { data_rows };
+        match ftl.next_task(die, waiting, state.urgent_rows > 0) {
             Some(task) => self.start_task(now_ns, die, task, ftl),
             None => {
                 state.reads_ahead = 0;
@@ -405,17 +447,21 @@ impl Flash {
     }
 
     fn start_task(&mut self, now_ns: u64, die: u32, task: Task, ftl: &mut Ftl) {
-        let (unit_bytes, units_per_row) = (ftl.layout.unit_bytes, ftl.layout.units_per_row);
+        let FlashLayout { unit_bytes, units_per_row, rows_per_program, .. } = ftl.layout;
         match task {
-            Task::ProgramHost => {
-                let mut row = self.dies[die as usize].rows.pop_front().expect("a row waits");
-                row.slc = !row.is_map_update() && ftl.host_row_is_slc(die);
-                self.page_programs += self.planes;
-                self.send(die, Job::LoadHost(row), now_ns, row.units * unit_bytes);
+            Task::ProgramHost { rows } => {
+                let state = &mut self.dies[die as usize];
+                let slc = !state.rows[0].is_map_update() && ftl.host_row_is_slc(die);
+                state.urgent_rows = state.urgent_rows.saturating_sub(rows);
+                state.programming.extend(state.rows.drain(..rows as usize));
+                state.programming.iter_mut().for_each(|row| row.slc = slc);
+                let units: u32 = state.programming.iter().map(|row| row.units).sum();
+                self.page_programs += u64::from(rows) * self.planes;
+                self.send(die, Job::LoadHost, now_ns, units * unit_bytes);
             }
             Task::ProgramMoved => {
-                self.page_programs += self.planes;
-                self.send(die, Job::LoadMoved, now_ns, units_per_row * unit_bytes);
+                self.page_programs += u64::from(rows_per_program) * self.planes;
+                self.send(die, Job::LoadMoved, now_ns, rows_per_program * units_per_row * unit_bytes);
             }
             Task::Move { units, pages, slc } => {
                 self.page_reads += u64::from(pages);

@@ -12,7 +12,7 @@ use super::die_space::{DieSpace, Initial, MovedRow};
 use super::layout::FlashLayout;
 use super::unit_map::UnitMap;
 use super::worn_in::WornIn;
-use crate::description::ssd::{FlashState, SsdDescription};
+use crate::description::ssd::{FlashState, SkewedWrites, SsdDescription};
 
 /// Place of a unit of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +44,9 @@ enum Origin {
 /// Next task of a die for its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Programs a row of host data.
-    ProgramHost,
-    /// Programs a row of moved units.
+    /// Programs so many rows of host data at once.
+    ProgramHost { rows: u32 },
+    /// Programs moved units, as many as a program holds.
     ProgramMoved,
     /// Reads the valid data of a row of the victim, `units` on `pages`, and moves them.
     Move { units: u32, pages: u32, slc: bool },
@@ -77,20 +77,26 @@ pub struct Ftl {
 impl Ftl {
     /// Creates a drive in the state of its description.
     pub fn new(description: &SsdDescription, seed: u64) -> Self {
-        match description.state {
+        match &description.state {
             FlashState::Fresh => Ftl::fresh(description, seed),
             FlashState::Filled => Ftl::filled(description, seed),
-            FlashState::Steady => Ftl::worn_in(description, seed),
+            FlashState::Steady => Ftl::worn_in(description, None, seed),
+            FlashState::Skewed(writes) => Ftl::worn_in(description, Some(writes), seed),
         }
     }
 
     /// Creates an empty drive.
     pub fn fresh(description: &SsdDescription, seed: u64) -> Self {
         let layout = FlashLayout::new(description);
-        let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
-        let share = logical_units.div_ceil(u64::from(layout.dies)) as u32;
+        let units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
+        Ftl::empty(layout, units as u32, seed)
+    }
+
+    /// Creates an empty drive with these sizes that exports `units`.
+    pub fn empty(layout: FlashLayout, units: u32, seed: u64) -> Self {
+        let share = units.div_ceil(layout.dies);
         Ftl {
-            map: UnitMap::new(logical_units as u32, 0),
+            map: UnitMap::new(units, 0),
             dies: vec![DieSpace::default(); layout.dies as usize],
             turn: 0,
             fair_units: share + layout.usable_units().saturating_sub(share) / 2,
@@ -118,12 +124,15 @@ impl Ftl {
         ftl
     }
 
-    /// Creates a drive in the steady state of random overwrites of all of it.
-    pub fn worn_in(description: &SsdDescription, seed: u64) -> Self {
+    /// Creates a drive in the steady state of random overwrites: skewed ones, or uniform ones of all of it.
+    pub fn worn_in(description: &SsdDescription, skewed: Option<&SkewedWrites>, seed: u64) -> Self {
         let mut ftl = Ftl::fresh(description, seed);
         let units = ftl.logical_units();
         ftl.map = UnitMap::new(units, UNPLACED);
-        let worn_in = WornIn::new(units, &ftl.layout, &mut ftl.random);
+        let mut worn_in = WornIn::new(units, &ftl.layout, &mut ftl.random);
+        if let Some(writes) = skewed {
+            worn_in.skew(writes, &ftl.layout, seed, &mut ftl.random);
+        }
         for (number, die) in (0u32..).zip(&mut ftl.dies) {
             let units = worn_in.units_of(number);
             (die.undrawn, die.valid, die.unplaced) = (true, units, units);
@@ -188,7 +197,11 @@ impl Ftl {
             }
             FlashPlace::OnDie(die) => {
                 self.draw(die);
-                self.dies[die as usize].release_unplaced(&self.layout, &mut self.random);
+                let class = match &self.origin {
+                    Origin::WornIn(worn_in) => worn_in.class_of(unit),
+                    Origin::Fresh | Origin::Filled => unreachable!("only worn-in drives have unplaced units"),
+                };
+                self.dies[die as usize].release_unplaced(class, &self.layout, &mut self.random);
             }
             FlashPlace::Nowhere | FlashPlace::Buffer(_) => {}
         }
@@ -224,32 +237,35 @@ impl Ftl {
         chosen
     }
 
-    /// Returns the next task of a die, which has host rows to program if `host_waits`.
+    /// Returns the next task of a die for which `waiting` host rows wait. Fewer than a program holds wait for more,
+    /// unless they are `urgent`.
     ///
     /// Collection keeps pace with the host: by the time the host has used what the victim frees, it is freed. A die
     /// does not collect ahead of the host, except blocks that are folded and those that only need to be erased.
-    pub fn next_task(&mut self, die: u32, host_waits: bool) -> Option<Task> {
+    pub fn next_task(&mut self, die: u32, waiting: u32, urgent: bool) -> Option<Task> {
         let layout = self.layout;
         if self.dies[die as usize].undrawn {
-            if !host_waits {
+            if waiting == 0 {
                 return None;
             }
             self.draw(die);
         }
         let space = &mut self.dies[die as usize];
-        if space.moved_rows > 0 {
-            space.moved_rows -= 1;
+        if space.moved_programs > 0 {
+            space.moved_programs -= 1;
             return Some(Task::ProgramMoved);
         }
         space.choose_victim(&layout);
+        let rows = space.rows_per_program(&layout).min(waiting);
+        let host_waits = waiting > 0 && (urgent || rows == space.rows_per_program(&layout));
         // The last free block is reserved for collection: without it nothing could ever be reclaimed.
         let has_room = space.host.left > 0 || space.host_slc.left > 0 || space.free_blocks(&layout) >= 2;
         let Some(victim) = &space.victim else {
-            return (host_waits && has_room).then_some(Task::ProgramHost);
+            return (host_waits && has_room).then_some(Task::ProgramHost { rows });
         };
         let is_behind = victim.is_behind(layout.units_per_block);
         if host_waits && has_room && !is_behind {
-            return Some(Task::ProgramHost);
+            return Some(Task::ProgramHost { rows });
         }
         let is_empty = space.blocks[victim.block as usize].valid == 0;
         (host_waits || is_behind || is_empty || victim.folds).then(|| self.collect(die))
@@ -265,12 +281,12 @@ impl Ftl {
         let mut row = MovedRow::default();
         while row.units == 0 && space.blocks[victim.block as usize].valid > 0 {
             row = match origin {
-                Origin::Filled => space.move_row(&mut victim, &layout, map, base, |slot, map, _, _| {
+                Origin::Filled => space.move_row(&mut victim, &layout, map, base, random, |slot, map, _, _, _| {
                     let unit = layout.filled_unit(base - 1 + slot);
                     if unit < map.units() && map.get(unit) == UNPLACED { Initial::Unit(unit) } else { Initial::Stale }
                 }),
                 Origin::Fresh | Origin::WornIn(_) => {
-                    space.move_row(&mut victim, &layout, map, base, |_, _, block, victim| {
+                    space.move_row(&mut victim, &layout, map, base, random, |_, _, block, victim, random| {
                         if block.draw_unplaced(victim, random) { Initial::Unplaced } else { Initial::Stale }
                     })
                 }
@@ -290,7 +306,7 @@ impl Ftl {
         self.erases += 1;
     }
 
-    /// Whether the host's next row on a die is programmed with one bit a cell.
+    /// Whether the host's next program on a die is in one-bit cells.
     #[inline]
     pub fn host_row_is_slc(&mut self, die: u32) -> bool {
         if self.layout.units_per_slc_block == 0 {
@@ -325,22 +341,22 @@ impl Ftl {
         self.dies[die as usize].fold(&self.layout);
     }
 
-    /// Completes the program of a host row, for which the die was chosen with `units`; returns its first place. Missing
-    /// units of the row are lost until the block is erased.
-    pub fn finish_host_row(&mut self, die: u32, units: u32) -> u32 {
+    /// Completes a program of `rows` host rows, for which the die was chosen with `units` in total; returns the first
+    /// place. Missing units of a row are lost until the block is erased.
+    pub fn finish_host_program(&mut self, die: u32, rows: u32, units: u32) -> u32 {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
         space.promised -= units;
         let slc = space.programs_slc.take().unwrap_or_else(|| space.open_host_block(&layout));
         let open = if slc { &mut space.host_slc } else { &mut space.host };
-        let start = open.next;
-        open.next += layout.units_per_row;
-        open.left -= layout.units_per_row;
+        let (start, slots) = (open.next, rows * layout.units_per_row);
+        open.next += slots;
+        open.left -= slots;
         if open.left == 0 {
             space.blocks[(start / layout.units_per_block) as usize].closed = true;
         }
         if let Some(victim) = &mut space.victim {
-            victim.accepted += layout.units_per_row;
+            victim.accepted += slots;
         }
         die * layout.units_per_die + start
     }
@@ -375,6 +391,32 @@ impl Ftl {
             u64::from(blocks) * u64::from(layout.units_per_block) + open
         };
         self.dies.iter().map(free).sum()
+    }
+
+    /// Programs a row of units without time: the die whose turn it is first does the tasks that precede it.
+    pub fn write_row(&mut self, row: &[u32]) {
+        let die = self.choose_die(row.len() as u32);
+        loop {
+            match self.next_task(die, 1, true).expect("a die with a row to program has a task") {
+                Task::ProgramHost { .. } => break,
+                Task::Erase => self.finish_erase(die),
+                Task::ProgramMoved | Task::Move { .. } => {}
+            }
+        }
+        let start = self.finish_host_program(die, 1, row.len() as u32);
+        for (place, &unit) in (start..).zip(row) {
+            self.settle(unit, place);
+        }
+    }
+
+    /// Returns the free units of a die, those in open blocks and in the collected part of the victim included.
+    pub fn free_units_of(&self, die: u32) -> u32 {
+        self.dies[die as usize].free_units(&self.layout)
+    }
+
+    /// Returns the placed units of each full block of a die that is not being collected.
+    pub fn closed_contents(&self, die: u32) -> impl Iterator<Item = impl Iterator<Item = u32>> {
+        self.dies[die as usize].closed_contents()
     }
 
     /// Returns the most and the mean erases of a block.

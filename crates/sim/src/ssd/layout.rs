@@ -9,6 +9,8 @@ pub struct FlashLayout {
     pub unit_bytes: u32,
     pub units_per_page: u32,
     pub units_per_row: u32,
+    /// Rows that a die programs at once, unless they are in the SLC cache.
+    pub rows_per_program: u32,
     pub units_per_block: u32,
     pub blocks_per_die: u32,
     pub units_per_die: u32,
@@ -43,6 +45,7 @@ impl FlashLayout {
             unit_bytes,
             units_per_page,
             units_per_row,
+            rows_per_program: flash.pages_per_program,
             units_per_block,
             blocks_per_die: flash.blocks_per_plane,
             units_per_die: units_per_block * flash.blocks_per_plane,

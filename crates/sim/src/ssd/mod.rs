@@ -16,6 +16,7 @@
 mod agenda;
 mod buffer;
 mod check;
+mod class_counts;
 mod commands;
 mod counters;
 mod die_space;

@@ -113,10 +113,13 @@ impl Ssd {
         self.waiting.clear();
         loop {
             self.advance_behind(&mut Upstream::none(), u64::MAX - 1, |_| {});
-            if self.buffer.waiting == 0 {
+            if self.buffer.waiting == 0 && self.buffer.rows_under_way == 0 {
                 break;
             }
-            self.program_row(now_ns);
+            if self.buffer.waiting > 0 {
+                self.program_row(now_ns);
+            }
+            self.flash.program_all(now_ns, &mut self.ftl);
         }
         self.media_defects = media_defects;
         self.media_defects.take_deferred();

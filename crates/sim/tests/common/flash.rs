@@ -32,6 +32,7 @@ pub fn small_ssd() -> SsdDescription {
             blocks_per_plane: 64,
             pages_per_block: 64,
             page_bytes: PAGE as u32,
+            pages_per_program: 1,
         },
         timing: Timing {
             read_ns: READ_NS,

@@ -28,6 +28,7 @@ from headstack.io.tables import Tabular
 from headstack.io.values import number
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import is_target
+from headstack.results.intervals.conformal import format_levels
 
 if TYPE_CHECKING:
     from headstack.prediction.predictor import Characterization, Prediction, Predictions
@@ -160,7 +161,7 @@ def predict(
     which is characterized unless that was done before.
 
     The table shows IOPS, mean, median and 99th percentile. The intervals contain the result of a full simulation of the
-    same system in 90 % of such predictions; a second table shows 90 % prediction intervals for real devices, where they
+    same system in 90 % of such predictions; a second table shows prediction intervals for real devices, where they
     are available. Speedups compare with the first system. Environments outside the range of the tests are refused. A
     trace keeps its own arrival times unless you set --depth or --rate.
     """
@@ -217,9 +218,10 @@ def print_devices(predictions: Sequence[Prediction]) -> None:
             ]
             for prediction in with_model
         ]
-        say("\n90 % prediction intervals for real devices, from the errors of prediction and model:")
-        times = [Figures(f"{name} ms\n90 %", rank) for rank, name in enumerate(("mean", "p50", "p99"))]
-        print_table([Names("system"), Names("load"), Figures("IOPS\n90 %", 0), *times], rows)
+        levels = format_levels(prediction.model_level for prediction in with_model)
+        say(f"\n{levels} prediction intervals for real devices, from the errors of prediction and model:")
+        times = [Figures(f"{name} ms\n{levels}", rank) for rank, name in enumerate(("mean", "p50", "p99"))]
+        print_table([Names("system"), Names("load"), Figures(f"IOPS\n{levels}", 0), *times], rows)
     for model_error in dict.fromkeys(prediction.model_error for prediction in predictions):
         names = ", ".join(dict.fromkeys(each.system for each in predictions if each.model_error == model_error))
         say(f"\nmodel error of {names}: {model_error}")

@@ -330,8 +330,10 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
     except DoesNotFitError as error:
         rejection = str(error)
     workloads = rounds.held_out(device.may_write)
-    latencies_ns = rounds.measure_rounds(device, workloads, seed=seed, progress=progress)
-    cells = [] if calibration is None else rounds.compare_rounds(calibration, workloads, latencies_ns, seed)
+    is_flash = calibration is not None and calibration.family == "flash"
+    measured = rounds.measure_rounds(device, workloads, seed=seed, progress=progress, anchored=is_flash)
+    latencies_ns = measured.rounds
+    cells = [] if calibration is None else rounds.compare_rounds(calibration, workloads, measured, seed)
     repeat_errors = {figure: rounds.repeats(latencies_ns, figure) for figure in ("mean", "p99")}
     rows = []
     for number, workload in enumerate(workloads):
@@ -349,9 +351,11 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
     if calibration is None:
         say(rejection)
         return 0
+    if measured.moved:
+        say(f"writes are not compared: {measured.moved}")
     for figure in repeat_errors:
         model_cells = [cell for cell in cells if cell.figure == figure]
-        errors = [abs(cell.error) for cell in model_cells]
+        errors = [abs(cell.error) for cell in model_cells if not (measured.moved and cell.workload.kind != "read")]
         within_interval = [cell.is_within_interval for cell in model_cells if cell.is_within_interval is not None]
         covered = (
             f"{sum(within_interval)} of {len(within_interval)} within their intervals"
@@ -552,7 +556,7 @@ def results(
     at several queue depths. The model is fitted to two depths; the others show its error.
     """
     require_numpy()
-    from headstack.twin import fio_results, published  # start-up time
+    from headstack.twin import cell_checks, fio_results, published  # start-up time
 
     drive = load_system(sheet).system.get("drive", {})
     disk = drive.get("disk")
@@ -561,7 +565,13 @@ def results(
     if host is not None and host not in _native.HOSTS:
         raise InputError(f"--host: {host!r} is unknown; allowed: {', '.join(_native.HOSTS)}")
     points = fio_results.load(results, system)
-    fitted_points = [point for point in points if point.depth in fitted_depths(points, depths)]
+    runs = fio_results.load_all(results, system) if "ssd" in drive else []
+    dependent = [cell for cell in cell_checks.dependent_reads(runs) if cell.point in points]
+    changes = [change for change in cell_checks.state_changes(runs) if change.point in points]
+    instead = {cell.point.depth: cell.instead for cell in dependent}
+    points = [instead.get(point.depth, point) if point.kind == "read" else point for point in points]
+    changed = [change.point for change in changes]
+    fitted_points = points_to_fit(points, changed, depths)
     # With few depths, results can reveal only an adapter that coalesces interrupts.
     hosts = (host,) if host else ("direct", "p420i-hba") if "ssd" in drive else ("direct",)
     fit = published.learn(
@@ -570,12 +580,29 @@ def results(
     ((kind, description),) = fit.system["drive"].items()
     source = system or os.path.basename(results[0])
     renamed = {kind: {**description, "name": f"Twin of {source}"}}
-    depths_text = ", ".join(str(depth) for depth in sorted({point.depth for point in fitted_points}))
+    depths_text = ", ".join(str(depth) for depth in sorted({point.outstanding for point in fitted_points}))
     sources = {"default": f"A calibrated: fio's results of {source} at depths {depths_text}, and {sheet}"}
     write_text(output, _native.drive_to_toml(renamed, sources))
-    print_results(fit, points, fitted_points)
+    print_results(fit, points, fitted_points, changed)
+    for text in [*(cell.describe() for cell in dependent), *(change.describe() for change in changes)]:
+        say(f"not used: {text}")
+    if changed and not any(point.kind == "write" for point in fitted_points):
+        say(f"writes are not calibrated and have the values of {sheet}: no write at a fitted depth is left")
     say(f"\nwrote {output}")
     return 0
+
+
+def points_to_fit(points: Sequence[Point], changed: Sequence[Point], stated: str | None) -> list[Point]:
+    """Returns the points at the queue depths to fit; for one that was measured in another state of the drive, the next
+    smaller depth that was not."""
+    depths, chosen = fitted_depths(points, stated), []
+    for kind in ("read", "write"):
+        usable = [point for point in points if point.kind == kind and point not in changed]
+        for depth in sorted(depths):
+            if any(point.kind == kind and point.outstanding == depth for point in points):
+                below = [point for point in usable if point.outstanding <= depth and point not in chosen]
+                chosen += below[-1:] if below else []
+    return chosen
 
 
 def fitted_depths(points: Sequence[Point], stated: str | None) -> set[int]:
@@ -583,25 +610,29 @@ def fitted_depths(points: Sequence[Point], stated: str | None) -> set[int]:
     queue."""
     if stated is not None:
         wanted = {whole("depths", text) for text in stated.split(",")}
-        missing = sorted(wanted - {point.depth for point in points})
+        missing = sorted(wanted - {point.outstanding for point in points})
         if missing:
             raise InputError(f"--depths: no results at {', '.join(map(str, missing))}")
         return wanted
     # A SATA drive queues 32 commands; the rest wait in the host.
-    queued = [point.depth for point in points if point.depth <= 32] or [point.depth for point in points]
+    queued = [point.outstanding for point in points if point.outstanding <= 32]
+    queued = queued or [point.outstanding for point in points]
     return {min(queued), max(queued)}
 
 
-def print_results(fit: Published, points: Sequence[Point], fitted_points: Sequence[Point]) -> None:
-    """Prints measured and modelled results of each point, and the mean error of held-out depths."""
+def print_results(
+    fit: Published, points: Sequence[Point], fitted_points: Sequence[Point], changed: Sequence[Point]
+) -> None:
+    """Prints measured and modelled results of each point, and the mean error of held-out depths, without those that
+    were measured in another state of the drive."""
     from headstack.twin import published  # start-up time
 
     rows: list[list[str]] = []
     errors: list[list[float]] = []
     for point in points:
-        model = published.simulated(fit.system, point.kind, point.depth, point.size_bytes, 2)
+        model = published.simulated(fit.system, point.kind, point.outstanding, point.size_bytes, 2)
         rate, p99 = (math.expm1(float(difference)) for difference in (model.logarithms - point.logarithms)[[0, 3]])
-        residual = fit.between(point.kind, point.depth)
+        residual = fit.between(point.kind, point.outstanding)
         p99_corrected = math.expm1(math.log1p(p99) + residual.p99) if residual is not None else None
         rows.append(
             [
@@ -611,10 +642,10 @@ def print_results(fit: Published, points: Sequence[Point], fitted_points: Sequen
                 f"{1e3 * point.p99_s:,.3g}",
                 f"{100 * p99:+.1f}",
                 "" if p99_corrected is None or point in fitted_points else f"{100 * p99_corrected:+.1f}",
-                "learnt from" if point in fitted_points else "held out",
+                "learnt from" if point in fitted_points else "state changed" if point in changed else "held out",
             ]
         )
-        if point not in fitted_points and p99_corrected is not None:
+        if point not in [*fitted_points, *changed] and p99_corrected is not None:
             errors.append([abs(rate), abs(p99), abs(p99_corrected)])
     columns = [Names("random"), Figures("IOPS"), Figures("model\n%"), Figures("p99\nms"), Figures("model\n%")]
     print_table([*columns, Figures("after\nresidual %"), Names("")], rows)

@@ -227,7 +227,9 @@ def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: st
     alike = {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}
     notes = [*swept.notes]
     if alike:
-        notes.insert(0, f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+        notes.insert(
+            0, f"indistinguishable from the first: {', '.join(sorted(alike))}: their prediction intervals overlap"
+        )
     notes += [f"model error: {words}" for words in dict.fromkeys(row["model_error"] for row in rows) if words]
     print_notes_of(notes)
     for why, count in swept.reasons():

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headstack._native import InputError
@@ -17,6 +17,8 @@ from headstack.diagnosis.judging.sources.files import How
 
 DISKSTATS = Path("/proc/diskstats")
 SYSFS = Path("/sys/block")
+STAT = Path("/proc/stat")
+PRESSURE = Path("/proc/pressure/io")
 CAVEATS = ("latency includes the time in the kernel's queue",)
 LEAST_S = 1.0
 
@@ -35,6 +37,43 @@ def disks_of(named: Sequence[str]) -> list[str]:
     return names
 
 
+@dataclass(frozen=True)
+class HostTimes:
+    """Sums of time of this machine."""
+
+    at_s: float
+    ticks: float
+    """Time of all processors together, in the kernel's ticks."""
+    idle_ticks: float
+    stolen_ticks: float
+    stalled_s: float | None
+    """Time in which a task at least waited for I/O; ``None`` if the kernel does not count it (PSI)."""
+
+    @staticmethod
+    def now() -> HostTimes:
+        """Reads the sums."""
+        # user nice system idle iowait irq softirq steal; guests are part of user and nice (proc_stat(5)).
+        ticks = [float(field) for field in STAT.read_text().split("\n", 1)[0].split()[1:9]]
+        try:
+            some = PRESSURE.read_text().split("\n", 1)[0]
+        except OSError:
+            stalled_s = None
+        else:
+            stalled_s = float(some.rpartition("total=")[2]) / 1e6
+        return HostTimes(time.monotonic(), sum(ticks), ticks[3] + ticks[4], ticks[7], stalled_s)
+
+    def shares_since(self, before: HostTimes) -> dict[str, float]:
+        """Returns the columns of observations about the host for the time since an earlier reading."""
+        shares: dict[str, float] = {}
+        ticks, seconds = self.ticks - before.ticks, self.at_s - before.at_s
+        if ticks > 0:
+            shares["cpu_idle"] = (self.idle_ticks - before.idle_ticks) / ticks
+            shares["cpu_steal"] = (self.stolen_ticks - before.stolen_ticks) / ticks
+        if self.stalled_s is not None and before.stalled_s is not None and seconds > 0:
+            shares["io_pressure"] = min(1.0, (self.stalled_s - before.stalled_s) / seconds)
+        return shares
+
+
 def observe(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
     """Yields observations of the disks periodically, without end."""
     if every_s < LEAST_S:
@@ -44,12 +83,14 @@ def observe(named: Sequence[str], every_s: float, how: How) -> Iterator[Observat
     host = how.host or platform.node()
     called = {disk: _stated(disk, "serial", "wwid") or disk for disk in disks}
     models = {disk: _stated(disk, "model") for disk in disks}
-    due_s = time.monotonic()
+    due_s, before = time.monotonic(), HostTimes.now()
     while True:
+        times = HostTimes.now()
+        shares, before = times.shares_since(before), times
         counts = dict(counted(DISKSTATS.read_text().splitlines()))
         now_s = time.time()
         rows = [
-            replace(row, model=models[disk]).cells()
+            {**replace(row, model=models[disk]).cells(), **shares}
             for disk in disks
             if disk in counts and (row := differences.row(host, called[disk], now_s, counts[disk]))
         ]

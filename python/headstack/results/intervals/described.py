@@ -25,8 +25,6 @@ same number, which determines the standard deviation to 25 %."""
 System: TypeAlias = Mapping[str, object]
 """A system as a specification contains it, passed on unchanged from a sample."""
 
-CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
-
 
 class Described(NamedTuple):
     """The properties of a system's description on which prediction intervals depend."""
@@ -63,14 +61,31 @@ def described(system: Drive | Array, changed: Callable[[Any], System] = lambda s
     """
     stated = {value["key"]: value.get("value") for value in system.stated}
     is_twin = "twin.of" in stated
-    drive_class = CLASS_OF[system.kind] if isinstance(system, Drive) else "array"
-    of_class = str(stated.get("twin.class", drive_class)) if is_twin else drive_class
+    own_class = class_of(system) if isinstance(system, Drive) else "array"
+    of_class = str(stated["twin.class"]) if is_twin else own_class
     if isinstance(system, Array) and any("ssd" in device for device in system.system["array"]["devices"]):
         # Errors measured on arrays of disks do not apply to arrays of flash.
         of_class = "array of flash"
     sample = stated.get("twin.sample") if is_twin else None
     members = () if sample is None else tuple(map(changed, _sample(Path(system.path).parent / str(sample))))
     return Described(of_class, stated_share(system), is_twin, members)
+
+
+def class_of(drive: Drive) -> str:
+    """Returns the class of a drive, one of ``calibration.CLASSES``. Power-loss protection distinguishes SSDs for data
+    centers from consumer SSDs, because it determines when writes are acknowledged.
+
+    >>> from headstack.results.intervals.described import class_of
+    >>> [class_of(hs.Drive.load(drive)) for drive in ("pm9a3-1920gb", "990-pro-2tb", "pm883-480gb", "870-evo-1tb")]
+    ['data-center-nvme', 'consumer-nvme', 'data-center-sata', 'consumer-sata']
+    """
+    if drive.kind != "ssd":
+        return drive.kind
+    interface = next(value["value"] for value in (*drive.stated, *drive.derived) if value["key"] == "interface.kind")
+    if interface == "sas":
+        return "sas-ssd"
+    is_protected = drive.description["buffer"]["power_loss_protected"]
+    return f"{'data-center' if is_protected else 'consumer'}-{interface}"
 
 
 def stated_share(system: Drive | Array) -> float:

@@ -12,7 +12,8 @@ from headstack.catalogue.options import Spec
 from headstack.results.intervals import conformal
 from headstack.results.intervals.calibration import CLASSES, FIGURES, Learnt, Load, Refusal
 from headstack.results.intervals.described import Described
-from headstack.results.intervals.workloads import load_of
+from headstack.results.intervals.workloads import flash_state, load_of
+from headstack.results.intervals.write_tails import write_tails
 
 COLUMNS = {"rate": "iops", "mean": "mean_ms", "p50": "p50_ms", "p99": "p99_ms"}
 """The column of results for each figure."""
@@ -49,7 +50,7 @@ class ModelError(TypedDict):
     """The prediction intervals of a run, as stored in a whole result; ``None`` for a figure without one."""
 
     level: float
-    """Share of devices within an interval, from 0 to 1."""
+    """Share of devices within an interval, from 0 to 1; lower with fewer than nine measured devices."""
     learnt_from: str
     """The source of the intervals, and the reason for each missing interval."""
     throughput_per_s: Range | None
@@ -92,13 +93,15 @@ def model_errors(specs: Sequence[Spec], rows: Sequence[Row], run: Runs) -> list[
     for spec, row, by_figure, own in zip(specs, rows, intervals, members, strict=True):
         spread = spread_of([ran[number] for number in range(at, at + len(own))] if ran is not None else [])
         at += len(own)
-        errors.append(None if by_figure is None else _model_error(spec[DESCRIBED], row, by_figure, spread))
+        errors.append(None if by_figure is None else _model_error(spec, row, by_figure, spread))
     return errors
 
 
 def columns_of(error: ModelError) -> dict[str, float | str | None]:
-    """Returns the columns of results that contain prediction intervals and their source."""
-    return {"model_error": error["learnt_from"], **ends_of(error)}
+    """Returns the columns of results that contain prediction intervals, their level and their source."""
+    ends = ends_of(error)
+    level = error["level"] if any(end is not None for end in ends.values()) else None
+    return {"model_level": level, "model_error": error["learnt_from"], **ends}
 
 
 def ends_of(error: ModelError) -> dict[str, float | None]:
@@ -118,7 +121,9 @@ def _learned_intervals(spec: Spec, row: Row) -> dict[str, Learnt | Refusal] | No
     if described is None:
         return None
     load = load_of(spec, row, described.mostly)
-    return {figure: learnt(described, load, figure) for figure in FIGURES}
+    if isinstance(load, Load) and not described.is_twin:
+        load = load._replace(state=flash_state(load, spec))
+    return learned_intervals(described, load)
 
 
 def shortened(spec: Spec) -> Spec:
@@ -150,13 +155,13 @@ def spread_of(rows: Sequence[Row]) -> dict[str, float]:
     return deviations
 
 
-def _model_error(
-    described: Described, row: Row, intervals: dict[str, Learnt | Refusal], spread: dict[str, float]
-) -> ModelError:
+def _model_error(spec: Spec, row: Row, intervals: dict[str, Learnt | Refusal], spread: dict[str, float]) -> ModelError:
     """Returns the prediction intervals of a run, as stored in its whole result."""
+    described: Described = spec[DESCRIBED]
+    tails = write_tails(described.of_class, spec, row)
     error: ModelError = {
-        "level": conformal.LEVEL,
-        "learnt_from": in_words(described, intervals),
+        "level": level_of(intervals) or conformal.LEVEL,
+        "learnt_from": "; ".join([in_words(described, intervals), *([] if tails is None else [str(tails)])]),
         "throughput_per_s": None,
         "mean_latency_ns": None,
         "p50_latency_ns": None,
@@ -170,7 +175,26 @@ def _model_error(
     return error
 
 
-def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | Refusal:
+def learned_intervals(described: Described, load: Load | Refusal) -> dict[str, Learnt | Refusal]:
+    """Returns the interval learned for each figure at a load, or the reason why there is none. All have one level, the
+    highest of any figure, so that the intervals of a run mean the same."""
+    intervals = {figure: _learnt(described, load, figure) for figure in FIGURES}
+    level = level_of(intervals)
+    plural = CLASSES[described.of_class][1]
+    return {
+        figure: Refusal(f"{interval.devices} {plural} support only {conformal.percent(interval.level)}")
+        if isinstance(interval, Learnt) and level is not None and interval.level < level
+        else interval
+        for figure, interval in intervals.items()
+    }
+
+
+def level_of(intervals: Mapping[str, Learnt | Refusal]) -> float | None:
+    """Returns the highest level of the intervals of a run; ``None`` without any."""
+    return max((interval.level for interval in intervals.values() if isinstance(interval, Learnt)), default=None)
+
+
+def _learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | Refusal:
     """Returns the interval learned for a figure at a load, or the reason why there is none."""
     if isinstance(load, Refusal):
         return load
@@ -188,10 +212,11 @@ def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> st
     if not learned:
         return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}"
     fewest = min(learned, key=lambda interval: interval.devices)
-    when = "" if fewest.years is None else f" of {fewest.years[0]} to {fewest.years[1]}"
+    when = "" if fewest.years is None else f" of {' to '.join(map(str, dict.fromkeys(fewest.years)))}"
     devices = CLASSES[described.of_class][fewest.devices != 1]
     how = " and their calibrated models" if described.is_twin else ""
-    sentence = f"90 % prediction intervals, learned from {fewest.devices} {devices}{when}{how}"
+    level = conformal.percent(fewest.level)
+    sentence = f"{level} prediction intervals, learned from {fewest.devices} {devices}{when}{how}"
     reasons: dict[str, list[str]] = {}
     for figure, why in refused.items():
         reasons.setdefault(why, []).append(figure)

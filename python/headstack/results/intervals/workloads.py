@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from headstack import _native
 from headstack.catalogue.options import Spec
@@ -52,6 +53,24 @@ def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY)
         return kind
     size_bytes = mean([float(_native.parse_bytes(line["size"])) for line in lines])
     return Load(kind, closed["queue_depth"], size_bytes)
+
+
+def flash_state(load: Load, spec: Spec) -> str:
+    """Returns the state of the SSD of a specification, if errors under a load depend on it (see ``Load.state``).
+
+    >>> from headstack.results.intervals.calibration import Load
+    >>> from headstack.results.intervals.workloads import flash_state
+    >>> ssd = {"system": {"drive": {"ssd": {"state": "steady"}}}}
+    >>> flash_state(Load("write", 8, 4096), ssd), flash_state(Load("read", 8, 4096), ssd)
+    ('steady', '')
+    """
+    return state_of(load.kind, spec.get("system", {}).get("drive", {}))
+
+
+def state_of(kind: str, drive: Mapping[str, Any]) -> str:
+    """Returns the state of a described SSD, if errors under requests of a kind depend on it; empty for other drives."""
+    state: str = drive.get("ssd", {}).get("state", "")
+    return "" if kind in ("read", "sequential read") and state != "fresh" else state
 
 
 def kind_of(read_percent: float, random_percent: float, mostly: float = MOSTLY) -> str | Refusal:

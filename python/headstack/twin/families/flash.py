@@ -430,6 +430,13 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     aside: float = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
     _give_blocks(drive, capacity * 1.02 + max(aside, onset or 0.1 * capacity))
     _fit_streams(session, system, first, full is None and not met.program_ns and not bound)
+    rounds = [run for run in session.runs if run.test.startswith("overwrites, ") and run.test != "overwrites, small"]
+    moving = steady_state.phases(rounds)
+    if moving is not None:
+        # The steady rate is that of neither phase, so it shows no spare capacity.
+        how = f"not identifiable: the drive's state changed between writes: {moving.describe()}"
+        values["flash.over_provisioning"] = Value(None, None, how)
+        return
     _fit_spare(session, system, values)
     if first.cache_bytes:
         _, now = flash_writes.like(session, system, "fill")

@@ -9,11 +9,19 @@
 //! also needs the block, which is drawn in proportion to the undecided units of the die's blocks. Slots are drawn when a
 //! block is collected. The blocks of a die are drawn when it is first written to, so setting a drive up costs time and
 //! memory for its dies only.
+//!
+//! Skewed overwrites treat the units of a class alike, so the same holds class by class: see [`skewed`].
+
+mod pilot;
+mod skewed;
 
 use headstack_workload::{Permutation, Random};
 
+use super::class_counts::ClassCounts;
 use super::die_space::{DieSpace, OpenBlock, Victim};
 use super::layout::FlashLayout;
+use crate::description::ssd::SkewedWrites;
+use skewed::Skewed;
 
 /// Places of the units that were not written since the start.
 #[derive(Clone, Debug)]
@@ -21,6 +29,8 @@ pub struct WornIn {
     permutation: Permutation,
     /// First rank of each die's units in the permutation, and the number of units.
     ranks: Vec<u64>,
+    /// Classes of units, if the overwrites were skewed.
+    skewed: Option<Box<Skewed>>,
 }
 
 impl WornIn {
@@ -44,7 +54,21 @@ impl WornIn {
             (sum.round() as u64).min(u64::from(units))
         }));
         ranks[layout.dies as usize] = u64::from(units);
-        WornIn { permutation, ranks }
+        WornIn { permutation, ranks, skewed: None }
+    }
+
+    /// Replaces the uniform overwrites by skewed ones; `seed` is that of the run.
+    pub fn skew(&mut self, writes: &SkewedWrites, layout: &FlashLayout, seed: u64, random: &mut Random) {
+        let units = self.ranks[self.ranks.len() - 1] as u32;
+        let mut skewed = Skewed::new(writes, units, layout, seed, random);
+        skewed.count_on_dies(units, layout.dies, |unit| self.die_of(unit));
+        self.skewed = Some(Box::new(skewed));
+    }
+
+    /// Returns the class of a unit; 0 if there is only one.
+    #[inline]
+    pub fn class_of(&self, unit: u32) -> usize {
+        self.skewed.as_ref().map_or(0, |skewed| skewed.class_of(unit))
     }
 
     /// Returns the number of units on a die at the start.
@@ -73,56 +97,101 @@ impl WornIn {
     ///
     /// A die collects whenever fewer than `free_blocks_min` blocks are free, at the pace at which the host uses what
     /// that frees. Free space, counting the collected part of the victim, then stays where it starts to collect: at
-    /// `free_blocks_min` blocks in total.
+    /// `free_blocks_min` blocks in total, or what a pilot shows (collection is ahead or behind by up to a row).
     pub fn draw(&self, space: &mut DieSpace, die: u32, layout: &FlashLayout, random: &mut Random) {
         let (block, row) = (layout.units_per_block, layout.units_per_row);
         let rows = u64::from(block / row);
         let used_host = random.below(rows) as u32 * row;
         let collected = random.below(rows) as u32 * row;
-        let used_moved = (collected + block - used_host) % block;
-        let in_use = layout.blocks_per_die - layout.slc_static_blocks - layout.free_blocks_min;
-        let free_units = 2 * block - used_host - used_moved + collected;
-        debug_assert!(free_units.is_multiple_of(block));
-        let free = (layout.free_blocks_min).saturating_sub(free_units / block);
-        let closed = layout.blocks_per_die - layout.slc_static_blocks - free - 3;
-        let units = self.units_of(die);
-        (space.undrawn, space.valid, space.unplaced) = (false, 0, 0);
-
-        let mut valid = valid_of_blocks(block, units, in_use, closed + 1);
-        let victim = valid.remove(0);
-        let moved = (u64::from(victim) * u64::from(collected) / u64::from(block)) as u32;
-        // The host fills its block directly; the other receives the moved units of victims.
-        let per_unit = f64::from(block - victim) / f64::from(victim.max(1)) / f64::from(units.max(1));
-        let mut left = units;
-        let mut take = |count: u32| {
-            let count = count.min(left);
-            left -= count;
-            count
+        let target = self.skewed.as_ref().map_or(layout.free_blocks_min * block, |skewed| skewed.free_units(layout));
+        let used_moved = (collected + 2 * block - used_host - target % block) % block;
+        let in_parts = 2 * block - used_host - used_moved + collected;
+        let free = target.saturating_sub(in_parts) / block;
+        let fills = Fills {
+            die,
+            units: self.units_of(die),
+            closed: layout.blocks_per_die - layout.slc_static_blocks - free - 3,
+            used_host,
+            used_moved,
+            collected,
         };
-        let in_host = take(still_valid(used_host, 1.0 / f64::from(units.max(1))));
-        let in_moved = take(still_valid(used_moved, per_unit));
-        let in_victim = take(victim - moved);
-        fit_sum(&mut valid, block, left, random);
-        shuffle(&mut valid, random);
+        (space.undrawn, space.valid, space.unplaced) = (false, 0, 0);
+        let drawn = match &self.skewed {
+            None => draw_uniform(&fills, layout, random),
+            Some(skewed) => skewed.draw(&fills, layout, random),
+        };
 
-        valid.iter().for_each(|&valid| space.add_closed(valid));
-        let host = space.add_open(used_host, in_host, layout);
+        drawn.closed.iter().for_each(|&valid| space.add_closed(valid));
+        let host = space.add_open(used_host, drawn.host, layout);
         space.host = OpenBlock { next: host * block + used_host, left: block - used_host };
-        space.moved_block = space.add_open(used_moved, in_moved, layout);
-        (space.moved_left, space.moved_in_row) = (block - used_moved, used_moved % row);
+        space.moved_block = space.add_open(used_moved, drawn.moved, layout);
+        (space.moved_left, space.moved_waiting) = (block - used_moved, used_moved % (row * layout.rows_per_program));
         let index = space.blocks.len() as u32;
-        space.add_closed(in_victim);
+        space.add_closed(drawn.victim);
+        let moved = drawn.victim_before - drawn.victim;
         space.victim = Some(Victim {
             block: index,
             next_row: collected / row,
-            valid: victim,
+            valid: drawn.victim_before,
             moved,
             accepted: collected - moved,
             candidates: block - collected,
             folds: false,
         });
-        debug_assert_eq!(space.valid, units, "die {die}");
+        space.classes = drawn.classes;
+        debug_assert_eq!(space.valid, self.units_of(die), "die {die}");
     }
+}
+
+/// Fills of the blocks of a die at the start of a run, in units.
+#[derive(Clone, Copy, Debug)]
+struct Fills {
+    die: u32,
+    /// Valid units of the die.
+    units: u32,
+    /// Number of full blocks besides the one that is being collected.
+    closed: u32,
+    /// Used slots of the block that the host's rows are written to, and of the block that receives moved units.
+    used_host: u32,
+    used_moved: u32,
+    /// Slots of the victim that were already collected.
+    collected: u32,
+}
+
+/// Valid units of the blocks of a die.
+#[derive(Clone, Debug)]
+struct Drawn {
+    closed: Vec<u32>,
+    host: u32,
+    moved: u32,
+    victim: u32,
+    /// Valid units of the victim when it was chosen.
+    victim_before: u32,
+    /// The same by class: the closed blocks, then the other three in this order.
+    classes: Option<Box<ClassCounts>>,
+}
+
+/// Draws the valid units of blocks after uniform overwrites.
+fn draw_uniform(fills: &Fills, layout: &FlashLayout, random: &mut Random) -> Drawn {
+    let (block, units) = (layout.units_per_block, fills.units);
+    let in_use = layout.blocks_per_die - layout.slc_static_blocks - layout.free_blocks_min;
+    let mut closed = valid_of_blocks(block, units, in_use, fills.closed + 1);
+    let victim_before = closed.remove(0);
+    let collected = (u64::from(victim_before) * u64::from(fills.collected) / u64::from(block)) as u32;
+    // The host fills its block directly; the other receives the moved units of victims.
+    let per_unit = f64::from(block - victim_before) / f64::from(victim_before.max(1)) / f64::from(units.max(1));
+    let mut left = units;
+    let mut take = |count: u32| {
+        let count = count.min(left);
+        left -= count;
+        count
+    };
+    let host = take(still_valid(fills.used_host, 1.0 / f64::from(units.max(1))));
+    let moved = take(still_valid(fills.used_moved, per_unit));
+    let victim = take(victim_before - collected);
+    fit_sum(&mut closed, block, left, random);
+    shuffle(&mut closed, random);
+    Drawn { closed, host, moved, victim, victim_before, classes: None }
 }
 
 /// Returns the number of valid units in each of the `count` oldest of `in_use` blocks of a die with `units`, fewest
@@ -185,10 +254,10 @@ fn fit_sum(counts: &mut [u32], most: u32, sum: u32, random: &mut Random) {
     }
 }
 
-/// Shuffles counts (Fisher and Yates).
-fn shuffle(counts: &mut [u32], random: &mut Random) {
-    for last in (1..counts.len()).rev() {
-        counts.swap(last, random.below(last as u64 + 1) as usize);
+/// Shuffles values (Fisher and Yates).
+fn shuffle<T>(values: &mut [T], random: &mut Random) {
+    for last in (1..values.len()).rev() {
+        values.swap(last, random.below(last as u64 + 1) as usize);
     }
 }
 

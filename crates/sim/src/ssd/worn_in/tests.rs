@@ -2,7 +2,7 @@
 
 use headstack_workload::{Purpose, Random};
 
-use super::super::ftl::{FlashPlace, Ftl, Task};
+use super::super::ftl::{FlashPlace, Ftl};
 use super::valid_of_blocks;
 use crate::description::ssd::{
     Capacity, Collection, Controller, Flash, FlashState, Interface, SsdDescription, Timing, WriteBuffer,
@@ -26,6 +26,7 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
             blocks_per_plane: blocks,
             pages_per_block: units / 4,
             page_bytes: 8192,
+            pages_per_program: 1,
         },
         timing: Timing {
             read_ns: 1,
@@ -62,22 +63,6 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
     }
 }
 
-/// Writes a row to the die whose turn it is, which first does what it needs to.
-fn write_row(ftl: &mut Ftl, row: &[u32]) {
-    let die = ftl.choose_die(row.len() as u32);
-    loop {
-        match ftl.next_task(die, true).expect("a die with a row to program has something to do") {
-            Task::ProgramHost => break,
-            Task::Erase => ftl.finish_erase(die),
-            Task::ProgramMoved | Task::Move { .. } => {}
-        }
-    }
-    let start = ftl.finish_host_row(die, row.len() as u32);
-    for (place, &unit) in (start..).zip(row) {
-        ftl.settle(unit, place);
-    }
-}
-
 /// Overwrites random units; returns the write amplification.
 fn overwrite(ftl: &mut Ftl, capacities: f64, random: &mut Random) -> f64 {
     let units = u64::from(ftl.logical_units());
@@ -86,7 +71,7 @@ fn overwrite(ftl: &mut Ftl, capacities: f64, random: &mut Random) -> f64 {
     let before = ftl.moved_units;
     for _ in 0..rows {
         let row: Vec<u32> = (0..per_row).map(|_| random.below(units) as u32).collect();
-        write_row(ftl, &row);
+        ftl.write_row(&row);
     }
     1.0 + (ftl.moved_units - before) as f64 / (rows * u64::from(per_row)) as f64
 }
@@ -95,7 +80,7 @@ fn overwrite(ftl: &mut Ftl, capacities: f64, random: &mut Random) -> f64 {
 fn worn_by_writing(description: &SsdDescription, seed: u64) -> Ftl {
     let mut ftl = Ftl::new(description, seed);
     let units: Vec<u32> = (0..ftl.logical_units()).collect();
-    units.chunks(ftl.layout.units_per_row as usize).for_each(|row| write_row(&mut ftl, row));
+    units.chunks(ftl.layout.units_per_row as usize).for_each(|row| ftl.write_row(row));
     overwrite(&mut ftl, 6.0, &mut Random::new(seed, Purpose::Addresses));
     ftl
 }
@@ -143,7 +128,7 @@ fn a_drawn_state_continues_as_one_that_was_written() {
         let description = drive(dies, blocks, units, exported, kept);
         let (mut written, mut drawn) = (Side::default(), Side::default());
         for seed in 0..4 {
-            let mut ftl = Ftl::worn_in(&description, seed);
+            let mut ftl = Ftl::worn_in(&description, None, seed);
             (0..dies).for_each(|die| ftl.draw(die));
             ftl.check_consistency();
             drawn.add(ftl, seed);
@@ -169,7 +154,7 @@ fn a_drawn_state_continues_as_one_that_was_written() {
 
 #[test]
 fn a_unit_stays_on_its_die_until_it_is_written() {
-    let mut ftl = Ftl::worn_in(&drive(4, 96, 64, 0.8, 3), 1);
+    let mut ftl = Ftl::worn_in(&drive(4, 96, 64, 0.8, 3), None, 1);
     let units = ftl.logical_units();
     let before: Vec<FlashPlace> = (0..units).map(|unit| ftl.place(unit)).collect();
     assert!(before.iter().all(|place| matches!(place, FlashPlace::OnDie(_))), "nothing is placed yet");
@@ -212,7 +197,7 @@ fn setting_up_a_large_drive_draws_no_block() {
     // 61 TB in units of 16 KiB would be 2 * 3.7 billion units; only dies are set up.
     let mut description = drive(512, 1_750, 4_096, 0.87, 3);
     description.capacity.mapping_unit_bytes = 4096;
-    let ftl = Ftl::worn_in(&description, 1);
+    let ftl = Ftl::worn_in(&description, None, 1);
     assert!(ftl.closed_blocks().is_empty());
     assert_eq!(ftl.wear(), (0, 0.0));
 }
@@ -230,3 +215,5 @@ fn the_law_of_valid_units_has_the_given_sum() {
         }
     }
 }
+
+mod skewed;

@@ -28,7 +28,7 @@ FIELDS: tuple[tuple[str, int, float], ...] = (
     ("flushes", 18, 1),
     ("flush_s", 19, 1e-3),
 )
-"""Names, positions in a line from 0, units (the kernel's iostats.rst); flushes since Linux 5.5, discards since 4.18."""
+"""Names, positions in a line from 0, units (the kernel's iostats.rst); discards since Linux 4.18, flushes since 5.5."""
 
 
 def counted(lines: Iterator[str] | list[str]) -> Iterator[tuple[str, dict[str, float]]]:

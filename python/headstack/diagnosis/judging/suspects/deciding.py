@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from headstack.catalogue.prices import PriceBook
 from headstack.diagnosis.judging.steps import REQUESTS_MIN, TOO_SHORT
 from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.examining import Examined
@@ -13,15 +14,21 @@ from headstack.diagnosis.judging.suspects.facts import Facts, change_of
 from headstack.diagnosis.judging.suspects.flatness import limit_share
 from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
 from headstack.diagnosis.judging.suspects.weighing import weigh_with
-from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict
+from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
 
-DECIDED = 0.8
-"""Likelihood from which a suspect is named: docs/judge.md has the share of right ones among simulated logs."""
+DECIDED, ACCUSED = 0.65, 0.75
+"""Likelihoods from which a suspect is named, and from which a device is called slow. docs/judge.md has the share of
+right ones among simulated logs, with which these two were chosen."""
+OF_EXCERPT = 0.8
+"""Likelihood from which a suspect is named for fewer intervals than ``ENOUGH``, or for statements alone: the two above
+were chosen with longer logs."""
 ENOUGH = 30.0
 """Intervals of either phase from which a device without peers and a long past may be called
 slow: a new access pattern looks the same for a while, and few logs of half an hour show one."""
 SLOWER = math.log(1.5)
 """Growth of latency that this takes; the comparison at equal load needs less."""
+DECISIVE = 2.5
+"""Weight of a statement that names a suspect for a single phase."""
 GRAVE, GRAVE_LIKELIHOOD = math.log(2.0), 0.9
 """Growth of latency, or loss of rate, and likelihood, from which another suspect is named for a disk that is as fast as
 expected at its load: loads change as much from night to day, and no action is needed."""
@@ -79,8 +86,10 @@ def decided(verdict: Verdict, examined: Examined | None, statements: Sequence[St
     verdict = replace(verdict, suspects=examined.weighed, rests_on=examined.rests_on)
     first = examined.weighed[0]
     kind = KIND.get(first.suspect)
-    is_decided = kind is not None and first.likelihood >= DECIDED and kind != verdict.kind
-    if kind is None or not is_decided or not _may_change(verdict, kind, examined.facts, first.likelihood):
+    is_excerpt = min(of.intervals for of in (examined.facts.now, examined.facts.before) if of is not None) < ENOUGH
+    needed = OF_EXCERPT if is_excerpt else ACCUSED if kind == SLOW else DECIDED
+    is_decided = kind is not None and first.likelihood >= needed and kind != verdict.kind
+    if kind is None or not is_decided or not _may_change(verdict, kind, examined.facts, first):
         return _undecided(verdict, examined) if verdict.kind == UNDECIDED else verdict
     evidence = first.evidence[:1].upper() + first.evidence[1:]
     ended = f" It ended after {_minutes(examined.facts.now.length_s)}." if examined.facts.has_ended else ""
@@ -88,7 +97,7 @@ def decided(verdict: Verdict, examined: Examined | None, statements: Sequence[St
         verdict,
         kind=kind,
         why=f"{_title(kind, examined.facts)}. {evidence}.{_itself(examined.facts, kind)}{ended}",
-        next_step=NEXT[kind],
+        next_step=NEXT[kind] if kind != "limit" else f"{NEXT[kind]}{_price(examined.facts)}",
         since_s=examined.facts.now.start_s if examined.facts.before is not None else verdict.since_s,
         slower=_slower(examined.facts) if kind == SLOW else None,
         confidence=first.likelihood,
@@ -115,7 +124,7 @@ def _of_statements(disk: str, statements: Sequence[Statement]) -> Verdict:
     weighed = weigh_with({}, statements, lambda name: evidence_of(name, statements) or "nothing in this input")
     first = weighed[0]
     kind = KIND.get(first.suspect, UNDECIDED)
-    is_decided = kind not in (SLOW, UNDECIDED) and first.likelihood >= DECIDED
+    is_decided = kind not in (SLOW, UNDECIDED) and first.likelihood >= OF_EXCERPT
     likeliest = f"Likeliest: {NAMES[first.suspect]} ({first.likelihood:.0%}). " if first.likelihood >= 0.5 else ""
     return Verdict(
         host="",
@@ -151,34 +160,51 @@ def _undecided(verdict: Verdict, examined: Examined) -> Verdict:
     return replace(verdict, why=why)
 
 
-def _may_change(verdict: Verdict, kind: Kind, facts: Facts, likelihood: float) -> bool:
+def _may_change(verdict: Verdict, kind: Kind, facts: Facts, first: Weighed) -> bool:
     """Whether the suspects may change a verdict."""
     now, before = facts.now, facts.before
     change = None if before is None else change_of(before, now)
     if verdict.kind == SLOW:
         # At equal load neither a queue nor the host makes a device slow; without a reference both may.
         return kind in ("limit", "neighbour") or verdict.confidence is None
+    if verdict.kind == UNDECIDED and verdict.method is not None:
+        # It was compared at equal load, and the comparison has its own reason for no verdict.
+        return False
     if verdict.kind == UNDECIDED:
+        if before is None or change is None:
+            # A busy host and an idle disk are no trouble by themselves, unless the input states more.
+            is_stated = any(of.weights.get(first.suspect, 0.0) >= DECISIVE for of in facts.statements)
+            return kind in ("limit", "queue") or (kind in ("host", "neighbour") and is_stated)
         if kind != SLOW:
             return True
-        assert before is not None
-        assert change is not None
         is_long = min(now.intervals, before.intervals) >= ENOUGH
         is_counted = min(of.total("requests") / of.intervals for of in (now, before)) >= REQUESTS_MIN
         return is_long and is_counted and change.latency >= SLOWER and not facts.has_ended
     is_stated = kind == "limit" and limit_share(now, facts.limit) is not None
     is_grave = change is not None and (change.latency >= GRAVE or change.rate <= -GRAVE)
     is_deep = kind != "queue" or now.in_flight >= DEEP
-    likely = likelihood >= GRAVE_LIKELIHOOD
+    likely = first.likelihood >= GRAVE_LIKELIHOOD
     return kind != SLOW and not facts.has_ended and likely and is_deep and (is_stated or is_grave)
 
 
 def _itself(facts: Facts, kind: Kind) -> str:
-    """Returns a sentence with the latency of the device below a limit."""
-    before = facts.before
-    if kind != "limit" or before is None or not before.latency_s < facts.now.latency_s:
+    """Returns a sentence with the latency of the device below a limit, and the rate that it could serve without
+    waiting, by Little's law."""
+    now, before = facts.now, facts.before
+    if kind != "limit" or before is None or not before.latency_s < now.latency_s:
         return ""
-    return f" Below it the device answers in {time_text(before.latency_s)}."
+    rate = now.in_flight / before.latency_s
+    without = f", so that {now.in_flight:.2g} requests in flight need up to {rate:,.0f} IOPS not to wait"
+    return f" Below it the device answers in {time_text(before.latency_s)}{without if now.in_flight >= 1 else ''}."
+
+
+def _price(facts: Facts) -> str:
+    """Returns a sentence with the price of more IOPS, if the limit names a type of volume that sells them."""
+    price = None if facts.limit is None else PriceBook.load().price(f"{facts.limit.name}:IOPS-month")
+    if facts.limit is None or price is None:
+        return ""
+    more = f"each further 1,000 IOPS of {facts.limit.name} cost ${1000 * price.usd:,.2f} a month"
+    return f" {more[:1].upper()}{more[1:]} ({price.date}, {price.source})."
 
 
 def _slower(facts: Facts) -> Slower | None:

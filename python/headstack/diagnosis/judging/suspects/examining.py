@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from headstack.diagnosis.judging.suspects.facts import Change, Facts, change_of, log_ratio
@@ -73,10 +74,13 @@ def examine(
     examined = {}
     for key, (now, before, has_ended, episodes) in chosen.items():
         stated = tuple(of for of in statements if of.concerns(key[1]))
-        together = _together(key, chosen)
-        limit = limit_for(key[1], limits)
-        others = tuple(of.now for other, of in chosen.items() if other != key and other[0] == key[0])
-        facts = Facts(key[1], now, before, limit, slower.get(key), together, has_ended, episodes, stated, others)
+        facts = Facts(key[1], now, before, limit_for(key[1], limits), slower.get(key), statements=stated)
+        if before is None:
+            others = tuple(of.now for other, of in chosen.items() if other != key and other[0] == key[0])
+            facts = replace(facts, others=others)
+        # An alarm at equal load is about this disk alone, and lasts; the phases of its load do not matter then.
+        if key not in slower:
+            facts = replace(facts, together=_together(key, chosen), has_ended=has_ended, episodes=episodes)
         examined[key] = Examined(weigh(facts), facts)
     return examined
 

@@ -136,11 +136,14 @@ def growth_needed(before: Phase | None, latency: float) -> float:
 
     A single server answers in S / (1 - u) at a utilization u, so latency grows by a factor k at the rate of a
     utilization of 1 - (1 - u) / k. Arrivals in bursts wait at a lower rate, so half of that growth is needed. A device
-    that had reached its maximum rate needs none.
+    that had reached its maximum rate needs none. Writes are acknowledged by a cache until it is full, so they wait as
+    soon as the rate exceeds what the device drains, by any growth.
     """
     assert before is not None
     if before.in_flight >= WAITING or latency <= 0:
         return 0.0
+    if before.read_share < READS_MIN:
+        return ALIKE
     waiting = before.in_flight / (1.0 + before.in_flight)
     used = min(before.busy, 0.99) if math.isfinite(before.busy) and before.busy > 0 else waiting
     return 0.5 * math.log((1.0 - (1.0 - used) / math.exp(latency)) / used)
