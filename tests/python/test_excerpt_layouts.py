@@ -573,3 +573,43 @@ def test_azure_as_a_table_with_its_limit(write: Write) -> None:
     assert (at.kind, below.kind) == ("limit", "undecided")
     weights: dict[str, Any] = {of.suspect: of.likelihood for of in below.suspects}
     assert weights["limit"] < 0.01
+
+
+def test_illumos_shows_waits_in_the_queue_of_the_host(write: Write) -> None:
+    text = (
+        "    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %w  %b device\n"
+        "    5.0  900.0   40.0 9000.0 {} 9.9  {}   10.9  99 100 sd1\n"
+    )
+    above = only(write("a.txt", text.format("120.5", "133.0")))
+    inside = only(write("b.txt", text.format("0.0", "0.0")))
+    assert "requests wait 133 ms in the host's queue and take 10.9 ms" in above.why.lower()
+    assert above.suspects[0].likelihood > inside.suspects[0].likelihood
+
+
+def test_pressure_of_several_resources_in_one_text(write: Write) -> None:
+    cpu = "$ cat /proc/pressure/cpu\nsome avg10=80.00 avg60=9.00 avg300=4.00 total=1\n"
+    verdict = only(write("x.txt", f"$ cat /proc/pressure/io\n{PRESSURE}{cpu}"))
+    assert "Tasks wait for io (some: 35 %" in verdict.why
+    assert "Tasks wait for cpu (some: 80 %" in verdict.why
+    assert verdict.suspects[0].suspect == "host"
+
+
+def test_metrics_without_a_volume_belong_to_the_only_one(write: Write) -> None:
+    text = (
+        "Label,vol-0123456789 VolumeReadOps,vol-0123456789 VolumeWriteOps,BurstBalance\n"
+        "2023/11/14 22:13:00,900,29000,12\n2023/11/14 22:18:00,900,29000,0\n"
+    )
+    verdict = only(write("x.csv", text))
+    assert (verdict.disk, verdict.kind) == ("vol-0123456789", "limit")
+    assert "burst credits of the volume fell to 0 %" in verdict.why
+    assert verdict.rests_on == "2 intervals in 10 min"
+
+
+def test_an_osd_unlike_the_others_is_likely_slow_and_not_accused(write: Write) -> None:
+    text = "osd  commit_latency(ms)  apply_latency(ms)\n" + "".join(
+        f"{n} {ms} {ms}\n" for n, ms in enumerate((2, 812, 3, 2))
+    )
+    verdicts = {of.disk: of for of in hs.judge(str(write("x.txt", text))).verdicts}
+    assert {of.kind for of in verdicts.values()} == {"undecided"}
+    assert verdicts["osd.1"].suspects[0].suspect == "device"
+    assert verdicts["osd.0"].suspects[0].suspect != "device"

@@ -31,7 +31,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     samples = _samples(paths, how)
     latencies: dict[str, list[float]] = defaultdict(list)
-    for start_s, length_s, answer in intervals(samples, how, "ceph", "an unknown time", drops_unsure=True):
+    for start_s, length_s, answer in intervals(samples, how, "ceph", "", drops_unsure=True):
         for osd, latency_s in answer.items():
             latencies[osd].append(latency_s or 0.0)
         for osd, latency_s in answer.items():

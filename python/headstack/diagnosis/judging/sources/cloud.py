@@ -111,6 +111,8 @@ NAMES = re.compile(
     r"|(?:(?:Data|OS) Disk|VM (?:Un)?[Cc]ached) (?:Read|Write|Queue|Latency|IOPS|Bandwidth|Target|Used|Max)"
     r"|compute\.googleapis\.com/instance/disk|instance/disk/\w+"
 )
+UNNAMED = "volume"
+"""Name of the volume of labels without one."""
 VOLUME = re.compile(r"\bvol-[0-9a-f]{6,}")
 STATISTICS = {Meaning.SUM: ("Sum", "Average"), Meaning.EXCEEDED: ("Maximum", "Sum", "Average")}
 LEAST = ("Minimum", "Average", "Maximum", "Sum")
@@ -137,7 +139,15 @@ class Points:
         name, prefix = metric_of(label)
         if name:
             volume = VOLUME.search(label)
-            self.values[disk or (volume[0] if volume else prefix or "volume")][time_s or 0.0][name] = value
+            self.values[disk or (volume[0] if volume else prefix or UNNAMED)][time_s or 0.0][name] = value
+
+    def join(self) -> None:
+        """Adds the metrics without a volume to the only volume that is named."""
+        if len(self.values) == 2 and UNNAMED in self.values:
+            unnamed = self.values.pop(UNNAMED)
+            (named,) = self.values.values()
+            for time_s, values in unnamed.items():
+                named[time_s].update(values)
 
 
 def metric_of(label: str) -> tuple[str, str]:
@@ -172,6 +182,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
     times.note_zone(how.remarks)
     host = how.host or ""
     volume_rows = []
+    points.join()
     for disk, of in points.values.items():
         period_s = _period(sorted(of), how)
         how.statements += statements_of(disk, [of[at] for at in sorted(of)], period_s)

@@ -51,7 +51,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
                 host = how.host or match[1]
         stream.seek(0)
         samples = _samples(_lines(stream, path, how, times))
-        for start_s, length_s, disks in intervals(samples, how, "collectl", "its start", drops_unsure=True):
+        for start_s, length_s, disks in intervals(samples, how, "collectl", "", drops_unsure=True):
             yield from _block(host, disks, start_s, length_s, how)
     times.note_zone(how.remarks)
 

@@ -24,6 +24,8 @@ from headstack.diagnosis.judging.sources.sysstat import (
     rows_of,
 )
 from headstack.diagnosis.judging.sources.times import ASSUMED, Times
+from headstack.diagnosis.judging.suspects.statements import Statement
+from headstack.diagnosis.judging.verdict import Suspect
 
 DEVICE_NAMES = ("device", "device:", "dev", "disk", "name")
 """Headings of the column of names."""
@@ -45,6 +47,8 @@ CURRENT = ("DISK", "L(q)")
 """First words of the headings of mc and gstat, whose first lines are intervals."""
 FLAGS = "!*"
 """Marks that mc appends to the names of disks."""
+ABOVE = 3.0
+"""Ratio of the wait in the host's queue to that in the device from which the queue is what takes time."""
 NO_FIGURES = "lines left out: not as many figures as column names"
 DRIVERS = {"8": "sd", "9": "md", "7": "loop", "11": "sr"}
 """Linux' drivers by major number, for the names of ``sar -d`` without -p."""
@@ -67,8 +71,20 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
         for start_s, length_s, block in intervals(samples, how, "iostat"):
             if length_s >= LONG_S:
                 how.remarks[LONG.format(length_s)] = 1
+            _note_waits_above(block, how)
             yield from rows_of(block, start_s, length_s, how)
     times.note_zone(how.remarks)
+
+
+def _note_waits_above(block: Devices, how: How) -> None:
+    """Notes the devices of illumos whose requests wait in the host's queue (``wsvc_t``) rather than in the device."""
+    for name, fields in block.fields.items():
+        wait_ms, served_ms = fields.get("wsvc_t", 0.0), fields.get("await", math.inf)
+        if fields.get("wait", 0.0) >= 1.0 and wait_ms >= ABOVE * served_ms:
+            evidence = f"requests wait {wait_ms:,.3g} ms in the host's queue and take {served_ms:,.3g} ms in the device"
+            weights: dict[Suspect, float] = {"queue": 2.5, "host": 0.5, "device": -1.0}
+            if not any(of.disk == name for of in how.statements):
+                how.statements.append(Statement(name, evidence, weights, source="iostat"))
 
 
 @dataclass

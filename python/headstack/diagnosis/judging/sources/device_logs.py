@@ -21,6 +21,8 @@ HOT_C, WARM_C = 80.0, 70.0
 and most slow down there; below 70 C hardly any does."""
 THERMAL, SPARE, DEGRADED, READ_ONLY = 2, 1, 4, 8
 """Bits of the critical warning (NVMe base specification, SMART / health information log)."""
+WARNED = ("warning_temp_time", "warning_temperature_time", "warning_comp_temperature_time", "critical_comp_time")
+"""Names of the minutes above the warning temperature."""
 AMZN = "ebs_volume_performance_exceeded_iops"
 EXCEEDED = {
     "ebs_volume_performance_exceeded_iops": "the volume's IOPS",
@@ -45,9 +47,7 @@ def smart_log(text: str, name: str) -> list[Statement]:
     celsius = _celsius(values)
     warning = int(values.get("critical_warning", 0))
     throttled = sum(v for k, v in values.items() if re.fullmatch(r"(thm_temp|thermal_management_t)[12]_trans_count", k))
-    warned = sum(
-        values.get(key, 0.0) for key in ("warning_temp_time", "warning_temperature_time", "critical_comp_time")
-    )
+    warned = sum(values.get(key, 0.0) for key in WARNED)
     if celsius is not None:
         said.append(f"{celsius:.0f} C")
         weights["limit"] = 3.5 if celsius >= HOT_C else 1.0 if celsius >= WARM_C else -1.0
@@ -146,7 +146,7 @@ ERRORS: tuple[tuple[str, re.Pattern[str], float], ...] = (
 )
 """Messages of the kernel: title, pattern, log-likelihood ratio of the device."""
 DMESG = re.compile("|".join(f"(?:{pattern.pattern})" for _, pattern, _ in ERRORS))
-DEVICE = re.compile(r"\b(sd[a-z]+|nvme\d+(?:n\d+)?|vd[a-z]+|xvd[a-z]+)\b")
+DEVICE = re.compile(r"\b(sd[a-z]+|nvme\d+(?:n\d+)?|vd[a-z]+|xvd[a-z]+|ata\d+)\b")
 
 
 def dmesg(text: str, name: str) -> list[Statement]:

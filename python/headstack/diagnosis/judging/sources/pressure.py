@@ -7,10 +7,14 @@ from collections import defaultdict
 
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, BELOW_LIMIT, PRESSURE
+from headstack.diagnosis.judging.verdict import Suspect
 
 PRESSURES = re.compile(
     r"^(some|full)\s+avg10=(\d+(?:\.\d+)?)\s+avg60=(\d+(?:\.\d+)?)\s+avg300=(\d+(?:\.\d+)?)\s+total=(\d+)", re.MULTILINE
 )
+RESOURCES = ("cpu", "memory", "io")
+RESOURCE = re.compile(r"^\D*?/?\b(cpu|memory|io)(?:\.pressure)?(?: <==)?:?\s*$", re.MULTILINE)
+"""A line before the figures of a resource, such as ``$ cat /proc/pressure/io``."""
 IO_STAT = re.compile(r"^(\d+:\d+)\s+rbytes=\d+.*\bwios=\d+", re.MULTILINE)
 IO_MAX = re.compile(r"^(\d+:\d+)\s+(?=.*\b[rw](?:bps|iops)=)(.+)$", re.MULTILINE)
 PAIR = re.compile(r"(\w+)=(\d+|max)")
@@ -22,21 +26,29 @@ DISKS = "iostat -x 5 of the same time, for rates and latencies of the disks"
 
 def pressures(text: str, name: str) -> list[Statement]:
     """Reads PSI: the shares of time in which some or all tasks waited for I/O."""
-    resource = next((word for word in ("cpu", "memory", "io") if re.search(rf"\b{word}\b", name)), "")
+    sections = [*RESOURCE.finditer(text)]
+    if sections:
+        ends = [*(of.start() for of in sections[1:]), len(text)]
+        parts = [(of[1], text[of.end() : end]) for of, end in zip(sections, ends, strict=True)]
+        return [_of_resource(part, name, resource) for resource, part in parts if PRESSURES.search(part)]
+    return [_of_resource(text, name, next((word for word in RESOURCES if re.search(rf"\b{word}\b", name)), ""))]
+
+
+def _of_resource(text: str, name: str, resource: str) -> Statement:
     last = {kind: values for kind, *values in PRESSURES.findall(text)}
     shown = "; ".join(f"{kind}: {', '.join(f'{float(v):g} %' for v in of[:3])}" for kind, of in last.items())
     evidence = f"tasks wait {'for ' + resource if resource else ''} ({shown} of the last 10, 60 and 300 s)".replace(
         "  ", " "
     )
     some = float(last["some"][0]) / 100 if "some" in last else 0.0
-    weights = {}
+    weights: dict[Suspect, float] = {}
     if resource == "cpu" and some >= PRESSURE:
         weights = {"host": 2.5}
     elif resource != "memory" and some >= PRESSURE:
         weights = {"none": -2.0}
     elif resource in ("io", ""):
         weights = {"none": 1.0}
-    return [Statement(name, evidence, weights, True, "pressure stall information", DISKS)]  # type: ignore[arg-type]
+    return Statement(name, evidence, weights, True, "pressure stall information", DISKS)
 
 
 def control_group(text: str, name: str) -> list[Statement]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.suspects.weighing import host_weights
+from headstack.diagnosis.judging.verdict import Suspect
 
 VMSTAT = re.compile(r"^\s*r\s+b\s+swpd\s+free\b.*\bbi\s+bo\b.*$", re.MULTILINE)
 TOP = re.compile(r"^%?Cpu\(s\):\s*(.+)$", re.MULTILINE)
@@ -14,6 +15,8 @@ TOP_SHARE = re.compile(r"(\d+(?:[.,]\d+)?)\s*%?\s*(us|sy|ni|id|wa|hi|si|st)\b")
 TABLE = re.compile(r"^.*\bCPU\s+%usr?e?r?\s.*%idle.*$", re.MULTILINE)
 """The heading of mpstat and of ``sar -u``."""
 DISKS = "iostat -x 5 of the same time, for rates and latencies of the disks"
+WAITING_PERCENT = 30.0
+"""Share of processors that wait for I/O from which this is no matter of accounting."""
 STOPPED = 0.02
 """Share of the usual rate of writes below which they have stopped."""
 STOPS_MIN = 2
@@ -92,4 +95,8 @@ def _of_shares(name: str, percent: Mapping[str, float], source: str, blocked: fl
     )
     if blocked:
         evidence += f", {blocked:.2g} processes waiting for I/O"
-    return Statement(name, evidence, host_weights(idle, steal), True, source, DISKS)
+    weights: dict[Suspect, float] = {**host_weights(idle, steal)}
+    if blocked >= 1 or percent.get("wa", 0.0) >= WAITING_PERCENT:
+        # Processes do wait for I/O.
+        weights["none"] = -1.5
+    return Statement(name, evidence, weights, True, source, DISKS)

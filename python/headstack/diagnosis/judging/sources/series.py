@@ -28,6 +28,7 @@ NO_TIMES = (
 )
 COUNTED = "no times: they are counted from the date in the file, or from 1970"
 SINGLE = "the only block of {} is kept, although it may hold means since {}"
+UNKNOWN = "the first block of {} is dropped: the start of its interval is unknown"
 DROPPED = "the first block of {} is dropped: it may hold means since {}"
 NOT_COUNTS = "the first block of {} is dropped: its rates are no whole counts per interval, but means since {}"
 COUNTS = "the first block of {} is kept: its rates are whole counts per interval, and not means since {}"
@@ -61,7 +62,8 @@ def intervals(
     drops_unsure: bool = False,
 ) -> Iterator[tuple[float, float, Content]]:
     """Yields start, length and content of each sample; leaves out a first one with means since boot. ``drops_unsure``
-    is for programs without a banner, whose first block is dropped if another follows."""
+    is for programs without a banner, whose first block is dropped if another follows; an empty ``since`` for those
+    whose first interval only has no known start."""
     held: Sample[Content] | None = None
     clock = _Clock(how)
     for sample in samples:
@@ -134,7 +136,7 @@ def _alone(
     sample: Sample[Content], clock: _Clock, how: How, program: str, since: str
 ) -> Iterator[tuple[float, float, Content]]:
     """Yields the only sample of a run."""
-    if not fits(sample.counts, ASSUMED_S):
+    if since and not fits(sample.counts, ASSUMED_S):
         how.remarks[SINGLE.format(program, since)] = 1
     length_s = sample.length_s or how.every_s or clock.length_s(None, sample)
     yield (*clock.interval(sample, length_s), sample.content)
@@ -157,7 +159,7 @@ def _is_kept(
     elif fitting and first.counts and not any(are_counts(first.counts, length) for length in fitting):
         remark, is_kept = NOT_COUNTS, False
     elif first.has_banner or drops_unsure:
-        remark, is_kept = DROPPED, False
+        remark, is_kept = DROPPED if names[1] else UNKNOWN, False
     else:
         remark, is_kept = NO_BANNER, True
     how.remarks[remark.format(*names)] = 1
