@@ -59,6 +59,15 @@ def test_a_first_block_without_a_banner_is_kept(write: Write) -> None:
     assert "no banner precedes it" in caveats(how)
 
 
+def test_a_first_block_of_which_nothing_is_known_is_dropped_under_a_banner_only(write: Write) -> None:
+    unsure = "Device  r/s  rkB/s r_await aqu-sz %util\nsda 2000.00 8000.00 0.50 1.00 99.00\n\n"
+    rows, how = read(write("a.txt", BANNER + unsure * 3))
+    assert len(rows) == 2
+    assert "the first block of iostat is dropped: it may hold means since boot" in caveats(how)
+    rows, _ = read(write("b.txt", unsure * 3))
+    assert len(rows) == 3
+
+
 def test_the_only_block_is_kept_with_a_remark(write: Write) -> None:
     rows, how = read(write("a.txt", BANNER + block("11.61", "3.87")))
     assert len(rows) == 1
@@ -170,6 +179,7 @@ def test_sar_has_times_of_day_and_numbers_of_devices(write: Write) -> None:
         "11:50:01 PM   dev8-16     10.00     40.00      0.00      4.00      0.05      5.00      0.00      2.00\n"
         "11:50:01 PM   dev8-17     10.00     40.00      0.00      4.00      0.05      5.00      0.00      2.00\n"
         "12:00:01 AM   dev8-16     20.00     80.00      0.00      4.00      0.10      5.00      0.00      4.00\n"
+        "Average:          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     svctm     %util\n"
         "Average:      dev8-16     15.00     60.00      0.00      4.00      0.08      5.00      0.00      3.00\n"
     )
     rows, how = read(write("sar.txt", text))
@@ -180,6 +190,7 @@ def test_sar_has_times_of_day_and_numbers_of_devices(write: Write) -> None:
     assert rows[0]["start_s"] % 86400 == 23 * 3600 + 40 * 60 + 1
     assert rows[0]["cpu_steal"] == pytest.approx(0.3)
     assert "means over 600 s" in caveats(how)
+    assert "lines left out" not in caveats(how)
 
 
 def test_mc_has_units_behind_its_figures(write: Write) -> None:
