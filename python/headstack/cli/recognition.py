@@ -31,6 +31,7 @@ NAMED_MAX = 3
 RESULTS, FIO, BASELINE = "results", "fio", "baseline"
 """File kinds that ``compare`` takes."""
 COMPARABLE = (RESULTS, FIO, BASELINE)
+FIO_TEXT = "fio text"
 
 
 class Recognized(NamedTuple):
@@ -263,7 +264,9 @@ def _monitoring(path: str) -> Recognized | None:
     kind = kind_of(Path(path))
     if kind is None:
         return None
-    return Recognized(path, "monitoring", f"monitoring data: {kind.title}", f"headstack judge {_quoted(path)}")
+    if kind.name == FIO_TEXT:
+        return Recognized(path, FIO_TEXT, kind.title, kind.command)
+    return Recognized(path, "monitoring", f"monitoring data: {kind.title}", kind.command.format(_quoted(path)))
 
 
 def _saved_output(path: str) -> Recognized | None:
@@ -309,15 +312,6 @@ def _disksim(path: str) -> Recognized | None:
     return Recognized(path, "disksim", "parameter file of DiskSim", command)
 
 
-def _fio_text(path: str) -> Recognized | None:
-    """Recognizes fio's normal output, which has no JSON."""
-    text = _text(path)
-    if text is None or not re.search(r"^fio-\d", text, re.MULTILINE) or not re.search(r"\bIOPS=|\biops=", text):
-        return None
-    command = "fio --output-format=json --output=results.json JOBFILE"
-    return Recognized(path, "fio text", "fio output as text; repeat it as JSON", command)
-
-
 def _table(path: str) -> Recognized | None:
     """Recognizes other tables, whose columns the user must declare."""
     if not path.endswith((".csv", ".tsv", ".parquet")):
@@ -328,7 +322,7 @@ def _table(path: str) -> Recognized | None:
     return Recognized(path, "table", f"{kind} table; declare its columns (also for trace analyze)", command)
 
 
-UNREADY = ("table", "fio text")
+UNREADY = ("table", FIO_TEXT)
 """File kinds whose commands need more than the file."""
 
 
@@ -362,7 +356,6 @@ RECOGNIZERS: tuple[Callable[[str], Recognized | None], ...] = (
     _monitoring,
     _journal,
     _disksim,
-    _fio_text,
     _table,
     _image,
 )

@@ -147,9 +147,8 @@ def judge(
     headstack judge --prometheus http://prometheus:9090 --match 'job="node"' --html fleet.html
     headstack judge fleet.parquet --columns host=host,disk=disk,time=ts:s,every=15s,latency=us:us
 
-    INPUT is detected by content: /proc/diskstats (dumps after lines with their time, or a folder of files named by
-    time), iostat -x (JSON or text), sadf -j -- -d, node_exporter metrics, Prometheus range queries, zpool iostat -lpH
-    -v, ceph osd perf, collectl -sD, CSV and Parquet; also compressed.
+    INPUT is detected by content, also a pasted excerpt: iostat, sar, zpool iostat, /proc/diskstats, node_exporter,
+    Prometheus, CloudWatch, collectl, ceph osd perf, CSV, Parquet; vmstat, mdstat, smart-log and fio add facts.
 
     With --state you can pass a growing log again and again; headstack reads only the new part. Exit codes: 1 a disk is
     slow; 5 a limit, 6 the host, 7 other work or 8 the queue makes a disk wait; 4 not enough data for any verdict;

@@ -25,7 +25,7 @@ from headstack.diagnosis.judging.expectation import PEERS_MIN, SICK, Compared, H
 from headstack.diagnosis.judging.levels import DAY_STEPS, LEVEL_STEPS, chance
 from headstack.diagnosis.judging.past import STEPS_NEEDED, Past
 from headstack.diagnosis.judging.state import DiskState, FleetState, TestedDiskState
-from headstack.diagnosis.judging.steps import STEP_S, STREAMS, Step
+from headstack.diagnosis.judging.steps import STEP_S, STREAMS, TOO_SHORT, Step
 from headstack.diagnosis.judging.suspects.record import Record
 from headstack.diagnosis.judging.verdict import Method
 
@@ -55,7 +55,6 @@ UNSTEADY = math.log(1.5)
 """Threshold of unsteady disks: the average of intervals relative to the fastest 10 % within the same quarter of an
 hour.
 """
-TOO_SHORT = "no 15-minute interval has 30 completed requests of a kind"
 """The reason for no verdict on a disk without a single interval."""
 DOUBT = 0.5
 """Share of the evidence for an alarm from which a disk is not called fine."""

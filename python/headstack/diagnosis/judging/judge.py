@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -18,10 +18,11 @@ from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.saying import verdict_of
 from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
-from headstack.diagnosis.judging.suspects.deciding import decided
+from headstack.diagnosis.judging.suspects.deciding import decided, stated
 from headstack.diagnosis.judging.suspects.examining import examine
 from headstack.diagnosis.judging.suspects.limits import Limit
 from headstack.diagnosis.judging.suspects.record import intervals_of
+from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.verdict import FALSE_SHARE, SLOW, Judgement, Verdict
 
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
@@ -38,12 +39,14 @@ def judge(
     state: State | None = None,
     false_alarms_per_drive_year: float = FALSE_ALARMS,
     limits: Mapping[str, Limit] | None = None,
+    statements: Sequence[Statement] = (),
 ) -> Judgement:
     """Returns verdicts on all disks, observed now or earlier.
 
     ``peers`` selects the disks to compare with: of the same host and model (``host``), of the same model anywhere
     (``model``), of the host if there are four and else of the model (``auto``), or none. ``twin`` has twins by model.
-    ``limits`` are stated limits by disk, with the key ``""`` for all others.
+    ``limits`` are stated limits by disk, with the key ``""`` for all others; ``statements`` are facts of the inputs
+    beside rates and latencies.
     ``state`` is that of an earlier judgement; a log in parts, each with the state of the previous one, has the same
     result as the whole. The last quarter of an hour is judged when later data arrive.
     """
@@ -65,7 +68,8 @@ def judge(
     for step in steps_of(over.filter(over["start_s"] >= fleet.judged_s), fleet.places):
         take(fleet, step, twins, false_alarms_per_drive_year)
     next_state: State = {"version": VERSION, "waiting": plain_rows(last), **fleet.plain()}
-    return Judgement(tuple(verdicts(fleet, false_alarms_per_drive_year, limits or {})), next_state)
+    judged = verdicts(fleet, false_alarms_per_drive_year, limits or {}, statements)
+    return Judgement(tuple(judged), next_state)
 
 
 def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> None:
@@ -136,8 +140,10 @@ def _compare_alone(
         compared.residuals[at], compared.two_sided[at] = float(latency[stream] - expected), math.isfinite(expected)
 
 
-def verdicts(fleet: Fleet, budget: float, limits: Mapping[str, Limit]) -> list[Verdict]:
-    """Returns verdicts on all disks, in order of host and disk."""
+def verdicts(
+    fleet: Fleet, budget: float, limits: Mapping[str, Limit], statements: Sequence[Statement] = ()
+) -> list[Verdict]:
+    """Returns verdicts on all disks, in order of host and disk; then on those that only statements name."""
     alone = compared_at_equal_load(fleet, budget)
     records = {(disk.host, disk.disk): disk.record for disk in fleet.disks}
     # An alarm without a reference is about unsteady disks, and no comparison at equal load.
@@ -146,12 +152,15 @@ def verdicts(fleet: Fleet, budget: float, limits: Mapping[str, Limit]) -> list[V
         for verdict in alone
         if verdict.kind == SLOW and verdict.slower and verdict.confidence is not None
     }
-    examined = examine(records, slower, limits)
-    return [decided(verdict, examined.get((verdict.host, verdict.disk))) for verdict in alone]
+    examined = examine(records, slower, limits, statements)
+    judged = [decided(verdict, examined.get((verdict.host, verdict.disk)), statements) for verdict in alone]
+    return judged + stated(statements, [verdict.disk for verdict in alone])
 
 
 def compared_at_equal_load(fleet: Fleet, budget: float) -> list[Verdict]:
     """Returns the verdicts from comparisons at equal load alone."""
+    if not fleet.disks:
+        return []
     judged = []
     discovered = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):

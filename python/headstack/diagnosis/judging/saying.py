@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from headstack.diagnosis.judging.fleet import DOUBT, TOO_SHORT, Disk, Facts
-from headstack.diagnosis.judging.steps import STEP_S, STREAMS
+from headstack.diagnosis.judging.fleet import DOUBT, Disk, Facts
+from headstack.diagnosis.judging.steps import STEP_S, STREAMS, TOO_SHORT
 from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Cause, Slower, Verdict
 
 REQUESTS = {"read": "reads", "write": "writes", "all": "requests"}

@@ -95,18 +95,20 @@ class Session:
     def take(self, observed: Observations) -> bool:
         """Judges new observations; returns whether there were any."""
         fresh = replace(observed, frame=self._fresh(observed.frame))
-        if fresh.frame.is_empty():
+        if fresh.frame.is_empty() and not self.how.statements:
             return False
-        judgement = self.judge(fresh, state=self.state, **self.settings)
+        judgement = self.judge(fresh, state=self.state, statements=self.how.statements, **self.settings)
         self.state, self.verdicts = judgement.state, in_order(judgement.verdicts)
+        if observed.source not in self.sources:
+            self.sources.append(observed.source)
+        if fresh.frame.is_empty():
+            return True
         frame = fresh.frame.select("host", "disk", "start_s", end_s=pl.col("start_s") + pl.col("length_s"))
         for host, disk, end_s in frame.group_by("host", "disk").agg(pl.col("end_s").max()).iter_rows():
             self.judged_s[f"{host}\t{disk}"] = end_s
         (begin_s, end_s) = frame.select(pl.col("start_s").min(), pl.col("end_s").max()).row(0)
         self.span_s = (self.span_s[0] if self.span_s else begin_s, end_s)
         self.rows += frame.height
-        if observed.source not in self.sources:
-            self.sources.append(observed.source)
         unsaid = set(observed.unsaid)
         self.unsaid = unsaid if self.unsaid is None else self.unsaid & unsaid
         return True
@@ -216,7 +218,8 @@ def headline(session: Session) -> str:
         name = f"disk {first.disk}" + (f" of {first.host}" if first.host else "")
         return f"no slow disk, but {name} waits: {HEADLINES[first.kind]}{more}{rest}"
     if undecided == disks:
-        return f"not enough data for a verdict on {counted(disks, 'disk')}: {session.verdicts[0].why}"
+        clearest = max(session.verdicts, key=lambda of: of.suspects[0].likelihood if of.suspects else 0.0)
+        return f"not enough data for a verdict on {counted(disks, 'disk')}: {clearest.why}"
     return f"no slow disk among {disks - undecided:,}{rest}"
 
 

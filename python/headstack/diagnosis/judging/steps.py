@@ -20,6 +20,8 @@ STEP_S = 900.0
 enough that eight of them are the two hours in which a disk at half its speed is to be detected."""
 REQUESTS_MIN = 30.0
 """Minimum requests of a kind in a step; the mean of fewer says little."""
+TOO_SHORT = "no 15-minute interval has 30 completed requests of a kind"
+"""The reason why a disk without steps is undecided. The last quarter of an hour is judged when later data arrive."""
 STREAMS = ("read", "write", "all")
 """Streams judged separately: reads and writes, if a source separates them, or all requests."""
 FEATURES = ("rate", "size", "share", "depth")

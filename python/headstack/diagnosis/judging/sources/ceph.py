@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 from headstack._native import InputError
-from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
+from headstack.diagnosis.judging.sources.files import How, Row, blocks, stem
+from headstack.diagnosis.judging.sources.series import Sample, intervals
+from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.suspects.statements import Statement
+from headstack.diagnosis.judging.verdict import Suspect
 
 CAVEATS = (
     "ceph smooths latencies: slowness of some seconds is spread over time",
@@ -22,15 +28,44 @@ WHOLE_MS = "ceph's table has whole milliseconds: latencies below 1 ms are not re
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
     """Yields commit latencies of OSDs, from document to document."""
-    clock = Clock(paths[0], how)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
+    samples = _samples(paths, how)
+    latencies: dict[str, list[float]] = defaultdict(list)
+    for start_s, length_s, answer in intervals(samples, how, "ceph", "", drops_unsure=True):
+        for osd, latency_s in answer.items():
+            latencies[osd].append(latency_s or 0.0)
+        for osd, latency_s in answer.items():
+            yield Row(host, f"osd.{osd}", start_s, length_s, {"latency_s": latency_s})
+    how.statements += _outliers({osd: fmean(of) for osd, of in latencies.items()})
+
+
+OUTLIER, LEAST_S = 3.0, 0.02
+"""Ratio to the median of the other OSDs, and latency, from which an OSD is unlike them."""
+
+
+def _outliers(means_s: Mapping[str, float]) -> list[Statement]:
+    """Returns the OSDs that are slower than the others, and a statement on each of the others."""
+    if len(means_s) < 3:
+        return []
+    stated = []
+    for osd, mean_s in means_s.items():
+        others_s = median(of for other, of in means_s.items() if other != osd)
+        evidence = f"commits take {time_text(mean_s)}, those of the other OSDs {time_text(others_s)} (median)"
+        is_outlier = mean_s >= max(LEAST_S, OUTLIER * others_s)
+        weights: dict[Suspect, float] = {"device": 1.5, "none": -1.0} if is_outlier else {"device": -2.0}
+        stated.append(Statement(f"osd.{osd}", evidence, weights, False, "ceph osd perf", NEEDED))
+    return stated
+
+
+NEEDED = "ceph osd perf -f json every 10 s for an hour, and iostat -x 5 of the host of the OSD"
+
+
+def _samples(paths: list[Path], how: How) -> Iterator[Sample[dict[str, float | None]]]:
+    is_first = True
     for block in blocks(paths, how):
         for answer in _answers("".join(block.lines), paths[0], how):
-            interval = clock.interval(block.time_s)
-            if interval is None:
-                continue
-            for osd, latency_s in answer.items():
-                yield Row(host, f"osd.{osd}", *interval, {"latency_s": latency_s})
+            yield Sample(block.time_s, answer, is_first=is_first)
+            is_first = False
 
 
 def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None]]:
@@ -40,7 +75,11 @@ def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None
         begins = [match.start() for match in TABLE.finditer(text)]
         for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
             lines = [line.split() for line in text[begin:end].splitlines()[1:]]
-            yield {words[0]: float(words[1]) * 1e-3 for words in lines if len(words) >= 3 and words[0].isdigit()}
+            yield {
+                words[0]: float(words[1]) * 1e-3
+                for words in lines
+                if len(words) >= 3 and words[0].isdigit() and words[1].isdigit()
+            }
         return
     for document in _documents(text, path, how):
         # jq -s makes one list of answers.

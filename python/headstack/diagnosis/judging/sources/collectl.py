@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from headstack._native import InputError
 from headstack.diagnosis.judging.sources.counters import judged
-from headstack.diagnosis.judging.sources.files import Clock, How, Row, opened, stem
+from headstack.diagnosis.judging.sources.files import How, Row, opened, stem
+from headstack.diagnosis.judging.sources.series import Sample, intervals
 from headstack.diagnosis.judging.sources.times import Times
 
 HEADER = re.compile(r"^#.*(\[DSK:[^\]]+\]Reads|\bName\s+KBytes\s+Merged\s+IOs\b)", re.MULTILINE)
-DROPPED = "the first block of collectl is dropped: the start of its interval is unknown"
 NO_DATE = "no dates: times of day count from 1970"
 COLUMN = re.compile(r"\[DSK:([^\]]+)\](\w+)")
 TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
@@ -44,35 +44,37 @@ SHOWN = {
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
     """Yields rows of disks, from one time to the next."""
     (path,) = paths
-    clock, host, times = Clock(path, how), how.host or stem(path), Times(how.zone)
-    how.remarks[DROPPED] = 1
-    block: dict[str, Mapping[str, float]] = {}
-    block_s: float | None = None
+    host, times = how.host or stem(path), Times(how.zone)
     with opened(path) as stream:
         for line in stream:
             if match := re.match(r"# Host:\s+(\S+)", line):
                 host = how.host or match[1]
         stream.seek(0)
-        for time_s, disk, fields in _lines(stream, path, how, times):
-            # A repeated disk, or another time, begins the next block.
-            if block and (disk in block or time_s != block_s):
-                yield from _block(host, block, block_s, clock, how)
-                block = {}
-            block_s = time_s
-            block[disk] = fields
-    yield from _block(host, block, block_s, clock, how)
+        samples = _samples(_lines(stream, path, how, times))
+        for start_s, length_s, disks in intervals(samples, how, "collectl", "", drops_unsure=True):
+            yield from _block(host, disks, start_s, length_s, how)
     times.note_zone(how.remarks)
 
 
-def _block(
-    host: str, disks: Mapping[str, Mapping[str, float]], time_s: float | None, clock: Clock, how: How
-) -> Iterator[Row]:
-    if not disks:
-        return
-    interval = clock.interval(time_s)
-    if interval is None:
-        return
-    start_s, length_s = interval
+Disks = Mapping[str, Mapping[str, float]]
+
+
+def _samples(lines: Iterable[tuple[float | None, str, dict[str, float]]]) -> Iterator[Sample[Disks]]:
+    """Yields the disks of each time: a repeated disk, or another time, begins the next."""
+    block: dict[str, Mapping[str, float]] = {}
+    block_s: float | None = None
+    is_first = True
+    for time_s, disk, fields in lines:
+        if block and (disk in block or time_s != block_s):
+            yield Sample(block_s, block, is_first=is_first)
+            block, is_first = {}, False
+        block_s = time_s
+        block[disk] = fields
+    if block:
+        yield Sample(block_s, block, is_first=is_first)
+
+
+def _block(host: str, disks: Disks, start_s: float, length_s: float, how: How) -> Iterator[Row]:
     for disk in judged(disks, how):
         fields = disks[disk]
         figures = {column: fields[key] * unit * length_s for key, column, unit in RATES if key in fields}
@@ -87,7 +89,7 @@ def _lines(
 ) -> Iterator[tuple[float | None, str, dict[str, float]]]:
     """Yields times, disks and their values, in the order of the file."""
     header: list[str] | None = None
-    day = _Day()
+    day = Day()
     for line in stream:
         if line.startswith("#"):
             words = line.lstrip("#").replace(",", " ").split()
@@ -118,7 +120,7 @@ def _plotted(
 
 
 def _shown(
-    words: list[str], path: Path, how: How, times: Times, day: _Day
+    words: list[str], path: Path, how: How, times: Times, day: Day
 ) -> Iterator[tuple[float | None, str, dict[str, float]]]:
     date = words.pop(0) if DATE.fullmatch(words[0]) else None
     clock = TIME_OF_DAY.fullmatch(words[0]) if words else None
@@ -137,7 +139,7 @@ def _shown(
     yield time_s, disk, {name: _number(text, path) for name, text in zip(names, figures, strict=True) if name}
 
 
-class _Day:
+class Day:
     """Converts times of day that are less than a day apart."""
 
     def __init__(self) -> None:

@@ -13,6 +13,8 @@ SECTOR_BYTES = 512
 COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes", "discards")
 TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
 """Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, flushing."""
+SHARES = (("idle_s", "cpu_idle"), ("steal_s", "cpu_steal"), ("stalled_s", "io_pressure"))
+"""Sums of time of the host, a processor's mean, and the columns of their shares."""
 
 WRAP_S = 2**32 / 1000
 """The kernel's sums of milliseconds have 32 bits: they wrap after 49.7 days of summed time."""
@@ -34,18 +36,36 @@ def is_disk(name: str) -> bool:
 
 NO_DEVICES = re.compile(r"(z?ram|loop|fd|sr)\d+.*")
 """Memory, files and drives with removable media."""
-STACKED = "devices built from others are judged: the data have no physical disks"
+STACKED = re.compile(r"(md|dm-|bcache|drbd)\d+")
+"""Whole devices built from others."""
+STACKED_JUDGED = "devices built from others are judged: the data have no physical disks"
+LEFT_OUT = "{} not judged, because built from others: the disks are judged instead ({})"
+NAMED_MAX = 4
+"""Maximum number of devices that a remark lists."""
 
 
 def judged(names: Iterable[str], how: How) -> list[str]:
     """Returns the devices to judge among those observed together: disks, or devices built from unobserved ones."""
     devices = list(dict.fromkeys(names))
+    upper = stacked(devices)
     if disks := [name for name in devices if is_disk(name)]:
+        if upper:
+            how.remarks[LEFT_OUT.format(_listed(upper), _listed(disks))] = 1
         return disks
-    stacked = [name for name in devices if NO_DEVICES.fullmatch(name) is None]
-    if stacked:
-        how.remarks[STACKED] = 1
-    return stacked
+    others = [name for name in devices if NO_DEVICES.fullmatch(name) is None]
+    if others:
+        how.remarks[STACKED_JUDGED] = 1
+    return others
+
+
+def stacked(names: Iterable[str]) -> list[str]:
+    """Returns the devices that are built from others, such as arrays of md and logical volumes."""
+    return [name for name in names if STACKED.fullmatch(name)]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more
 
 
 class Differences:
@@ -94,6 +114,9 @@ def _figures(grown: Mapping[str, float], length_s: float) -> dict[str, float]:
             figures[latency] = grown[spent] / grown[count]
     if "waited_s" in grown:
         figures["in_flight"] = grown["waited_s"] / length_s
+    for spent, share in SHARES:
+        if spent in grown:
+            figures[share] = min(1.0, grown[spent] / length_s)
     if "busy_s" in grown:
         figures["busy"] = min(1.0, grown["busy_s"] / length_s)
     return figures

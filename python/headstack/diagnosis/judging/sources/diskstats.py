@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from headstack.diagnosis.judging.sources.counters import SECTOR_BYTES, Differences, judged
+from headstack.diagnosis.judging.sources.counters import SECTOR_BYTES, Differences, judged, stacked
 from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
 
-LINE = re.compile(r"^\s*\d+\s+\d+\s+\S+(\s+\d+){11,17}\s*$", re.MULTILINE)
+LINE = re.compile(r"^\s*\d+\s+\d+\s+[A-Za-z]\S*(\s+\d+){11,17}\s*$", re.MULTILINE)
 CAVEATS = (
     "disks have the kernel's names, which may change at a reboot",
     "latency includes the time in the kernel's queue",
@@ -44,9 +44,15 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
     clock, differences = Clock(paths[0], how), Differences(how, wraps=True)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     for block in blocks(paths, how):
-        clock.interval(block.time_s)
-        assert clock.now_s is not None
+        time_s = clock.moment(block.time_s)
         dump = dict(counted(block.lines))
-        for disk in judged(dump, how):
-            if row := differences.row(host, disk, clock.now_s, dump[disk]):
-                yield row
+        disks = judged(dump, how)
+        devices = {
+            name: row
+            for name in dict.fromkeys((*disks, *stacked(dump)))
+            if (row := differences.row(host, name, time_s, dump[name])) is not None
+        }
+        for row in devices.values():
+            how.stack.add({name: of.figures for name, of in devices.items()}, disks, row.length_s)
+            break
+        yield from (devices[disk] for disk in disks if disk in devices)

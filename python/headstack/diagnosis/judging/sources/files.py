@@ -15,6 +15,8 @@ from typing import IO, Any, cast
 
 from headstack._native import InputError
 from headstack.diagnosis.judging.sources.times import Times
+from headstack.diagnosis.judging.suspects.stacked import Stack
+from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.io.encodings import encoding_of
 
 HEAD_BYTES = 1 << 16
@@ -59,6 +61,10 @@ class How:
     runs, so that the time between is an interval, too."""
     remarks: Counter[str] = field(default_factory=Counter)
     """Remarks on the data, with the number of times each applies."""
+    statements: list[Statement] = field(default_factory=list)
+    """Facts of the inputs beside rates and latencies of disks."""
+    stack: Stack = field(default_factory=Stack)
+    """Devices built from others, compared with the disks below."""
 
     def caveats(self) -> list[str]:
         """Returns the remarks as sentences."""
@@ -132,32 +138,24 @@ def _timed(stream: IO[str], times: Times, time_s: float | None) -> Iterator[Bloc
 
 
 class Clock:
-    """The intervals of blocks, by their times, or by the given interval."""
+    """The times of readings of counters, which they need, or the given interval."""
 
-    def __init__(self, path: Path, how: How, start_s: float | None = None) -> None:
+    def __init__(self, path: Path, how: How) -> None:
         self.path, self.how = path, how
         self.now_s: float | None = None
-        self._next_s = start_s or 0.0
+        self._next_s = 0.0
 
-    def interval(self, time_s: float | None) -> tuple[float, float] | None:
-        """Returns start and length of the interval that ends at a time; ``None`` for the first, and if time does not
-        advance.
-        """
+    def moment(self, time_s: float | None) -> float:
+        """Returns the time of a reading. Raises ``InputError`` if neither the file nor the user states it."""
         if time_s is None:
             if self.how.every_s is None:
                 raise InputError(
-                    f"{self.path}: no times; state the interval with --every TIME (iostat -t and zpool iostat -T u "
-                    "write times; a line with the time may precede each block)"
+                    f"{self.path}: no times; state the interval with --every TIME, or write a line with the time "
+                    "before each reading, such as date +%s"
                 )
             self.how.remarks["no times: they are counted from the date in the file, or from 1970"] = 1
             time_s = self._next_s = self._next_s + self.how.every_s
-        before_s, self.now_s = self.now_s, time_s
-        if before_s is None:
-            return None
-        if time_s <= before_s:
-            self.how.remarks["intervals dropped: time did not advance"] += 1
-            return None
-        return before_s, time_s - before_s
+        return time_s
 
 
 def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:

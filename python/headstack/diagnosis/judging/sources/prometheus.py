@@ -34,7 +34,12 @@ COUNTERS = {
     "node_disk_io_time_weighted_seconds_total": "waited_s",
     "node_disk_flush_requests_total": "flushes",
     "node_disk_flush_requests_time_seconds_total": "flush_s",
+    "node_disk_discards_completed_total": "discards",
 }
+STALLED = "node_pressure_io_waiting_seconds_total"
+PROCESSORS = "node_cpu_seconds_total"
+IDLE_MODES = {"idle": "idle_s", "iowait": "idle_s", "steal": "steal_s"}
+"""Modes of processors. One that waits for I/O is idle too."""
 INFO = "node_disk_info"
 TIME = "node_time_seconds"
 HOST = "node_uname_info"
@@ -175,11 +180,25 @@ def scrapes(paths: list[Path], how: How) -> Iterator[Row]:
                         time_s = float(stamp) / 1000
             for of in infos:
                 machines.add_disk(host, of)
-            clock.interval(time_s)
-            assert clock.now_s is not None
+            at_s, shares = clock.moment(time_s), host_sums(text)
             for device in judged(sorted(counts), how):
-                if row := machines.row(host, device, clock.now_s, counts[device]):
+                if row := machines.row(host, device, at_s, counts[device] | shares):
                     yield row
+
+
+def host_sums(text: str) -> dict[str, float]:
+    """Returns the host's sums of time in a scrape: of processors, as a mean, and of stalls by I/O."""
+    sums: dict[str, float] = defaultdict(float)
+    processors: set[str] = set()
+    for metric, labels, value, _ in SAMPLE.findall(text):
+        if metric == STALLED:
+            sums["stalled_s"] = float(value)
+        elif metric == PROCESSORS:
+            of = _labels(labels)
+            processors.add(of.get("cpu", ""))
+            if (mode := IDLE_MODES.get(of.get("mode", ""))) is not None:
+                sums[mode] += float(value)
+    return {name: value if name == "stalled_s" else value / len(processors) for name, value in sums.items()}
 
 
 def _repeated(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Readers of sysstat: ``iostat -x`` as JSON and as text, and ``sadf -j -- -d``."""
+"""Readers of sysstat's JSON: ``iostat -o JSON`` and ``sadf -j -- -d``; and the columns that its text shares."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstack._native import InputError
-from headstack.diagnosis.judging.sources.counters import judged
-from headstack.diagnosis.judging.sources.files import Clock, How, Row, elements, opened, stem
+from headstack.diagnosis.judging.sources.counters import judged, stacked
+from headstack.diagnosis.judging.sources.files import How, Row, elements, stem
+from headstack.diagnosis.judging.sources.series import Sample, intervals
 from headstack.diagnosis.judging.sources.times import Times
 
-DROPPED = "the first block of iostat is dropped: without -y, it contains means since boot"
 LONG = "values are means over {:.0f} s, which hide short slowdowns"
 NO_SPLIT = "sadf does not separate reads from writes"
 LONG_S = 300.0
-TEXT = re.compile(r"^Device:?\s.*(await|tps)", re.MULTILINE)
 
 KIB, MIB, SECTOR = 1024.0, 1048576.0, 512.0
 
@@ -27,6 +26,7 @@ RATES: tuple[tuple[str, str, float], ...] = (
     ("w/s", "writes", 1),
     ("w", "writes", 1),
     ("f/s", "flushes", 1),
+    ("d/s", "discards", 1),
     ("tps", "requests", 1),
     ("rkB/s", "read_bytes", KIB),
     ("rkB", "read_bytes", KIB),
@@ -42,11 +42,21 @@ RATES: tuple[tuple[str, str, float], ...] = (
     ("wsec/s", "write_bytes", SECTOR),
     ("wsec", "write_bytes", SECTOR),
     ("wr_sec", "write_bytes", SECTOR),
+    ("kB_read/s", "read_bytes", KIB),
+    ("kB_wrtn/s", "write_bytes", KIB),
+    ("MB_read/s", "read_bytes", MIB),
+    ("MB_wrtn/s", "write_bytes", MIB),
+    ("Blk_read/s", "read_bytes", SECTOR),
+    ("Blk_wrtn/s", "write_bytes", SECTOR),
+    ("rd_sec/s", "read_bytes", SECTOR),
+    ("wr_sec/s", "write_bytes", SECTOR),
     ("kB/s", "bytes", KIB),
     ("MB/s", "bytes", MIB),
     ("sec/s", "bytes", SECTOR),
 )
 """Names of rates in three generations of sysstat. Its kB are two sectors, regardless of POSIXLY_CORRECT."""
+COUNT_RATES = ("r/s", "w/s", "r", "w", "f/s", "d/s", "tps", "rrqm/s", "wrqm/s", "drqm/s")
+"""Rates of whole requests."""
 
 MEANS: tuple[tuple[str, str, float], ...] = (
     ("r_await", "read_latency_s", 1e-3),
@@ -61,48 +71,69 @@ MEANS: tuple[tuple[str, str, float], ...] = (
 )
 
 
+class Devices(NamedTuple):
+    """The devices printed at one time."""
+
+    host: str
+    fields: Mapping[str, Mapping[str, Any]]
+    """Values by column for each device."""
+    processors: Mapping[str, float]
+    """``cpu_idle`` and ``cpu_steal``, as far as they are printed."""
+
+
 def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
-    """Yields the rows of ``iostat -x -o JSON``."""
+    """Yields the rows of ``iostat -o JSON``."""
     (path,) = paths
-    times, clock, header = Times(how.zone), Clock(path, how), ""
+    times = Times(how.zone)
+    for start_s, length_s, block in intervals(_samples(path, how, times), how, "iostat"):
+        yield from rows_of(block, start_s, length_s, how)
+    times.note_zone(how.remarks)
+
+
+def _samples(path: Path, how: How, times: Times) -> Iterator[Sample[Devices]]:
+    header = None
     for before, element in elements(path, how):
-        if before != header:
-            header = before
-            clock = Clock(path, how, _date(header))
         stated = element.get("timestamp")
         time_s = None if stated is None else times.read(stated)
         if stated is not None and time_s is None:
             raise InputError(f"{path}: timestamp: {stated!r} has an unknown format; use S_TIME_FORMAT=ISO iostat -t")
-        host = how.host or _header_value(header, "nodename") or stem(path)
-        yield from _block(
-            host, ((disk.get("disk_device", ""), disk) for disk in element.get("disk", [])), time_s, clock, how
+        disks = {disk.get("disk_device", ""): disk for disk in element.get("disk", [])}
+        if not disks:
+            continue
+        host = how.host or _header_value(before, "nodename") or stem(path)
+        counts = [f"{disk[key]:.2f}" for disk in disks.values() for key in COUNT_RATES if key in disk]
+        is_first = before != header
+        header = before
+        yield Sample(
+            time_s,
+            Devices(host, disks, processors_of(element.get("avg-cpu", {}))),
+            counts,
+            is_first=is_first,
+            has_banner=is_first,
+            day_s=_date(before) if is_first else None,
         )
-    times.note_zone(how.remarks)
 
 
-def iostat_text(paths: list[Path], how: How) -> Iterator[Row]:
-    """Yields the rows of ``iostat -x`` as text."""
-    (path,) = paths
-    times, host, header = Times(how.zone), how.host or stem(path), None
-    clock, time_s = Clock(path, how), None
-    disks: list[tuple[str, dict[str, str]]] = []
-    with opened(path) as stream:
-        for line in stream:
-            words = line.split()
-            if words and words[0] == "Linux" and (match := re.search(r"\(([^)]+)\)", line)):
-                host = how.host or match[1]
-            elif words and words[0].rstrip(":") == "Device":
-                header = words[1:]
-            elif header is not None and len(words) == len(header) + 1:
-                # Many locales use a decimal comma.
-                disks.append((words[0], dict(zip(header, (word.replace(",", ".") for word in words[1:]), strict=True))))
-            elif header is not None and not words:
-                yield from _block(host, iter(disks), time_s, clock, how)
-                header, disks, time_s = None, [], None
-            elif (found_s := times.of_line(line)) is not None:
-                time_s = found_s
-    yield from _block(host, iter(disks), time_s, clock, how)
-    times.note_zone(how.remarks)
+def processors_of(percent: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the shares of the host's processors. One that waits for I/O is idle too."""
+    named = {name.lstrip("%"): value for name, value in percent.items()}
+    shares = {}
+    if "idle" in named:
+        shares["cpu_idle"] = min(1.0, (float(named["idle"]) + float(named.get("iowait", 0.0))) / 100)
+    if "steal" in named:
+        shares["cpu_steal"] = float(named["steal"]) / 100
+    return shares
+
+
+def rows_of(block: Devices, start_s: float, length_s: float, how: How) -> Iterator[Row]:
+    """Yields the rows of the disks of a block; compares the devices built from them."""
+    disks = judged(block.fields, how)
+    devices = {
+        name: figures_of(block.fields[name], length_s) for name in dict.fromkeys((*disks, *stacked(block.fields)))
+    }
+    how.stack.add(devices, disks, length_s)
+    for name in disks:
+        yield Row(block.host, name, start_s, length_s, {**devices[name], **block.processors})
 
 
 def sadf(paths: list[Path], how: How) -> Iterator[Row]:
@@ -129,24 +160,12 @@ def sadf(paths: list[Path], how: How) -> Iterator[Row]:
         host = how.host or _header_value(header, "nodename") or stem(path)
         disks = {disk["disk-device"]: disk for disk in element["disk"]}
         for name in judged(disks, how):
-            yield _row(host, name, end_s - length_s, length_s, disks[name])
+            yield Row(host, name, end_s - length_s, length_s, figures_of(disks[name], length_s))
     times.note_zone(how.remarks)
 
 
-def _block(
-    host: str, disks: Iterator[tuple[str, Mapping[str, Any]]], time_s: float | None, clock: Clock, how: How
-) -> Iterator[Row]:
-    """Yields the rows of a block of iostat, whose rates are over the time since the previous one."""
-    fields_of_disks = dict(disks)
-    if not fields_of_disks:
-        return
-    interval = clock.interval(time_s)
-    how.remarks[DROPPED] = 1
-    if interval is not None:
-        yield from (_row(host, disk, *interval, fields_of_disks[disk]) for disk in judged(fields_of_disks, how))
-
-
-def _row(host: str, disk: str, start_s: float, length_s: float, fields: Mapping[str, Any]) -> Row:
+def figures_of(fields: Mapping[str, Any], length_s: float) -> dict[str, float]:
+    """Returns the columns of observations from the columns of sysstat."""
     figures: dict[str, float] = {}
     for key, column, unit in RATES:
         if key in fields:
@@ -159,7 +178,7 @@ def _row(host: str, disk: str, start_s: float, length_s: float, fields: Mapping[
     if "tps" in fields and "reads" not in figures and "read_bytes" in figures:
         # sadf separates bytes, and so do the short forms of -d.
         figures["bytes"] = figures["read_bytes"] + figures.get("write_bytes", 0.0)
-    return Row(host, disk, start_s, length_s, figures)
+    return figures
 
 
 def _header_value(header: str, key: str) -> str | None:

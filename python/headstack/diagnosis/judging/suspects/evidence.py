@@ -7,13 +7,17 @@ from collections.abc import Callable
 
 from headstack import _native
 from headstack.diagnosis.judging.suspects.facts import ALIKE, Change, Facts, is_scan
-from headstack.diagnosis.judging.suspects.flatness import flatness, limit_share
+from headstack.diagnosis.judging.suspects.flatness import flatness, limit_share, round_distance
+from headstack.diagnosis.judging.suspects.level import BURST, EXACT, USED
+from headstack.diagnosis.judging.suspects.phases import Phase
 from headstack.diagnosis.judging.verdict import Suspect
 
 
 def _times(facts: Facts, change: Change | None) -> str:
     now, before = facts.now, facts.before
     if before is None or change is None:
+        if not math.isfinite(now.latency_s):
+            return f"{now.rate:,.0f} IOPS; this input has no latencies"
         return f"requests take {time_text(now.latency_s)} at {now.rate:,.0f} IOPS with {now.in_flight:.2g} in flight"
     return (
         f"latency {time_text(before.latency_s)} before and {time_text(now.latency_s)} now, {before.rate:,.0f} and "
@@ -40,13 +44,20 @@ def _of_limit(facts: Facts, change: Change | None) -> str:
         return f"{rates} are {share:.0%} of the limit{where} ({limit})"
     seen = flatness(now)
     if seen is None:
-        return f"{now.rate:,.0f} IOPS; too few intervals to see whether the rate is flat"
+        exact = ", a round number to the last digit" if round_distance(now.rate) <= EXACT else ""
+        return f"{now.rate:,.0f} IOPS{exact}; too few intervals to see whether the rate is flat"
     rounded = "a round number" if seen.is_round else "no round number"
-    return f"{now.rate:,.0f} IOPS within {seen.deviation:.1%}, {rounded}, with {now.in_flight:.2g} requests in flight"
+    return f"{now.rate:,.0f} IOPS within {seen.deviation:.1%}, {rounded}{_with_in_flight(now)}"
+
+
+def _with_in_flight(now: Phase) -> str:
+    return f", with {now.in_flight:.2g} requests in flight" if math.isfinite(now.in_flight) else ""
 
 
 def _of_queue(facts: Facts, change: Change | None) -> str:
     now = facts.now
+    if not math.isfinite(now.in_flight):
+        return _times(facts, change)
     waits = f"wait {time_text(now.latency_s)} by Little's law"
     each = f"{now.in_flight:.3g} requests in flight at {now.rate:,.0f} IOPS {waits}"
     if change is None:
@@ -59,6 +70,10 @@ def _of_host(facts: Facts, change: Change | None) -> str:
     now = facts.now
     idle, steal = now.share("cpu_idle_s"), now.share("cpu_steal_s")
     said = [f"the disk has {now.in_flight:.2g} requests in flight and answers in {time_text(now.latency_s)}"]
+    if not math.isfinite(now.in_flight):
+        said = [_times(facts, change)]
+    elif 0 < now.busy < USED and now.in_flight / now.busy >= BURST:
+        said.append(f"it is {now.busy:.0%} busy, so they come in bursts of {now.in_flight / now.busy:.0f}")
     if change is not None:
         said.append(
             f"{math.exp(change.rate):.2g} times the rate of before at {math.exp(change.latency):.2g} times the latency"

@@ -11,6 +11,7 @@ from headstack.diagnosis.judging.suspects.facts import Change, Facts, change_of,
 from headstack.diagnosis.judging.suspects.limits import Limit, limit_for
 from headstack.diagnosis.judging.suspects.phases import Phase, phases_of
 from headstack.diagnosis.judging.suspects.record import Record
+from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.suspects.weighing import weigh
 from headstack.diagnosis.judging.verdict import Weighed
 
@@ -64,14 +65,19 @@ def examine(
     records: Mapping[tuple[str, str], Record],
     slower: Mapping[tuple[str, str], float],
     limits: Mapping[str, Limit],
+    statements: Sequence[Statement] = (),
 ) -> dict[tuple[str, str], Examined]:
     """Weighs the suspects for every disk with requests. ``slower`` has the logarithm of the slowdown of disks with an
-    alarm at equal load."""
+    alarm at equal load, ``statements`` what the inputs report of disks besides."""
     courses = {key: Course(phases) for key, record in records.items() if (phases := phases_of(record.rows()))}
     chosen = {key: _choose(course.phases) for key, course in courses.items()}
     examined = {}
     for key, (now, before, has_ended, episodes) in chosen.items():
-        facts = Facts(key[1], now, before, limit_for(key[1], limits), slower.get(key))
+        stated = tuple(of for of in statements if of.concerns(key[1]))
+        facts = Facts(key[1], now, before, limit_for(key[1], limits), slower.get(key), statements=stated)
+        if before is None:
+            others = tuple(of.now for other, of in chosen.items() if other != key and other[0] == key[0])
+            facts = replace(facts, others=others)
         # An alarm at equal load is about this disk alone, and lasts; the phases of its load do not matter then.
         if key not in slower:
             facts = replace(facts, together=_together(key, chosen), has_ended=has_ended, episodes=episodes)

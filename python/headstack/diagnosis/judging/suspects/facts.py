@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headstack.diagnosis.judging.suspects.limits import Limit
 from headstack.diagnosis.judging.suspects.phases import Phase
+from headstack.diagnosis.judging.suspects.statements import Statement
 
 ALIKE = 0.1
 """Standard deviation of the logarithm of the latency of a healthy disk between two phases of one load: the tolerance of
@@ -35,6 +36,10 @@ class Facts:
     """Whether the phase in question is over."""
     episodes: int = 1
     """Number of phases like the one in question, with better ones between."""
+    statements: tuple[Statement, ...] = ()
+    """Facts of the inputs about it beside rates and latencies."""
+    others: tuple[Phase, ...] = ()
+    """The last phases of the other disks of its host."""
 
 
 @dataclass

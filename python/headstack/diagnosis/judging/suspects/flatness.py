@@ -56,11 +56,16 @@ def is_round(rate: float) -> bool:
     >>> is_round(2996.0), is_round(12500.0), is_round(2743.0)
     (True, True, False)
     """
-    if rate < 20:
-        return False
+    return round_distance(rate) <= ROUND
+
+
+def round_distance(rate: float) -> float:
+    """Returns the relative distance of a rate from the nearest round number; infinite for small rates."""
+    if not rate >= 20:
+        return math.inf
     unit = 10.0 ** (math.floor(math.log10(rate)) - 1)
     step = unit * (5.0 if rate >= 50 * unit else 2.5 if rate >= 25 * unit else 1.0)
-    return abs(rate / (step * round(rate / step)) - 1.0) <= ROUND
+    return abs(rate / (step * round(rate / step)) - 1.0)
 
 
 def is_round_bytes(rate: float) -> bool:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 
 from headstack.diagnosis.judging.suspects.evidence import EVIDENCE, WOULD_CHANGE
 from headstack.diagnosis.judging.suspects.facts import ALIKE, Change, Facts, change_of, is_scan
 from headstack.diagnosis.judging.suspects.flatness import flatness, limit_share
+from headstack.diagnosis.judging.suspects.level import DEEP, by_depth, by_level
 from headstack.diagnosis.judging.suspects.phases import Phase
+from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
 from headstack.diagnosis.judging.verdict import SUSPECTS, Suspect, Weighed
 
 LESS_ASKED = 0.5
@@ -61,17 +64,32 @@ def weigh(facts: Facts) -> tuple[Weighed, ...]:
     """Returns all suspects, the likeliest first."""
     change = None if facts.before is None else change_of(facts.before, facts.now)
     weights = dict.fromkeys(SUSPECTS, 0.0)
-    for weigher in (_by_change, _by_level, _by_reference, _by_limit, _by_background, _by_host):
+    if change is None:
+        weights |= by_level(facts)
+    elif facts.before is not None and facts.before.in_flight >= DEEP:
+        # The earlier phase waited as well, so it does not show the device in order.
+        weights |= by_depth(facts.now.in_flight)
+    for weigher in (_by_change, _by_reference, _by_limit, _by_background, _by_host):
         for name, weight in weigher(facts, change).items():
             weights[name] += weight
-    top = max(weights.values())
-    shares = {name: math.exp(weight - top) for name, weight in weights.items()}
+
+    def evidence(name: Suspect) -> str:
+        stated = evidence_of(name, facts.statements)
+        return f"{stated} ({EVIDENCE[name](facts, change)})" if stated else EVIDENCE[name](facts, change)
+
+    return weigh_with(weights, facts.statements, evidence)
+
+
+def weigh_with(
+    weights: Mapping[Suspect, float], statements: Sequence[Statement], evidence: Callable[[Suspect], str]
+) -> tuple[Weighed, ...]:
+    """Returns all suspects by weights and statements, the likeliest first."""
+    summed = {name: weights.get(name, 0.0) + sum(of.weights.get(name, 0.0) for of in statements) for name in SUSPECTS}
+    top = max(summed.values())
+    shares = {name: math.exp(weight - top) for name, weight in summed.items()}
     total = sum(shares.values())
     ordered = sorted(SUSPECTS, key=lambda name: -shares[name])
-    return tuple(
-        Weighed(name, round(shares[name] / total, 4), EVIDENCE[name](facts, change), WOULD_CHANGE[name])
-        for name in ordered
-    )
+    return tuple(Weighed(name, round(shares[name] / total, 4), evidence(name), WOULD_CHANGE[name]) for name in ordered)
 
 
 def _normal(distance: float, deviation: float) -> float:
@@ -111,33 +129,6 @@ def _by_change(facts: Facts, change: Change | None) -> dict[Suspect, float]:
         "host": fewer,
         "none": _normal(latency, math.hypot(wide, ALIKE)) + _normal(min(rate, 0.0), 1.0),
     }
-
-
-def _by_level(facts: Facts, change: Change | None) -> dict[Suspect, float]:
-    """Weighs latency and requests in flight without an earlier phase to compare them with."""
-    if change is not None:
-        return {}
-    now, weights = facts.now, dict.fromkeys(SUSPECTS, 0.0)
-    for name, weight in _by_latency(now.latency_s).items():
-        weights[name] += weight
-    if now.in_flight < 1.0:
-        # Who asks one request at a time waits for the host, or asks little.
-        weights["queue"] -= 3.0
-        weights["host"] += 0.5
-        weights["none"] += 0.5
-    elif now.in_flight >= 8.0:
-        weights["queue"] += 1.0
-        weights["host"] -= 3.0
-        weights["none"] -= 1.0
-    return weights
-
-
-def _by_latency(latency_s: float) -> dict[Suspect, float]:
-    """Weighs a latency by what devices do: flash answers in 0.05 to 0.3 ms, volumes behind a network in 0.3 to 1 ms,
-    disks in 4 to 20 ms."""
-    if latency_s <= 3e-4:
-        return {"device": -4.0, "neighbour": -2.0}
-    return {"device": -2.0} if latency_s <= 1e-3 else {}
 
 
 def growth_needed(before: Phase | None, latency: float) -> float:
@@ -180,7 +171,7 @@ def _by_limit(facts: Facts, change: Change | None) -> dict[Suspect, float]:
     seen = flatness(now)
     if seen is None:
         return {"limit": by_name}
-    width = next(weight for bound, weight in WIDTHS if seen.deviation <= bound)
+    width = by_width(seen.deviation)
     # A limiter's clock does not vary as the chance of arrivals and service does.
     chance = BY_CHANCE if CHANCE[0] <= seen.by_chance <= CHANCE[1] else 0.0
     rounded = IS_ROUND if seen.is_round else NOT_ROUND
@@ -191,6 +182,11 @@ def _by_limit(facts: Facts, change: Change | None) -> dict[Suspect, float]:
         rounded = rounded if not was.is_round else min(rounded, 0.0)
     by_rate = width + chance + rounded
     return {"limit": by_name + by_rate + _by_parallelism(facts)}
+
+
+def by_width(deviation: float) -> float:
+    """Returns the log-likelihood ratio of a limit by the relative deviation of the rate; 0 if that is unknown."""
+    return next((weight for bound, weight in WIDTHS if deviation <= bound), 0.0)
 
 
 def _by_parallelism(facts: Facts) -> float:
@@ -228,12 +224,21 @@ def _by_host(facts: Facts, change: Change | None) -> dict[Suspect, float]:
     """Weighs the processors and the stalls of the host, if the source has them."""
     now = facts.now
     idle, steal, stalled = (now.share(name) for name in ("cpu_idle_s", "cpu_steal_s", "io_pressure_s"))
+    weights: dict[Suspect, float] = {**host_weights(idle, steal)}
+    if now.in_flight >= DEEP:
+        # A host that is late does not leave requests waiting at the device.
+        weights["host"] = weights.get("host", 0.0) - 3.0
+    if math.isfinite(stalled) and now.in_flight < 1.0:
+        # Programs wait for I/O that the device has not: something in between holds it.
+        weights["limit"] = 2.0 if stalled > PRESSURE else -1.0
+    return weights
+
+
+def host_weights(idle: float, steal: float) -> dict[Suspect, float]:
+    """Weighs the idle share of the processors and that taken by other guests; NaN if unknown."""
     weights: dict[Suspect, float] = {}
     if math.isfinite(idle):
         weights["host"] = 2.5 if idle < CPU_FULL else -1.5
     if steal > STEAL:
         weights["host"] = weights.get("host", 0.0) + 2.5
-    if math.isfinite(stalled) and now.in_flight < 1.0:
-        # Programs wait for I/O that the device has not: something in between holds it.
-        weights["limit"] = 2.0 if stalled > PRESSURE else -1.0
     return weights
