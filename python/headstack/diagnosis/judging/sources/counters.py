@@ -11,8 +11,8 @@ SECTOR_BYTES = 512
 """The unit of the kernel's counters, regardless of the disk's sectors."""
 
 COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes", "discards")
-TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
-"""Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, flushing."""
+TIMES = ("read_s", "write_s", "busy_s", "waited_s", "discard_s", "flush_s")
+"""Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, discarding, flushing."""
 
 WRAP_S = 2**32 / 1000
 """The kernel's sums of milliseconds have 32 bits: they wrap after 49.7 days of summed time."""
