@@ -99,7 +99,7 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
         say("\n".join(finding_lines(number, finding)))
     if diagnosis.further:
         say(f"\n{counted(diagnosis.further, 'more finding')} of less effect")
-    rows = [device_row(device, host) for device in diagnosis.listed]
+    rows = [device_row(device, host) for device in host.devices]
     if rows:
         print()
         shown = [n for n in range(len(COLUMNS)) if any(row[n] for row in rows)]

@@ -10,8 +10,6 @@ from enum import StrEnum
 from headstack.diagnosis.doctor.machine import Machine
 from headstack.diagnosis.inspection.sysfs import SECTOR_BYTES
 
-SHOWN_MEMBERS = ("md", "dm", "bcache")
-
 
 class Kind(StrEnum):
     """Kinds of block devices."""
@@ -74,8 +72,8 @@ CLOUD_VOLUMES = (
 
 VIRTUAL = re.compile(r"QEMU|VMware|VBOX|Msft\s+Virtual|Google\s|XENSRC|Virtio|Amazon|nvme_card|MSFT", re.IGNORECASE)
 VIRTUAL_NAME = re.compile(r"(vd|xvd)[a-z]+")
-HIDDEN_NAME = re.compile(r"(ram|loop|zram|fd|sr|nbd|zd)\d+|nvme\d+c\d+n\d+")
-"""Devices in memory, on files, removable or exported by others, which are not listed unless they are in use."""
+HIDDEN_NAME = re.compile(r"(ram|loop|zram|fd|sr)\d+|nvme\d+c\d+n\d+")
+"""Devices in memory, on files or removable, and paths of multipath NVMe, which are left out."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +118,9 @@ class BlockDevice:
 
 
 def block_devices(machine: Machine) -> tuple[BlockDevice, ...]:
-    """Returns all block devices with a size, and without empty loop devices."""
-    return tuple(
-        _device(machine, name) for name in machine.names("sys/block") if machine.number(f"sys/block/{name}/size")
-    )
+    """Returns all block devices with a size, except those in memory and on files, such as the loop devices of snaps."""
+    names = [name for name in machine.names("sys/block") if not HIDDEN_NAME.fullmatch(name)]
+    return tuple(_device(machine, name) for name in names if machine.number(f"sys/block/{name}/size"))
 
 
 def _device(machine: Machine, name: str) -> BlockDevice:

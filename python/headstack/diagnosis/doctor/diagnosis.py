@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
 from headstack.diagnosis.doctor import checks_now, checks_settings
-from headstack.diagnosis.doctor.blocks import HIDDEN_NAME, BlockDevice, Kind
+from headstack.diagnosis.doctor.blocks import BlockDevice, Kind
 from headstack.diagnosis.doctor.findings import Check, Finding, Host, Urgency
 from headstack.diagnosis.doctor.load import Load, observe
 from headstack.diagnosis.doctor.machine import Machine
@@ -78,7 +78,7 @@ class Diagnosis:
     def answer(self) -> str:
         """The answer in a sentence."""
         seconds = "not observed" if self.host.load is None else f"observed for {self.host.load.seconds:.0f} s"
-        looked = f"{counted(len(CHECKS), 'check')} on {counted(len(self.listed), 'device')}, {seconds}"
+        looked = f"{counted(len(CHECKS), 'check')} on {counted(len(self.host.devices), 'device')}, {seconds}"
         if not self.findings:
             return f"nothing worth changing found: {looked}"
         first = self.findings[0]
@@ -89,16 +89,6 @@ class Diagnosis:
         else:
             start = f"{first.subject}: no trouble now, but a setting costs speed: {first.seen}"
         return f"{start} ({counted(len(self.findings), 'finding')}; {looked})"
-
-    @property
-    def listed(self) -> tuple[BlockDevice, ...]:
-        """Devices in use, and drives that are not."""
-        names = {device.name for device in self.host.drives}
-        return tuple(
-            device
-            for device in self.host.devices
-            if device.name in names or device.kind != Kind.OTHER or not HIDDEN_NAME.fullmatch(device.name)
-        )
 
     @property
     def exit_code(self) -> int:
@@ -119,7 +109,7 @@ class Diagnosis:
             "findings": [{**asdict(each), "urgency": each.urgency.name.lower()} for each in self.findings],
             "further_findings": self.further,
             "checks": [check.value for check in CHECKS],
-            "devices": [_device_dict(device, self.host) for device in self.listed],
+            "devices": [_device_dict(device, self.host) for device in self.host.devices],
             "stack": asdict(self.host.stack),
             "group_limits": [
                 {**asdict(limit), "per_s": limit.per_s if limit.per_s < float("inf") else None}

@@ -132,7 +132,7 @@ def finding_lines(number: int, finding: Finding) -> list[str]:
 def report_of(diagnosis: Diagnosis) -> Report:
     """Returns a diagnosis as a report."""
     host = diagnosis.host
-    rows = [device_row(device, host) for device in diagnosis.listed]
+    rows = [device_row(device, host) for device in host.devices]
     shown = [n for n in range(len(DEVICE_HEADS)) if any(row[n] for row in rows)] or [0]
     devices = Table(
         "devices", "Devices", [DEVICE_HEADS[n] for n in shown], [[row[n] or None for n in shown] for row in rows]
