@@ -405,7 +405,9 @@ def test_verdicts_of_judge_are_findings_if_requests_wait(tmp_path: Path) -> None
     [finding] = checks_now.verdict(seen)
     assert finding.why == "3,000 IOPS are 100% of the limit (97% sure)"
     assert diagnose(seen, Machine(tmp_path)).exit_code == 5
-    assert list(checks_now.verdict(replace(seen, load=replace(load, verdicts={"sda": verdict("fine")})))) == []
+    others: tuple[VerdictKind, ...] = ("fine", "undecided", "host", "neighbour")
+    for kind in others:
+        assert list(checks_now.verdict(replace(seen, load=replace(load, verdicts={"sda": verdict(kind)})))) == []
     assert list(checks_now.verdict(replace(seen, load=replace(loaded(), verdicts={"sda": verdict("limit")})))) == []
 
 

@@ -11,7 +11,7 @@ from headstack.diagnosis.doctor.limits import shown_rate
 from headstack.diagnosis.doctor.load import DeviceLoad
 from headstack.diagnosis.inspection.verdict import REPLACE, judge
 from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, CPU_FULL, PRESSURE, STEAL
-from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED
+from headstack.diagnosis.judging.verdict import SLOW, Kind
 
 BUSY_FLUSHES = 0.5
 """Share of the time spent in flushes from which commits wait for them more than for everything else."""
@@ -24,6 +24,8 @@ BIG_DISCARDS = 0.1
 """Share of the time of all requests spent in discards: their removal saves at most that."""
 SWAPS_PER_S = 10.0
 """Pages swapped per second from which swapping continues: below it, cold pages leave once."""
+NEED_NO_PAST: tuple[Kind, ...] = (SLOW, "limit", "queue")
+"""Verdicts that ``judge`` gives without an earlier phase, or, if slow, after 30 intervals of it (deciding.py)."""
 WAITING = 1.0
 """Mean requests in flight from which one waits for the device all the time."""
 
@@ -96,10 +98,11 @@ def barrier(host: Host) -> Iterator[Finding]:
 
 def verdict(host: Host) -> Iterator[Finding]:
     """Verdicts of ``judge`` on the observation (docs/judge.md). Does not apply to devices without a request in flight
-    for most of the time, for which an even rate is no limit."""
+    for most of the time, for which an even rate is no limit, or to verdicts from a change of the load, as programs that
+    start or end within half a minute look like other work or a starved host."""
     for name, judged in (host.load.verdicts if host.load is not None else {}).items():
         load = host.load_of(name)
-        if judged.kind in (FINE, UNDECIDED) or load is None or load.in_flight < WAITING:
+        if judged.kind not in NEED_NO_PAST or load is None or load.in_flight < WAITING:
             continue
         why = f"{judged.why.rstrip('.')} ({judged.confidence:.0%} sure)" if judged.confidence else judged.why
         seen = f"{load.iops:,.0f} IOPS with {load.in_flight:.2g} requests in flight"
