@@ -141,7 +141,7 @@ def starved_host(host: Host) -> Iterator[Finding]:
     cpu, memory = load.stalled.get("cpu", 0.0), load.stalled.get("memory", 0.0)
     if load.cpu_steal is not None and load.cpu_steal > STEAL:
         seen = f"/proc/stat: {load.cpu_steal:.0%} of processor time stolen by other guests"
-        command = "ask for more or dedicated processors: vmstat 5 shows steal as st"
+        command = "use a larger guest or dedicated processors: vmstat 5 shows steal as st"
     elif load.cpu_idle is not None and load.cpu_idle < CPU_FULL and cpu > OFTEN:
         seen = (
             f"/proc/stat: processors {load.cpu_idle:.0%} idle; /proc/pressure/cpu: tasks waited {cpu:.0%} of the time"

@@ -62,7 +62,7 @@ CHECKS: Mapping[Check, Callable[[Host], Iterator[Finding]]] = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was seen of a machine, and what is worth changing."""
+    """The state of a machine, with the findings worth changing."""
 
     host: Host
     findings: tuple[Finding, ...]
@@ -70,7 +70,7 @@ class Diagnosis:
     further: int = 0
     """Number of findings that change less than those."""
     unseen: tuple[str, ...] = ()
-    """What could not be read, a line each."""
+    """Data that could not be read, a line for each device or reason."""
     measured: Results | None = field(default=None, compare=False)
     """The result of reading at queue depths 1 and 32, if requested."""
 

@@ -77,7 +77,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Host:
-    """What is known of a machine at the time of the diagnosis."""
+    """The state of a machine: devices, stack, limits, and the observation."""
 
     devices: tuple[BlockDevice, ...]
     stack: Stack
