@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headstack.comparison.comparison import Comparison, compare
     from headstack.comparison.differences.difference import Difference, difference
     from headstack.comparison.validation import Validation, validate
+    from headstack.diagnosis.doctor.diagnosis import Diagnosis, doctor
     from headstack.diagnosis.inspection.inspect import inspect
     from headstack.diagnosis.judging.asking import Judged, judge
     from headstack.live.serving import Live, Serving, serve
@@ -68,6 +69,7 @@ _NAMES_BY_MODULE = {
     "comparison.comparison": ("Comparison", "compare"),
     "comparison.differences.difference": ("Difference", "difference"),
     "comparison.validation": ("Validation", "validate"),
+    "diagnosis.doctor.diagnosis": ("Diagnosis", "doctor"),
     "diagnosis.inspection.inspect": ("inspect",),
     "diagnosis.judging.asking": ("Judged", "judge"),
     "live.serving": ("Live", "Serving", "serve"),
@@ -121,6 +123,7 @@ __all__ = [
     "CacheLab",
     "Characterization",
     "Comparison",
+    "Diagnosis",
     "Difference",
     "Drive",
     "Environment",
@@ -153,6 +156,7 @@ __all__ = [
     "crystal",
     "curve",
     "difference",
+    "doctor",
     "drives",
     "explore",
     "fio_results",

@@ -29,7 +29,7 @@ DRAWN_OUTPUTS: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
 }
 
 
-@click.command()
+@click.command(hidden=True)
 @click.option(
     "-o",
     "--output",

@@ -50,6 +50,7 @@ COMMANDS = {
     "trace": "traces.traces",
     "inspect": "diagnose.inspect",
     "judge": "diagnose.judge",
+    "doctor": "diagnose.doctor",
     "serve": "serve",
     "crash": "crash",
     "catalog": "catalog",
@@ -61,7 +62,7 @@ COMMANDS = {
     "man": "man",
     "identify": "identify",
 }
-"""The modules of the commands; the last five are hidden."""
+"""The modules of the commands; the last six are hidden."""
 
 MOVED = {
     "sweep-merge": ("sweep", "merge"),

@@ -217,12 +217,13 @@ class Outputs:
         ]
         sys.stdout.flush()
         is_refused = False
+        files = [
+            (path, partial(self._writers[name], results)) for name, path in self._files.items() if name not in printed
+        ]
         try:
-            write_all(
-                (path, partial(self._writers[name], results))
-                for name, path in self._files.items()
-                if name not in printed
-            )
+            # Without a file to write, no temporary folder is created either.
+            if files:
+                write_all(files)
         except InputError:
             # Print only the error line.
             is_refused = True

@@ -51,15 +51,18 @@ PROVIDES = {
 }
 
 
-def collect(targets: list[str], save: str | None, device_type: str | None) -> list[Inspection]:
-    """Returns an inspection for each device and point in time. Raises ``InputError`` if a target cannot be read."""
+def collect(
+    targets: list[str], save: str | None, device_type: str | None, limit_s: float = PROGRAM_LIMIT_S
+) -> list[Inspection]:
+    """Returns an inspection for each device and point in time. ``limit_s`` is the time limit of each program. Raises
+    ``InputError`` if a target cannot be read."""
     parts: list[Inspection] = []
     whole: list[Inspection] = []
     for target in targets:
         if (files := saved_files(target)) is not None:
             parts.extend(_saved(target, files))
         else:
-            whole.append(_read_device(sysfs.block_device(target), target, save, device_type))
+            whole.append(_read_device(sysfs.block_device(target), target, save, device_type, limit_s))
     return sorted(join_by_device(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
 
 
@@ -171,7 +174,9 @@ def _parsed_object(data: Fields) -> list[Inspection]:
     return []
 
 
-def _read_device(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
+def _read_device(
+    name: str, target: str, save: str | None, device_type: str | None, limit_s: float = PROGRAM_LIMIT_S
+) -> Inspection:
     """Reads a device through the kernel and the installed programs."""
     raw = sysfs.record(name)
     parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]
@@ -187,7 +192,7 @@ def _read_device(name: str, target: str, save: str | None, device_type: str | No
                 notes.append(f"{command[0]} is not installed: {PROVIDES[command[0]]} are missing")
             missing.add(command[0])
             continue
-        _run(file, [program, *command[1:], f"/dev/{name}"], f"/dev/{name}", outputs, parts, notes)
+        _run(file, [program, *command[1:], f"/dev/{name}"], f"/dev/{name}", limit_s, outputs, parts, notes)
     if not raw.get("driver") or parts[0].identity.protocol not in ("ATA", "NVMe", "SCSI"):
         below = " ".join(raw["slaves"]) or raw["files"].get("loop/backing_file")
         notes.append(f"{name}: not a drive, so it has no health data" + (f"; below it: {below}" if below else ""))
@@ -210,14 +215,18 @@ def _commands(name: str, protocol: str, device_type: str | None) -> dict[str, tu
 
 
 def _run(
-    file: str, command: list[str], device: str, outputs: dict[str, str], parts: list[Inspection], notes: list[str]
+    file: str,
+    command: list[str],
+    device: str,
+    limit_s: float,
+    outputs: dict[str, str],
+    parts: list[Inspection],
+    notes: list[str],
 ) -> None:
     """Runs a program and keeps its output; adds a note of one line if it fails."""
     program = os.path.basename(command[0])
     try:
-        done = subprocess.run(
-            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PROGRAM_LIMIT_S, check=False
-        )
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=limit_s, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         notes.append(f"{program}: {' '.join(str(error).split())}")
         return

@@ -74,28 +74,41 @@ class HostTimes:
         return shares
 
 
+class Watch:
+    """Consecutive readings of the counters of disks and of the host."""
+
+    def __init__(self, named: Sequence[str], how: How) -> None:
+        self.how = how
+        self.labels = {disk: _stated(disk, "serial", "wwid") or disk for disk in disks_of(named)}
+        """The names of disks in observations, by the kernel's names."""
+        self._models = {disk: _stated(disk, "model") for disk in self.labels}
+        self._differences = Differences(how, wraps=True)
+        self._host = how.host or platform.node()
+        self._before = HostTimes.now()
+
+    def read(self) -> Observations | None:
+        """Returns observations of the time since the previous reading; ``None`` without any, as at the first one."""
+        times = HostTimes.now()
+        shares, self._before = times.shares_since(self._before), times
+        counts = dict(counted(DISKSTATS.read_text().splitlines()))
+        now_s = time.time()
+        rows = [
+            {**replace(row, model=self._models[disk]).cells(), **shares}
+            for disk, label in self.labels.items()
+            if disk in counts and (row := self._differences.row(self._host, label, now_s, counts[disk]))
+        ]
+        return observed(rows, "live", (*CAVEATS, *self.how.caveats())) if rows else None
+
+
 def observe(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
     """Yields observations of the disks periodically, without end."""
     if every_s < LEAST_S:
         raise InputError(f"--live: {every_s:g}s is too short; must be {LEAST_S:g}s or longer")
-    disks = disks_of(named)
-    differences = Differences(how, wraps=True)
-    host = how.host or platform.node()
-    called = {disk: _stated(disk, "serial", "wwid") or disk for disk in disks}
-    models = {disk: _stated(disk, "model") for disk in disks}
-    due_s, before = time.monotonic(), HostTimes.now()
+    watch = Watch(named, how)
+    due_s = time.monotonic()
     while True:
-        times = HostTimes.now()
-        shares, before = times.shares_since(before), times
-        counts = dict(counted(DISKSTATS.read_text().splitlines()))
-        now_s = time.time()
-        rows = [
-            {**replace(row, model=models[disk]).cells(), **shares}
-            for disk in disks
-            if disk in counts and (row := differences.row(host, called[disk], now_s, counts[disk]))
-        ]
-        if rows:
-            yield observed(rows, "live", (*CAVEATS, *how.caveats()))
+        if (part := watch.read()) is not None:
+            yield part
         # Readings that a suspended or busy machine missed are skipped.
         due_s = max(due_s + every_s, time.monotonic())
         time.sleep(due_s - time.monotonic())

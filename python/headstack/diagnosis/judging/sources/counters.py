@@ -11,8 +11,8 @@ SECTOR_BYTES = 512
 """The unit of the kernel's counters, regardless of the disk's sectors."""
 
 COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes", "discards")
-TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
-"""Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, flushing."""
+TIMES = ("read_s", "write_s", "busy_s", "waited_s", "discard_s", "flush_s")
+"""Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, discarding, flushing."""
 SHARES = (("idle_s", "cpu_idle"), ("steal_s", "cpu_steal"), ("stalled_s", "io_pressure"))
 """Sums of time of the host, a processor's mean, and the columns of their shares."""
 

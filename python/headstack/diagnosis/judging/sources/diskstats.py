@@ -25,6 +25,7 @@ FIELDS: tuple[tuple[str, int, float], ...] = (
     ("busy_s", 12, 1e-3),
     ("waited_s", 13, 1e-3),
     ("discards", 14, 1),
+    ("discard_s", 17, 1e-3),
     ("flushes", 18, 1),
     ("flush_s", 19, 1e-3),
 )

@@ -1,0 +1,1 @@
+"""Diagnosis of this machine, read-only: devices, limits, stack, pressure, and what is worth changing."""
