@@ -420,6 +420,11 @@ def test_a_host_without_processors_left_is_named_if_no_device_is_busy(tmp_path: 
     [finding] = starved(0.2, **busy)
     assert (finding.subject, finding.kind) == ("host", "host")
     assert starved(3.0, **busy) == []
+    # A device is busy, and tasks wait for it hardly, or as long.
+    [finding] = starved(3.0, cpu_idle=0.01, stalled={"cpu": 0.9, "io": 0.2})
+    assert "more than for storage (20% of the time), which has 3 requests in flight" in finding.why
+    assert starved(3.0, cpu_idle=0.01, stalled={"cpu": 0.9, "io": 0.6}) == []
+    assert starved(3.0, cpu_idle=0.01, cpu_steal=0.3, stalled={"cpu": 0.3, "io": 0.0}) == []
     assert starved(0.2) == []
     [finding] = starved(0.2, cpu_steal=0.3)
     assert "30% of processor time stolen" in finding.seen

@@ -24,6 +24,8 @@ BIG_DISCARDS = 0.1
 """Share of the time of all requests spent in discards: their removal saves at most that."""
 SWAPS_PER_S = 10.0
 """Pages swapped per second from which swapping continues: below it, cold pages leave once."""
+MUCH_LONGER = 2.0
+"""Ratio of the time of waiting for the host to that for I/O from which the host is named although a device is busy."""
 NEED_NO_PAST: tuple[Kind, ...] = (SLOW, "limit", "queue")
 """Verdicts that ``judge`` gives without an earlier phase, or, if slow, after 30 intervals of it (deciding.py)."""
 WAITING = 1.0
@@ -132,28 +134,36 @@ def group_limit(host: Host) -> Iterator[Finding]:
 
 
 def starved_host(host: Host) -> Iterator[Finding]:
-    """Hosts that have no processor or memory left, while no device is busy (psi.rst; the limits of ``judge``). Does not
-    apply if a device has a request in flight most of the time: then that may be the reason."""
+    """Hosts that have no processor or memory left, while storage has little part in it (psi.rst; the limits of
+    ``judge``). Does not apply if a device has a request in flight most of the time, unless tasks wait for I/O at most
+    half as long."""
     load = host.load
     busiest = max((host.load_of(device.name) for device in host.drives), key=_in_flight, default=None)
-    if load is None or busiest is None or busiest.in_flight >= WAITING:
+    if load is None or busiest is None:
         return
+    is_idle, waited = busiest.in_flight < WAITING, load.stalled.get("io")
     cpu, memory = load.stalled.get("cpu", 0.0), load.stalled.get("memory", 0.0)
-    if load.cpu_steal is not None and load.cpu_steal > STEAL:
+
+    def exceeds_storage(share: float) -> bool:
+        return is_idle or (waited is not None and share >= MUCH_LONGER * waited)
+
+    if load.cpu_steal is not None and load.cpu_steal > STEAL and is_idle:
         seen = f"/proc/stat: {load.cpu_steal:.0%} of processor time stolen by other guests"
         command = "use a larger guest or dedicated processors: vmstat 5 shows steal as st"
-    elif load.cpu_idle is not None and load.cpu_idle < CPU_FULL and cpu > OFTEN:
+    elif load.cpu_idle is not None and load.cpu_idle < CPU_FULL and cpu > OFTEN and exceeds_storage(cpu):
         seen = (
             f"/proc/stat: processors {load.cpu_idle:.0%} idle; /proc/pressure/cpu: tasks waited {cpu:.0%} of the time"
         )
-        command = "top, or systemd-cgtop, shows what uses the processors; nothing in the storage helps"
-    elif memory > PRESSURE:
+        command = "top, or systemd-cgtop, shows what uses the processors; faster storage would change little"
+    elif memory > PRESSURE and exceeds_storage(memory):
         seen = f"/proc/pressure/memory: tasks waited {memory:.0%} of the time"
         command = "systemd-cgtop -m shows what uses the memory"
     else:
         return
+    for_storage = "" if waited is None else f" ({waited:.0%} of the time)"
     why = (
-        f"programs wait for the host, not for storage, which has {busiest.in_flight:.2g} requests in flight on average"
+        f"programs wait for the host more than for storage{for_storage}, which has {busiest.in_flight:.2g} requests in "
+        "flight on average"
     )
     yield Finding(Check.STARVED_HOST, "host", Urgency.WAITING, seen, why, command, kind="host")
 
