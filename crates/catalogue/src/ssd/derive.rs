@@ -17,8 +17,8 @@ use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
 use super::expected::{Estimate, has_estimated_writes, random_reads, sequential_write};
 use super::file::{SsdInterfaceKind, StatedWrites, WriteState};
-use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ};
-use super::resolve::{Resolver, usual_raw};
+use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ, usual_raw};
+use super::resolve::Resolver;
 use super::steady::{RandomWrites, Steady, solve_rising};
 use crate::constants::{
     SSD_COMMAND_LEAST, SSD_COMMAND_NVME, SSD_COMMAND_SERIAL, SSD_CONTROLLER_SHARE, SSD_MOVE_COST, SSD_NVME_DEPTH,

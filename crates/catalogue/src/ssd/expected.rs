@@ -10,7 +10,7 @@
 use headstack_workload::Document;
 
 use super::file::{Cells, Generation, SsdFile, SsdInterfaceKind};
-use super::resolve::usual_raw;
+use super::generation::usual_raw;
 use crate::array::standards::LinkStandard;
 use crate::constants::{SSD_CONTROLLER_SHARE, SSD_ENDURANCE_CLASSES, SSD_READS_CAPACITY, SSD_READS_EXPONENT};
 use crate::drives;

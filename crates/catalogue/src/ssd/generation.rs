@@ -175,3 +175,12 @@ impl Generation {
         }
     }
 }
+
+/// Returns the raw flash capacity of a drive in bytes if nothing else determines it. Dies have capacities that are
+/// powers of two, and so does their total.
+pub fn usual_raw(logical_bytes: u64) -> u64 {
+    let gib = logical_bytes.div_ceil(1 << 30).next_power_of_two() << 30;
+    // Totals of 75 % of a power of two also exist (DC S4500: 24 dies).
+    let three_quarters = gib / 4 * 3;
+    if three_quarters as f64 >= 1.04 * logical_bytes as f64 { three_quarters } else { gib }
+}

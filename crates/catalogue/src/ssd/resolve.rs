@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::ResolvedSsd;
 use super::expected::{ESTIMATE_RULES, EstimateRules};
 use super::file::{Generation, SsdFile, SsdInterfaceKind, SsdPowerTable, StatedTable};
-use super::generation::GenerationFigures;
+use super::generation::{GenerationFigures, usual_raw};
 use super::steady::Steady;
 use crate::array::standards::LinkStandard;
 use crate::constants::{
@@ -526,13 +526,4 @@ fn buffer_bytes(flash: &Flash, pages_per_program: u32) -> u64 {
     let row = u64::from(flash.planes_per_die) * u64::from(flash.page_bytes);
     let rows = SSD_BUFFER_PROGRAMS_PER_DIE * u64::from(pages_per_program);
     dies.saturating_mul(row).saturating_mul(rows)
-}
-
-/// Returns the raw flash capacity of a drive in bytes if nothing else determines it. Dies have capacities that are
-/// powers of two, and so does their total.
-pub(super) fn usual_raw(logical_bytes: u64) -> u64 {
-    let gib = logical_bytes.div_ceil(1 << 30).next_power_of_two() << 30;
-    // Totals of 75 % of a power of two also exist (DC S4500: 24 dies).
-    let three_quarters = gib / 4 * 3;
-    if three_quarters as f64 >= 1.04 * logical_bytes as f64 { three_quarters } else { gib }
 }

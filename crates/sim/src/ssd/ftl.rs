@@ -11,7 +11,7 @@ use headstack_workload::{Purpose, Random};
 use super::die_space::{DieSpace, Initial, MovedRow};
 use super::layout::FlashLayout;
 use super::unit_map::UnitMap;
-use super::worn_in::WornIn;
+use super::worn_in::{RunPilot, WornIn};
 use crate::description::ssd::{FlashState, SkewedWrites, SsdDescription};
 
 /// Place of a unit of the host.
@@ -75,13 +75,13 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// Creates a drive in the state of its description.
-    pub fn new(description: &SsdDescription, seed: u64) -> Self {
+    /// Creates a drive in the state of its description; `run_pilot` overwrites a small die, if the state is skewed.
+    pub fn new(description: &SsdDescription, seed: u64, run_pilot: RunPilot) -> Self {
         match &description.state {
             FlashState::Fresh => Ftl::fresh(description, seed),
             FlashState::Filled => Ftl::filled(description, seed),
-            FlashState::Steady => Ftl::worn_in(description, None, seed),
-            FlashState::Skewed(writes) => Ftl::worn_in(description, Some(writes), seed),
+            FlashState::Steady => Ftl::worn_in(description, None, seed, run_pilot),
+            FlashState::Skewed(writes) => Ftl::worn_in(description, Some(writes), seed, run_pilot),
         }
     }
 
@@ -125,13 +125,18 @@ impl Ftl {
     }
 
     /// Creates a drive in the steady state of random overwrites: skewed ones, or uniform ones of all of it.
-    pub fn worn_in(description: &SsdDescription, skewed: Option<&SkewedWrites>, seed: u64) -> Self {
+    pub fn worn_in(
+        description: &SsdDescription,
+        skewed: Option<&SkewedWrites>,
+        seed: u64,
+        run_pilot: RunPilot,
+    ) -> Self {
         let mut ftl = Ftl::fresh(description, seed);
         let units = ftl.logical_units();
         ftl.map = UnitMap::new(units, UNPLACED);
         let mut worn_in = WornIn::new(units, &ftl.layout, &mut ftl.random);
         if let Some(writes) = skewed {
-            worn_in.skew(writes, &ftl.layout, seed, &mut ftl.random);
+            worn_in.skew(writes, &ftl.layout, seed, run_pilot, &mut ftl.random);
         }
         for (number, die) in (0u32..).zip(&mut ftl.dies) {
             let units = worn_in.units_of(number);

@@ -26,6 +26,7 @@ mod host_port;
 mod layout;
 mod map_cache;
 mod outside;
+mod overwriting;
 mod unit_map;
 mod worn_in;
 
@@ -124,7 +125,7 @@ impl Ssd {
     /// # Errors
     /// The first impossible value in the description.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
-        Ssd::with_ftl(description, seed, Ftl::new)
+        Ssd::with_ftl(description, seed, |description, seed| Ftl::new(description, seed, overwriting::run))
     }
 
     /// Creates an idle drive without data: a replacement.

@@ -12,15 +12,18 @@
 //!
 //! Skewed overwrites treat the units of a class alike, so the same holds class by class: see [`skewed`].
 
+mod drawn;
 mod pilot;
 mod skewed;
 
 use headstack_workload::{Permutation, Random};
 
-use super::class_counts::ClassCounts;
 use super::die_space::{DieSpace, OpenBlock, Victim};
 use super::layout::FlashLayout;
 use crate::description::ssd::SkewedWrites;
+pub use pilot::{Blocks, PilotUnit, RunPilot};
+
+use drawn::{Drawn, Fills, shuffle};
 use skewed::Skewed;
 
 /// Places of the units that were not written since the start.
@@ -58,9 +61,16 @@ impl WornIn {
     }
 
     /// Replaces the uniform overwrites by skewed ones; `seed` is that of the run.
-    pub fn skew(&mut self, writes: &SkewedWrites, layout: &FlashLayout, seed: u64, random: &mut Random) {
+    pub fn skew(
+        &mut self,
+        writes: &SkewedWrites,
+        layout: &FlashLayout,
+        seed: u64,
+        run_pilot: RunPilot,
+        random: &mut Random,
+    ) {
         let units = self.ranks[self.ranks.len() - 1] as u32;
-        let mut skewed = Skewed::new(writes, units, layout, seed, random);
+        let mut skewed = Skewed::new(writes, units, layout, seed, run_pilot, random);
         skewed.count_on_dies(units, layout.dies, |unit| self.die_of(unit));
         self.skewed = Some(Box::new(skewed));
     }
@@ -143,34 +153,6 @@ impl WornIn {
     }
 }
 
-/// Fills of the blocks of a die at the start of a run, in units.
-#[derive(Clone, Copy, Debug)]
-struct Fills {
-    die: u32,
-    /// Valid units of the die.
-    units: u32,
-    /// Number of full blocks besides the one that is being collected.
-    closed: u32,
-    /// Used slots of the block that the host's rows are written to, and of the block that receives moved units.
-    used_host: u32,
-    used_moved: u32,
-    /// Slots of the victim that were already collected.
-    collected: u32,
-}
-
-/// Valid units of the blocks of a die.
-#[derive(Clone, Debug)]
-struct Drawn {
-    closed: Vec<u32>,
-    host: u32,
-    moved: u32,
-    victim: u32,
-    /// Valid units of the victim when it was chosen.
-    victim_before: u32,
-    /// The same by class: the closed blocks, then the other three in this order.
-    classes: Option<Box<ClassCounts>>,
-}
-
 /// Draws the valid units of blocks after uniform overwrites.
 fn draw_uniform(fills: &Fills, layout: &FlashLayout, random: &mut Random) -> Drawn {
     let (block, units) = (layout.units_per_block, fills.units);
@@ -251,13 +233,6 @@ fn fit_sum(counts: &mut [u32], most: u32, sum: u32, random: &mut Random) {
         let before = counts[index];
         counts[index] = if now < sum { (before + step).min(most) } else { before.saturating_sub(step) };
         now = now + u64::from(counts[index]) - u64::from(before);
-    }
-}
-
-/// Shuffles values (Fisher and Yates).
-fn shuffle<T>(values: &mut [T], random: &mut Random) {
-    for last in (1..values.len()).rev() {
-        values.swap(last, random.below(last as u64 + 1) as usize);
     }
 }
 

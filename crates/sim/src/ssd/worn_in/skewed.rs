@@ -8,7 +8,8 @@ use headstack_workload::{Permutation, Places, Popularity, Random};
 
 use super::super::class_counts::ClassCounts;
 use super::super::layout::FlashLayout;
-use super::{Drawn, Fills, pilot, shuffle};
+use super::drawn::{Drawn, Fills, shuffle};
+use super::pilot::{self, PilotUnit, RunPilot};
 use crate::description::ssd::SkewedWrites;
 
 /// Shares of the units in the classes of Zipf and Pareto addresses end at these powers of 2, from the most to the least
@@ -20,14 +21,6 @@ const CLASS_ENDS_LOG2: [f64; 18] =
 /// Number of units up to which they are counted by class and die, which takes 50 ns a unit. Above, with 64 dies, the
 /// number of units of a class on a die varies by 3 %.
 const COUNTED_UNITS_MAX: u32 = 1 << 20;
-
-/// A unit of the pilot.
-#[derive(Clone, Copy, Debug)]
-pub struct PilotUnit {
-    /// Share of the writes.
-    pub share: f64,
-    pub class: usize,
-}
 
 /// Classes of units, and the contents of blocks by class.
 #[derive(Clone, Debug)]
@@ -46,7 +39,14 @@ pub struct Skewed {
 
 impl Skewed {
     /// Creates the state of a drive of `units` after skewed overwrites in a run with this seed.
-    pub fn new(writes: &SkewedWrites, units: u32, layout: &FlashLayout, seed: u64, random: &mut Random) -> Skewed {
+    pub fn new(
+        writes: &SkewedWrites,
+        units: u32,
+        layout: &FlashLayout,
+        seed: u64,
+        run_pilot: RunPilot,
+        random: &mut Random,
+    ) -> Skewed {
         let unit_bytes = u64::from(layout.unit_bytes);
         let each_unit = Places { first_bytes: 0, step_bytes: unit_bytes, count: u64::from(units) };
         let blocks = writes.blocks.unwrap_or(each_unit);
@@ -72,7 +72,7 @@ impl Skewed {
         let mut shares = vec![0.0; skewed.units.len()];
         pilot_units.iter().for_each(|unit| shares[unit.class] += unit.share);
         skewed.writes = shares;
-        skewed.blocks = pilot::run(pilot_layout, &pilot_units, skewed.units.len(), random);
+        skewed.blocks = run_pilot(pilot_layout, &pilot_units, skewed.units.len(), random);
         skewed
     }
 
@@ -151,7 +151,7 @@ impl Skewed {
     }
 
     /// Draws the valid units of the blocks of a die, by class.
-    pub(super) fn draw(&self, fills: &Fills, layout: &FlashLayout, random: &mut Random) -> Drawn {
+    pub fn draw(&self, fills: &Fills, layout: &FlashLayout, random: &mut Random) -> Drawn {
         let block = layout.units_per_block;
         let mut left = apportion(fills.units, self.on_dies.get(fills.die as usize).unwrap_or(&self.units));
         let mut take = |counts: Vec<u32>| -> Vec<u32> {

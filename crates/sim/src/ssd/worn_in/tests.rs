@@ -3,6 +3,7 @@
 use headstack_workload::{Purpose, Random};
 
 use super::super::ftl::{FlashPlace, Ftl};
+use super::super::overwriting;
 use super::valid_of_blocks;
 use crate::description::ssd::{
     Capacity, Collection, Controller, Flash, FlashState, Interface, SsdDescription, Timing, WriteBuffer,
@@ -78,7 +79,7 @@ fn overwrite(ftl: &mut Ftl, capacities: f64, random: &mut Random) -> f64 {
 
 /// Fills a drive in order, then overwrites it.
 fn worn_by_writing(description: &SsdDescription, seed: u64) -> Ftl {
-    let mut ftl = Ftl::new(description, seed);
+    let mut ftl = Ftl::new(description, seed, overwriting::run);
     let units: Vec<u32> = (0..ftl.logical_units()).collect();
     units.chunks(ftl.layout.units_per_row as usize).for_each(|row| ftl.write_row(row));
     overwrite(&mut ftl, 6.0, &mut Random::new(seed, Purpose::Addresses));
@@ -128,7 +129,7 @@ fn a_drawn_state_continues_as_one_that_was_written() {
         let description = drive(dies, blocks, units, exported, kept);
         let (mut written, mut drawn) = (Side::default(), Side::default());
         for seed in 0..4 {
-            let mut ftl = Ftl::worn_in(&description, None, seed);
+            let mut ftl = Ftl::worn_in(&description, None, seed, overwriting::run);
             (0..dies).for_each(|die| ftl.draw(die));
             ftl.check_consistency();
             drawn.add(ftl, seed);
@@ -154,7 +155,7 @@ fn a_drawn_state_continues_as_one_that_was_written() {
 
 #[test]
 fn a_unit_stays_on_its_die_until_it_is_written() {
-    let mut ftl = Ftl::worn_in(&drive(4, 96, 64, 0.8, 3), None, 1);
+    let mut ftl = Ftl::worn_in(&drive(4, 96, 64, 0.8, 3), None, 1, overwriting::run);
     let units = ftl.logical_units();
     let before: Vec<FlashPlace> = (0..units).map(|unit| ftl.place(unit)).collect();
     assert!(before.iter().all(|place| matches!(place, FlashPlace::OnDie(_))), "nothing is placed yet");
@@ -197,7 +198,7 @@ fn setting_up_a_large_drive_draws_no_block() {
     // 61 TB in units of 16 KiB would be 2 * 3.7 billion units; only dies are set up.
     let mut description = drive(512, 1_750, 4_096, 0.87, 3);
     description.capacity.mapping_unit_bytes = 4096;
-    let ftl = Ftl::worn_in(&description, None, 1);
+    let ftl = Ftl::worn_in(&description, None, 1, overwriting::run);
     assert!(ftl.closed_blocks().is_empty());
     assert_eq!(ftl.wear(), (0, 0.0));
 }

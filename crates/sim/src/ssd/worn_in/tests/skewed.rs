@@ -3,6 +3,7 @@
 use headstack_workload::{Addresses, AliasTable, Band, Places, Popularity, Purpose, Random};
 
 use super::super::super::ftl::Ftl;
+use super::super::super::overwriting;
 use super::super::skewed::Skewed;
 use super::{drive, kolmogorov_distance};
 use crate::description::ssd::{SkewedWrites, SsdDescription};
@@ -80,7 +81,7 @@ impl Side {
 /// Compares `rounds` capacities of a drive worn by `capacities` of writing with those of as many drawn drives.
 fn compare(description: &SsdDescription, addresses: &Addresses, capacities: f64, rounds: u64) -> [Side; 2] {
     let (mut written, mut drawn) = (Side::default(), Side::default());
-    let mut ftl = Ftl::new(description, 1);
+    let mut ftl = Ftl::new(description, 1, overwriting::run);
     let all: Vec<u32> = (0..ftl.logical_units()).collect();
     all.chunks(ftl.layout.units_per_row as usize).for_each(|row| ftl.write_row(row));
     let mut writer = Writer::new(addresses, ftl.logical_units(), 1);
@@ -89,7 +90,7 @@ fn compare(description: &SsdDescription, addresses: &Addresses, capacities: f64,
     for round in 0..rounds {
         written.add(&mut ftl, &mut writer);
         let mut other = Writer::new(addresses, ftl.logical_units(), 2 + round);
-        let mut ftl = Ftl::worn_in(description, Some(&writes), 2 + round);
+        let mut ftl = Ftl::worn_in(description, Some(&writes), 2 + round, overwriting::run);
         (0..ftl.layout.dies).for_each(|die| ftl.draw(die));
         ftl.check_consistency();
         drawn.add(&mut ftl, &mut other);
@@ -154,7 +155,7 @@ fn skewed_states_of_all_distributions_continue_as_written_ones() {
 
 #[test]
 fn the_class_of_a_unit_is_that_of_its_most_used_block() {
-    let layout = Ftl::new(&drive(2, 64, 64, 0.75, 3), 1).layout;
+    let layout = Ftl::new(&drive(2, 64, 64, 0.75, 3), 1, overwriting::run).layout;
     let units = 6144u32;
     // Blocks as large as a unit, four in a unit, two units large, and in the first half of the drive.
     for (step_bytes, share) in [(4096, 1.0), (1024, 1.0), (8192, 1.0), (4096, 0.5)] {
@@ -162,7 +163,7 @@ fn the_class_of_a_unit_is_that_of_its_most_used_block() {
         let blocks = Places { first_bytes: 0, step_bytes, count: count as u64 };
         let writes = SkewedWrites { addresses: Addresses::Zipf { theta: 1.0 }, blocks: Some(blocks) };
         let mut random = Random::new(1, Purpose::Preconditioning);
-        let skewed = Skewed::new(&writes, units, &layout, 5, &mut random);
+        let skewed = Skewed::new(&writes, units, &layout, 5, overwriting::run, &mut random);
         let popularity = Popularity::new(&writes.addresses, blocks, 5).unwrap();
         let best = |unit: u32| {
             let parts = (0..4096u64).step_by(1024).map(|part| u64::from(unit) * 4096 + part);
