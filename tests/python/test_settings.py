@@ -289,10 +289,12 @@ def test_a_target_with_a_known_service_time_has_known_settings() -> None:
     assert "still rises at depth 256" in properties[Property.READ_8K_KNEE].note
 
 
-def test_a_file_is_filled_and_short_writes_are_not_known(tmp_path: Path) -> None:
+def test_a_file_with_holes_is_filled_and_short_writes_are_not_known(tmp_path: Path) -> None:
     file = tmp_path / "data.bin"
-    access = Access(create="16MiB", buffered=True)
-    found = quickly(file, ["ceph", "scylla"], access)
+    with open(file, "wb") as hollow:
+        hollow.truncate(16 * MIB)
+    found = quickly(file, ["ceph", "scylla"], Access(overwrite=True, buffered=True))
+    assert found.results[0]["workload"] == "fill"
     assert file.stat().st_blocks * 512 >= 16 * MIB
     properties = found.context.properties
     assert properties[Property.WRITE_4K].value is None
@@ -321,7 +323,7 @@ def test_a_file_with_holes_is_refused_without_permission(tmp_path: Path) -> None
     file = tmp_path / "data.bin"
     with open(file, "wb") as hollow:
         hollow.truncate(8 * MIB)
-    with pytest.raises(InputError, match=r"100 % of the file is not allocated.*add --overwrite"):
+    with pytest.raises(InputError, match=r"100.000 % of the file is unallocated; .*add --overwrite"):
         quickly(file, ["scylla"], Access(buffered=True))
 
 

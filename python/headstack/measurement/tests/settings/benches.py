@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,8 +24,10 @@ from headstack.simulation.runs import run
 
 WARM_UP = 0.1
 """Warm-up of a cell, as a share of its time."""
-ALLOCATED_MIN = 0.99
-"""Minimum share of a file that must be allocated."""
+HOLES = re.compile(r"([\d.]+) % of the file is unallocated; reads there never reach the device")
+"""The note on a file with holes or unwritten extents."""
+HOLES_MIN_PERCENT = 1.0
+"""Smallest share of holes, in percent, for which a file is filled."""
 FILL_BYTES = 1 << 20
 """Size of the writes that fill a file, in bytes."""
 BLOCKS = 40
@@ -58,6 +61,8 @@ class Bench(Protocol):
     rounds: int
     """Number of times that each cell is run."""
     place: Place
+    is_worn_in: bool
+    """Whether the caller states that no cache is left to fill."""
     unwritable: str | None
     """Reason why cells that write are left out; ``None`` if they are permitted."""
     notes: list[str]
@@ -111,7 +116,7 @@ class TargetBench:
         self.name, self.rounds, self.unwritable = path, rounds, _reason_not_to_write(path, access)
         self._opened = Opened([path], access, writing=self.unwritable is None)
         self._span = part_of(self._opened, range)
-        self._time_ns, self._steady_ns, self._worn_in = time_ns, steady_ns, worn_in
+        self._time_ns, self._steady_ns, self.is_worn_in = time_ns, steady_ns, worn_in
         self._shown, self._runs, self.runs_planned = progress, 0, 1
         description = self._opened.described[0]["description"]
         self.notes = list(self._opened.described[0]["notes"])
@@ -137,26 +142,20 @@ class TargetBench:
         return lambda now: shown(now | {"run": number, "runs": max(self.runs_planned, number + 1)})
 
     def fill(self) -> Results | None:
-        """Fills a file that is not completely allocated, because reads of holes never reach the device. Returns the
-        results; ``None`` if nothing was filled.
+        """Fills a file with holes, which reads would not take from the device. Returns the results; ``None`` if it has
+        none.
 
         Raises ``InputError`` if the file may not be written.
         """
-        if not os.path.isfile(self.name):
-            return None
-        status = os.stat(self.name)
-        allocated = 512 * status.st_blocks / max(1, status.st_size)
-        if allocated >= ALLOCATED_MIN:
+        holes = [match for note in self.notes if (match := HOLES.match(note))]
+        if not holes or float(holes[0][1]) < HOLES_MIN_PERCENT:
             return None
         if self.unwritable is not None:
-            raise InputError(
-                f"{self.name}: {100 * (1 - allocated):.0f} % of the file is not allocated, so reads would not reach "
-                "the device; add --overwrite to fill it"
-            )
+            raise InputError(f"{self.name}: {holes[0][0]}; add --overwrite to fill it")
         described = _workload(Stream(FILL_BYTES, 0, 0, 8), "fill")
         limits = {"bytes": self._span[1] // FILL_BYTES * FILL_BYTES or FILL_BYTES}
         step = Step(described, self._span, limits, {"cell": "fill"}, threads=1)
-        self.notes = []
+        self.notes = [note for note in self.notes if not HOLES.match(note)]
         return self._opened.measure([step], self._progress())
 
     def _steps(self, cell: Cell, time_ns: int, seed: int, blocks: int) -> list[Step]:
@@ -189,7 +188,7 @@ class TargetBench:
 
     def cache_bytes(self, is_random: bool) -> float | None:
         """Returns the number of bytes to write before the rate is steady: 0 if the caller stated that it is."""
-        if self._worn_in:
+        if self.is_worn_in:
             return 0.0
         if self._device_bytes is None:
             return None
@@ -240,6 +239,7 @@ class ModelBench:
 
     origin: Origin = "predicted"
     rounds = 1
+    is_worn_in = False
     unwritable: str | None = None
     ended: str | None = None
 

@@ -1,5 +1,5 @@
-"""The plan: which cells give which properties, and how the figures are found. Reads come first, then sequential writes,
-random writes, synchronous writes, and reads against writes.
+"""The plan: which cells give which properties, and how the figures are estimated. Reads come first, then each kind of
+writes: until no cache is left, in short cells, and against reads.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
+from typing import Literal
 
 from headstack.measurement.tests.settings.benches import Bench
 from headstack.measurement.tests.settings.cells import KIB, Cell, Reading, Stream
@@ -14,6 +15,9 @@ from headstack.measurement.tests.settings.levels import Level, groups, sustained
 from headstack.measurement.tests.settings.properties import Estimate, Properties, Property, from_rounds
 from headstack.results.results import Results
 
+Kind = Literal["sequential", "random"]
+KINDS: tuple[Kind, ...] = ("sequential", "random")
+"""Kinds of writes in the order of a device that is not worn in: sequential writes fill it, random writes wear it in."""
 DEPTHS = tuple(2**n for n in range(9))
 """Queue depths of the sweep: 1 to 256."""
 KNEE = 0.9
@@ -76,7 +80,8 @@ def read_cells(wanted: set[Property]) -> list[Cell]:
     cells = []
     for kib, properties in SWEEPS.items():
         of_sweep = wanted & set(properties)
-        depths = DEPTHS if of_sweep - {properties[0]} else DEPTHS[:1] if of_sweep else ()
+        is_alone = bool(of_sweep) or (kib == 4 and Property.MIXED_READ_P99_0 in wanted)
+        depths = DEPTHS if of_sweep - {properties[0]} else DEPTHS[:1] if is_alone else ()
         cells += [Cell(f"random reads {kib} KiB, depth {d}", (Stream(kib * KIB, depth=d),)) for d in depths]
     if Property.READ_SEQUENTIAL in wanted:
         cells.append(Cell("sequential reads", (Stream(MIB, random_percent=0, depth=STREAM_DEPTH),)))
@@ -85,16 +90,18 @@ def read_cells(wanted: set[Property]) -> list[Cell]:
     return cells
 
 
-def logged_cells(wanted: set[Property], every_size: bool) -> list[Cell]:
-    """Returns the cells that write until no cache is left: sequential streams, then random writes. On a target one size
-    of random writes wears it in for all."""
-    cells = []
-    for prop, pointers in ((Property.WRITE_SEQUENTIAL, 1), (Property.WRITE_STREAMS, WRITERS)):
-        if prop in wanted:
-            cells.append(Cell(prop.value, (Stream(MIB, 0, 0, STREAM_DEPTH, pointers=pointers),)))
-    sizes = [kib for kib, prop in RANDOM_WRITES.items() if prop in wanted]
-    cells += [random_writes(kib) for kib in (sizes if every_size else sizes[:1])]
-    return cells
+def logged_cells(wanted: set[Property], kind: Kind, every_size: bool) -> list[Cell]:
+    """Returns the cells that write until no cache is left. On a target one size of random writes wears it in for
+    all."""
+    if kind == "sequential":
+        streams = ((Property.WRITE_SEQUENTIAL, 1), (Property.WRITE_STREAMS, WRITERS))
+        return [
+            Cell(prop.value, (Stream(MIB, 0, 0, STREAM_DEPTH, pointers=pointers),))
+            for prop, pointers in streams
+            if prop in wanted
+        ]
+    cells = [random_writes(kib) for kib, prop in RANDOM_WRITES.items() if prop in wanted]
+    return cells if every_size else cells[:1]
 
 
 def random_writes(kib: int) -> Cell:
@@ -102,8 +109,11 @@ def random_writes(kib: int) -> Cell:
     return Cell(RANDOM_WRITES[kib].value, (Stream(kib * KIB, 0, 100, WRITE_DEPTH),))
 
 
-def write_cells(wanted: set[Property], with_sizes: bool) -> list[Cell]:
-    """Returns the cells of short and of synchronous writes, which are run in rounds."""
+def write_cells(wanted: set[Property], kind: Kind, with_sizes: bool) -> list[Cell]:
+    """Returns the cells of short and, after random writes, of synchronous writes, which are run in rounds."""
+    if kind == "sequential":
+        small = Cell(Property.WRITE_SEQUENTIAL_4K.value, (Stream(4 * KIB, 0, 0, KERNEL_DEPTH),))
+        return [small] if Property.WRITE_SEQUENTIAL_4K in wanted else []
     cells = []
     if with_sizes:
         cells += [random_writes(kib) for kib, prop in RANDOM_WRITES.items() if prop in wanted]
@@ -112,24 +122,21 @@ def write_cells(wanted: set[Property], with_sizes: bool) -> list[Cell]:
             parts = [(number, writers) for number in range(writers)]
             streams = tuple(Stream(kib * KIB, 0, 0, flush_every=1, part=part) for part in parts)
             cells.append(Cell(f"synchronous writes {kib} KiB, {writers}", streams))
-    if Property.WRITE_SEQUENTIAL_4K in wanted:
-        cells.append(Cell("sequential writes 4 KiB", (Stream(4 * KIB, 0, 0, KERNEL_DEPTH),)))
     return cells
 
 
-def mixed_cells(wanted: set[Property], random_per_s: float | None, stream_per_s: float | None) -> list[Cell]:
-    """Returns the cells of reads against writes at shares of a rate; without those whose rate is not known."""
-    reads = Stream(4 * KIB)
-    cells = [Cell("reads alone", (reads,))] if Property.MIXED_READ_P99_0 in wanted else []
-    if wanted & OF_RANDOM and random_per_s is not None:
-        for share in SHARES:
-            writes = Stream(4 * KIB, 0, 100, rate_per_s=random_per_s * share / 100)
-            cells.append(Cell(f"reads and random writes, {share}", (reads, writes)))
-    if wanted & set(BESIDE_STREAM.values()) and stream_per_s is not None:
-        for share in SHARES:
-            writes = Stream(MIB, 0, 0, rate_per_s=stream_per_s * share / 100)
-            cells.append(Cell(f"reads and sequential writes, {share}", (reads, writes)))
-    return cells
+def mixed_cells(wanted: set[Property], kind: Kind, writes_per_s: float | None) -> list[Cell]:
+    """Returns the cells of reads against writes at shares of their rate; none if it is not known."""
+    if writes_per_s is None or not wanted & (OF_RANDOM if kind == "random" else set(BESIDE_STREAM.values())):
+        return []
+    size, random_percent = (4 * KIB, 100) if kind == "random" else (MIB, 0)
+    return [
+        Cell(
+            f"reads and {kind} writes, {share}",
+            (Stream(4 * KIB), Stream(size, 0, random_percent, rate_per_s=writes_per_s * share / 100)),
+        )
+        for share in SHARES
+    ]
 
 
 def cells_count(wanted: set[Property], with_writes: bool) -> tuple[int, int]:
@@ -137,8 +144,11 @@ def cells_count(wanted: set[Property], with_writes: bool) -> tuple[int, int]:
     properties = with_prerequisites(wanted)
     if not with_writes:
         return len(read_cells(properties)), 0
-    cells = [*read_cells(properties), *write_cells(properties, True), *mixed_cells(properties, 1.0, 1.0)]
-    return len(cells), len(logged_cells(properties, False))
+    cells, logs = read_cells(properties), 0
+    for kind in KINDS:
+        cells += [*write_cells(properties, kind, True), *mixed_cells(properties, kind, 1.0)]
+        logs += len(logged_cells(properties, kind, False))
+    return len(cells), logs
 
 
 @dataclass
@@ -189,9 +199,11 @@ def measure_properties(bench: Bench, wanted: Iterable[Property]) -> tuple[Proper
         for prop in properties - session.estimates.keys():
             session.estimates[prop] = Estimate(None, note=bench.unwritable, origin=bench.origin)
         return Properties(session.estimates), session.made
-    _measure_levels(session, properties)
-    _measure_writes(session, properties)
-    _measure_mixed(session, properties)
+    # Sequential writes put a drive that was overwritten randomly in order again.
+    for kind in reversed(KINDS) if bench.is_worn_in else KINDS:
+        _measure_levels(session, properties, kind)
+        _measure_writes(session, properties, kind)
+        _measure_mixed(session, properties, kind)
     for prop in properties - session.estimates.keys():
         why = bench.ended or "not measured"
         session.estimates[prop] = Estimate(None, note=f"ended early: {why}", origin=bench.origin)
@@ -204,6 +216,9 @@ def _measure_reads(session: Session, wanted: set[Property]) -> None:
         curve = {d: r for d in DEPTHS if (r := readings.get(f"random reads {kib} KiB, depth {d}"))}
         if curve:
             session.estimates |= dict(zip(properties, _of_sweep(session, curve), strict=False))
+    if Property.MIXED_READ_P99_0 in wanted and (alone := readings.get("random reads 4 KiB, depth 1")):
+        p99 = session.estimate(alone, lambda r: r.percentile_ms("read", 99), "p99_ms")
+        session.estimates[Property.MIXED_READ_P99_0] = p99
     if "sequential reads" in readings:
         session.estimates[Property.READ_SEQUENTIAL] = _scaled(
             session.estimate(readings["sequential reads"], lambda r: r.per_s("read"), "iops"), MIB
@@ -271,21 +286,20 @@ def _scaled(estimate: Estimate, factor: float) -> Estimate:
     )
 
 
-def _measure_levels(session: Session, wanted: set[Property]) -> None:
+def _measure_levels(session: Session, wanted: set[Property], kind: Kind) -> None:
     """Writes until no cache is left."""
     bench = session.bench
     is_model = bench.origin == "predicted"
-    for cell in logged_cells(wanted, is_model):
+    for cell in logged_cells(wanted, kind, is_model):
         if bench.ended is not None:
             return
         [stream] = cell.streams
         reading, seconds = bench.log(cell)
         session.made.append(reading.results)
-        is_random = stream.random_percent > 0
-        level = sustained(reading.log, seconds, bench.cache_bytes(is_random), stream.size_bytes)
-        session.levels["random" if is_random else "sequential"] = level
-        if not is_random or is_model:
-            unit = 1 if is_random else stream.size_bytes
+        level = sustained(reading.log, seconds, bench.cache_bytes(kind == "random"), stream.size_bytes)
+        session.levels[kind] = level
+        if kind == "sequential" or is_model:
+            unit = stream.size_bytes if kind == "sequential" else 1
             session.estimates[Property(cell.name)] = _scaled(_of_level(session, reading, level), unit)
 
 
@@ -305,48 +319,37 @@ def _bounded(estimate: Estimate, level: Level | None) -> Estimate:
     return Estimate(None, note=level.note, at_most=estimate.value, origin=estimate.origin)
 
 
-def _measure_writes(session: Session, wanted: set[Property]) -> None:
-    """Measures random writes of a target after it was worn in, then synchronous writes."""
-    readings = session.in_rounds(write_cells(wanted, session.bench.origin == "measured"))
-    for prop in RANDOM_WRITES.values():
+def _measure_writes(session: Session, wanted: set[Property], kind: Kind) -> None:
+    """Measures short writes after no cache is left, and synchronous writes."""
+    readings = session.in_rounds(write_cells(wanted, kind, session.bench.origin == "measured"))
+    for prop in (*RANDOM_WRITES.values(), Property.WRITE_SEQUENTIAL_4K):
         if prop.value in readings:
             rate = session.estimate(readings[prop.value], lambda r: r.per_s("write"), "iops")
-            session.estimates[prop] = _bounded(rate, session.levels.get("random"))
+            session.estimates[prop] = _bounded(rate, session.levels.get(kind))
     for (kib, writers), (rate_prop, p99_prop) in SYNC.items():
         rounds = readings.get(f"synchronous writes {kib} KiB, {writers}")
         if rounds is not None:
             session.estimates[rate_prop] = session.estimate(rounds, lambda r: r.per_s("flush"))
             if p99_prop is not None:
                 session.estimates[p99_prop] = session.estimate(rounds, lambda r: r.percentile_ms("flush", 99))
-    if "sequential writes 4 KiB" in readings:
-        rate = session.estimate(readings["sequential writes 4 KiB"], lambda r: r.per_s("write"), "iops")
-        session.estimates[Property.WRITE_SEQUENTIAL_4K] = _bounded(rate, session.levels.get("sequential"))
 
 
-def _measure_mixed(session: Session, wanted: set[Property]) -> None:
-    """Measures reads against writes at shares of the sustained write rates."""
-    so_far = Properties(session.estimates)
-    stream = so_far[Property.WRITE_SEQUENTIAL].value
-    random = so_far[Property.WRITE_4K].value
-    readings = session.in_rounds(mixed_cells(wanted, random, None if stream is None else stream / MIB))
+def _measure_mixed(session: Session, wanted: set[Property], kind: Kind) -> None:
+    """Measures reads against writes at shares of the sustained rate of writes."""
+    needed, unit = (Property.WRITE_4K, 1) if kind == "random" else (Property.WRITE_SEQUENTIAL, MIB)
+    writes = Properties(session.estimates)[needed]
+    readings = session.in_rounds(mixed_cells(wanted, kind, None if writes.value is None else writes.value / unit))
 
-    def keep(prop: Property, cell: str, figure: Callable[[Reading], float], needs: Property | None) -> None:
-        if prop not in wanted:
-            return
-        if cell in readings:
-            session.estimates[prop] = session.estimate(readings[cell], figure)
-        elif needs is not None and so_far[needs].value is None:
-            why = f"the write rate is not known: {so_far[needs].note}"
+    def keep(prop: Property, share: int, request: str, percent: float) -> None:
+        rounds = readings.get(f"reads and {kind} writes, {share}")
+        if prop in wanted and rounds is not None:
+            session.estimates[prop] = session.estimate(rounds, lambda r: r.percentile_ms(request, percent))
+        elif prop in wanted and writes.value is None:
+            why = f"the write rate is not known: {writes.note}"
             session.estimates[prop] = Estimate(None, note=why, origin=session.bench.origin)
 
-    keep(Property.MIXED_READ_P99_0, "reads alone", lambda r: r.percentile_ms("read", 99), None)
-    for loads, kind, needs in (
-        (BESIDE_RANDOM, "random", Property.WRITE_4K),
-        (BESIDE_STREAM, "sequential", Property.WRITE_SEQUENTIAL),
-    ):
-        for share, prop in loads.items():
-            cell = f"reads and {kind} writes, {share}"
-            keep(prop, cell, lambda r: r.percentile_ms("read", 99), needs)
-    half = "reads and random writes, 50"
-    keep(Property.MIXED_READ_P95_50, half, lambda r: r.percentile_ms("read", 95), Property.WRITE_4K)
-    keep(Property.MIXED_WRITE_P95_50, half, lambda r: r.percentile_ms("write", 95), Property.WRITE_4K)
+    for share, prop in (BESIDE_RANDOM if kind == "random" else BESIDE_STREAM).items():
+        keep(prop, share, "read", 99)
+    if kind == "random":
+        keep(Property.MIXED_READ_P95_50, 50, "read", 95)
+        keep(Property.MIXED_WRITE_P95_50, 50, "write", 95)
