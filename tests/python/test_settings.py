@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,10 @@ import headstack as hs
 from conftest import Headstack, needs_program
 from headstack._native import InputError
 from headstack.measurement.access import Access
-from headstack.measurement.tests.settings.benches import ModelBench
+from headstack.measurement.tests.settings.benches import ModelBench, TargetBench
 from headstack.measurement.tests.settings.cells import Cell, Stream
 from headstack.measurement.tests.settings.levels import sustained
-from headstack.measurement.tests.settings.plan import DEPTHS, cells_count, knee_depth
+from headstack.measurement.tests.settings.plan import DEPTHS, cells_count, knee_depth, measure_properties
 from headstack.measurement.tests.settings.products.setting import Context, significant
 from headstack.measurement.tests.settings.products.table import PRODUCTS
 from headstack.measurement.tests.settings.properties import (
@@ -80,9 +79,9 @@ def test_the_lower_of_two_levels_counts() -> None:
 
 
 def test_scatter_without_a_trend_is_steady() -> None:
-    rates = [100.0, 160.0, 90.0, 150.0, 100.0, 80.0] * 5
+    rates = [100.0, 100.0, 100.0, 160.0, 160.0, 160.0] * 5
     level = sustained(rates, 1.0, 0.0, MIB)
-    assert level.per_s == pytest.approx(113, rel=0.05)
+    assert level.per_s == pytest.approx(130, rel=0.1), "SNIA's window alone would refuse it"
 
 
 def test_a_buffer_of_dram_or_noise_is_not_a_cache() -> None:
@@ -344,6 +343,8 @@ def test_wrong_use_is_refused() -> None:
         hs.settings("null:1ms", "oracle")
     with pytest.raises(InputError, match="worn_in: applies only to real targets"):
         hs.settings(GP3, "mysql", worn_in=True)
+    with pytest.raises(InputError, match="destroy: applies only to real targets"):
+        hs.settings(GP3, "mysql", Access(destroy=("sda",)))
 
 
 def test_the_command_prints_answer_tables_lines_and_writes_files(headstack: Headstack, tmp_path: Path) -> None:
@@ -374,24 +375,31 @@ def test_rates_agree_with_the_kernels_tool_on_a_simulated_volume(tmp_path: Path)
     needs_program("fio")
     if "nbd" not in subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=True).stdout:
         pytest.skip("fio without its nbd engine")
-    assert shutil.which("fio")
     with hs.serve(f"{GP3}@0..256MiB", unix=(str(tmp_path / "s"),), data="discard", floor="0s") as live:
         uri = f"nbd+unix:///{live.exports[0][0]}?socket={tmp_path / 's'}"
 
         def fio(*job: str) -> float:
-            common = ("--name=j", "--ioengine=nbd", f"--uri={uri}", "--time_based", "--runtime=2", "--ramp_time=0.5")
+            common = ("--name=j", "--ioengine=nbd", f"--uri={uri}", "--time_based", "--runtime=1", "--ramp_time=0.5")
             words = ["fio", *common, "--size=256m", "--output-format=json", *job]
             text = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
             jobs = json.loads(text[text.index("{") :])
             return float(jobs["jobs"][0]["read"]["iops"] or jobs["jobs"][0]["write"]["iops"])
 
-        ours = hs.settings(
-            uri, "io.cost", Access(destroy=(uri,)), time="1s", steady_time="2s", rounds=2, worn_in=True
-        ).context.properties
         theirs = {
             Property.READ_4K_MAX: fio("--rw=randread", "--bs=4k", "--iodepth=64"),
             Property.WRITE_4K: fio("--rw=randwrite", "--bs=4k", "--iodepth=64"),
             Property.WRITE_SEQUENTIAL: MIB * fio("--rw=write", "--bs=1m", "--iodepth=8"),
         }
+        bench = TargetBench(
+            uri,
+            Access(destroy=(uri,)),
+            time_ns=600_000_000,
+            steady_ns=2_000_000_000,
+            rounds=2,
+            range=None,
+            worn_in=True,
+            progress=None,
+        )
+        ours, _ = measure_properties(bench, theirs)
     for prop, figure in theirs.items():
         assert ours[prop].value == pytest.approx(figure, rel=0.1), prop

@@ -59,7 +59,7 @@ from headstack.measurement.tests.settings.properties import DESCRIBED, Property
 @permission_options
 @output_options(
     DeviceSettings,
-    json="Write settings, properties and complete results as JSON (- for stdout).",
+    json="Write settings, properties and a row per run as JSON (- for stdout).",
     csv="Write a row per setting (- for stdout).",
     parquet="Write a row per setting as Parquet.",
 )

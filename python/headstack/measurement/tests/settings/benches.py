@@ -333,7 +333,9 @@ def open_bench(target: str, access: Access, **how: Any) -> Bench:
     """Returns the bench of a real target, or of a model if the target is the name of a system."""
     if is_target(target) or access.create is not None:
         return TargetBench(target, access, **how)
-    refused = [name for name in ("worn_in", "range") if how[name]]
+    permissions = {"destroy": access.destroy, "overwrite": access.overwrite}
+    options = {"worn_in": how["worn_in"], "range": how["range"], **permissions}
+    refused = [name for name, value in options.items() if value]
     if refused:
         raise InputError("applies only to real targets; remove the option", key=refused[0])
     return ModelBench(target)

@@ -270,7 +270,8 @@ class DeviceSettings(Tabular):
         write_html(self.report(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns an object: ``target``, ``settings``, ``lines`` of each product, ``properties``, ``runs``.
+        """Returns an object: ``target``, ``settings``, ``lines`` of each product, ``properties``, and a row for
+        each of the ``runs``.
 
         >>> '"innodb_io_capacity = 1800"' in hs.settings("aws-gp3-500", "mysql").to_json()
         True
@@ -285,6 +286,6 @@ class DeviceSettings(Tabular):
             "settings": self.rows(),
             "lines": {name: self.lines(name) for name in self.products},
             "properties": self.property_rows(),
-            "runs": [self.results.whole(run) for run in range(len(self.results))],
+            "runs": list(self.results),
         }
         return tables.to_json({**STORED.head, **content}, path)

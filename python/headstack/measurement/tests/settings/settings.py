@@ -72,6 +72,8 @@ def settings(
             announce(plan)
         filled = bench.fill()
         made = [] if filled is None else [filled]
+    elif announce is not None:
+        announce(f"predicting {len(wanted)} properties of {bench.name}; nothing is measured")
     properties, results = measure_properties(bench, wanted)
     context = Context(properties, bench.place, _is_disk(bench, properties), limit_ms)
     joined = join_results([*made, *results])
