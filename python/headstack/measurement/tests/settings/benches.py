@@ -15,7 +15,7 @@ from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.measurement.access import Access, Progress, is_null
 from headstack.measurement.measurement import Opened, Step, is_export, is_target
-from headstack.measurement.tests.classic.outcome import part_of
+from headstack.measurement.tests.classic.outcome import part_of, reason_not_to_write
 from headstack.measurement.tests.settings.cells import Cell, Reading, Stream
 from headstack.measurement.tests.settings.levels import CACHE_SHARE_MAX, WEAR_IN
 from headstack.measurement.tests.settings.properties import Origin
@@ -113,7 +113,7 @@ class TargetBench:
         worn_in: bool,
         progress: Progress | None,
     ) -> None:
-        self.name, self.rounds, self.unwritable = path, rounds, _reason_not_to_write(path, access)
+        self.name, self.rounds, self.unwritable = path, rounds, reason_not_to_write(path, access)
         self._opened = Opened([path], access, writing=self.unwritable is None)
         self._span = part_of(self._opened, range)
         self._time_ns, self._steady_ns, self.is_worn_in = time_ns, steady_ns, worn_in
@@ -193,16 +193,6 @@ class TargetBench:
         if self._device_bytes is None:
             return None
         return (WEAR_IN if is_random else CACHE_SHARE_MAX) * self._device_bytes
-
-
-def _reason_not_to_write(path: str, access: Access) -> str | None:
-    if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
-        return None
-    if is_export(path):
-        return "writing an export needs --destroy with its address"
-    if path.startswith("/dev/"):
-        return "writing a device needs --destroy with its name"
-    return "writing an existing file needs --overwrite"
 
 
 def _numbers(path: str) -> str | None:

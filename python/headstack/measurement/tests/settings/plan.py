@@ -158,8 +158,8 @@ class Session:
     bench: Bench
     estimates: dict[Property, Estimate] = field(default_factory=dict)
     made: list[Results] = field(default_factory=list)
-    levels: dict[str, Level] = field(default_factory=dict)
-    """The levels of the writes until no cache is left, by cell."""
+    levels: dict[Kind, Level] = field(default_factory=dict)
+    """The levels of the writes until no cache is left, by kind of writes."""
 
     def in_rounds(self, cells: Sequence[Cell]) -> dict[str, list[Reading]]:
         """Runs all cells in turn, several times, so that each figure shows the changes between rounds."""
