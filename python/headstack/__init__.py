@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from headstack.measurement.tests.classic.latency import latency
     from headstack.measurement.tests.classic.prefill import prefill
     from headstack.measurement.tests.classic.zones import zones
+    from headstack.measurement.tests.settings.outcome import DeviceSettings
+    from headstack.measurement.tests.settings.settings import settings
     from headstack.prediction.predictor import Characterization, Environment, characterize, load_environment, predict
     from headstack.results.explorer import explore
     from headstack.results.results import Results
@@ -87,6 +89,8 @@ _NAMES_BY_MODULE = {
     "measurement.tests.classic.latency": ("latency",),
     "measurement.tests.classic.prefill": ("prefill",),
     "measurement.tests.classic.zones": ("zones",),
+    "measurement.tests.settings.outcome": ("DeviceSettings",),
+    "measurement.tests.settings.settings": ("settings",),
     "prediction.predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
     "results.explorer": ("explore",),
     "results.results": ("Results",),
@@ -123,6 +127,7 @@ __all__ = [
     "CacheLab",
     "Characterization",
     "Comparison",
+    "DeviceSettings",
     "Diagnosis",
     "Difference",
     "Drive",
@@ -178,6 +183,7 @@ __all__ = [
     "run_jobs",
     "scenarios",
     "serve",
+    "settings",
     "studies",
     "sweep",
     "synthesize",

@@ -39,6 +39,7 @@ WAYS = [
     Way("measure fsync FILE", BY_WORD),
     Way("measure crystal DISK --destroy NAME", CARRIES),
     Way("measure pts DISK --destroy NAME", CARRIES),
+    Way("measure settings DISK --for ceph --destroy NAME", CARRIES),
     Way("measure condition DISK --destroy NAME", CARRIES),
     Way("measure condition FILE", BY_WORD),
     Way("measure --fio job.fio --overwrite", BY_NAME),

@@ -87,6 +87,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "lab characterize": ("output", "direct", "time", "destroy", "create"),
     "measure condition": ("pass", "read-only", "size", "require", "log", "resume", "report", "destroy", "json", "plot"),
     "measure pts": ("test", "purge", "active-range", "capacity", "rounds", "destroy", "json", "plot"),
+    "measure settings": ("for", "time", "steady-time", "worn-in", "create", "overwrite", "destroy", "json", "html"),
     "measure zones": ("positions", "size", "depth", "accesses", "range", "write", "json", "plot", "html"),
     "measure fsync": ("sizes", "count", "limit", "create", "destroy", "json", "plot"),
     "measure prefill": ("size", "create", "destroy", "json", "plot"),

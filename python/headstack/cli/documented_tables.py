@@ -16,6 +16,7 @@ from headstack.measurement.tests.classic.prefill import Prefill
 from headstack.measurement.tests.classic.zones import Zones
 from headstack.measurement.tests.conditioning import logged as conditioning
 from headstack.measurement.tests.pts import outcomes as pts
+from headstack.measurement.tests.settings.outcome import DeviceSettings
 from headstack.prediction import predictions
 from headstack.simulation import sweeps
 from headstack.traces import cache_runs, replays, volumes
@@ -78,6 +79,7 @@ def tables() -> list[Documented]:
         Documented("prefill", "A row per hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.fields),
         Documented("zones", "A row per position: `headstack measure zones --csv`.", Zones.fields),
         Documented("pts", "A row per measurement of each round: `headstack measure pts --csv`.", pts.FIELDS),
+        Documented("settings", "A row per setting: `headstack measure settings --csv`.", DeviceSettings.fields),
         Documented(
             "condition",
             "A row per interval and device: `headstack measure condition --csv`. Columns that count the blocks of "

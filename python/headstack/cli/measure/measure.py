@@ -100,6 +100,7 @@ TESTS = {
     **dict.fromkeys(("zones", "latency", "fsync", "crystal", "prefill"), "measure.classic"),
     "condition": "measure.conditioning",
     "pts": "measure.pts",
+    "settings": "measure.settings",
     "verify": "measure.verify",
     "twin": "predict.twin",
 }

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from headstack._native import Field, InputError, format_bytes
 from headstack.io.values import choice, duration_ns, percent, size_bytes
-from headstack.measurement.access import Access, Progress, is_null
-from headstack.measurement.measurement import Opened, Step, is_export
+from headstack.measurement.access import Access, Progress
+from headstack.measurement.measurement import Opened, Step
 from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
@@ -19,6 +19,7 @@ from headstack.measurement.tests.classic.outcome import (
     join_results,
     own_file,
     part_of,
+    reason_not_to_write,
     requests,
 )
 from headstack.results.results import Results
@@ -139,7 +140,7 @@ def crystal(
     if time_ns <= 0 or pause_ns < 0:
         raise InputError(f"time, pause: {time} and {pause} are out of range; time must be above 0s, pause 0s or longer")
     with own_file(path, access, size) as (file, allowed):
-        left_out = _not_writing(file, allowed)
+        left_out = reason_not_to_write(file, allowed)
         if mix is not None and left_out is not None:
             raise InputError(f"{left_out}", key="mix")
         opened = Opened([file], allowed, writing=left_out is None)
@@ -158,17 +159,6 @@ def crystal(
                 made.append(opened.measure(_steps(test, kind, kinds[kind], span, runs, time_ns), progress))
                 scores.append(_score(test, kind, made[-1]))
         return Crystal(join_results(made), opened.ended, path, profile, span[1], scores, left_out)
-
-
-def _not_writing(path: str, access: Access) -> str | None:
-    """Returns the reason why write tests are left out; ``None`` if they are permitted."""
-    if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
-        return None
-    if is_export(path):
-        return "writing an export needs --destroy with its address"
-    if path.startswith("/dev/"):
-        return "writing a device needs --destroy with its name"
-    return "writing an existing file needs --overwrite"
 
 
 def _first_part(opened: Opened, size: str) -> tuple[int, int]:

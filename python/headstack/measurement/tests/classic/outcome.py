@@ -15,8 +15,8 @@ from headstack._native import InputError, version
 from headstack.io import tables
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
-from headstack.measurement.access import Access
-from headstack.measurement.measurement import Opened
+from headstack.measurement.access import Access, is_null
+from headstack.measurement.measurement import Opened, is_export
 from headstack.report.figures import Figure, Report, Section, Table
 from headstack.results.report import provenance, requests_of, runs_table
 from headstack.results.results import Results
@@ -70,6 +70,17 @@ def whole_blocks(opened: Opened, size_bytes: int, target: int = 0) -> int:
     """Rounds a size up to whole blocks of a target, which direct I/O requires."""
     block_bytes = max(512, int(opened.described[target]["block_bytes"]))
     return -(-size_bytes // block_bytes) * block_bytes
+
+
+def reason_not_to_write(path: str, access: Access) -> str | None:
+    """Returns the reason why tests that write are left out; ``None`` if they are permitted."""
+    if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
+        return None
+    if is_export(path):
+        return "writing an export needs --destroy with its address"
+    if path.startswith("/dev/"):
+        return "writing a device needs --destroy with its name"
+    return "writing an existing file needs --overwrite"
 
 
 @contextmanager

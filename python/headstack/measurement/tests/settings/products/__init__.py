@@ -1,0 +1,1 @@
+"""The products: one file each, with the formulas of their settings."""
