@@ -204,7 +204,7 @@ def test_commands_that_are_named_are_commands() -> None:
         known.setdefault(path, {"--help"}).update(options | ({""} if command.hidden else set()))
     wrong, tried = [], 0
     # Hidden commands still work. Only a changelog uses earlier names of commands.
-    for name in ("curve", "completion", "man"):
+    for name in ("curve", "completion", "demo", "man"):
         hidden = main.get_command(click.Context(main), name)
         assert hidden is not None
         known[(name,)] = {"--help"} | {option for one in hidden.params for option in one.opts}
