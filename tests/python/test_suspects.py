@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,14 +12,16 @@ import polars as pl
 import pytest
 
 import headstack as hs
-from conftest import Headstack
+from conftest import REPOSITORY, Headstack
 from headstack._native import InputError
+from headstack.diagnosis.judging.exporter import exposition
 from headstack.diagnosis.judging.live import HostTimes, observe
 from headstack.diagnosis.judging.observations import observed
 from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.suspects.limits import limits_of
 from headstack.diagnosis.judging.suspects.phases import phases_of
 from headstack.diagnosis.judging.suspects.record import COLUMNS, Record, intervals_of
+from headstack.diagnosis.judging.verdict import KINDS
 
 INTERVAL_S, HALF = 15.0, 60
 Load = Mapping[str, float]
@@ -176,3 +179,32 @@ def test_a_busy_host_with_an_idle_disk_is_no_trouble() -> None:
     busy = {"rate": 2.0, "ms": 0.5, "cpu_idle": 0.0}
     (verdict,) = hs.judge(log(busy, busy)).verdicts
     assert verdict.kind == "undecided"
+
+
+def test_a_declared_table_has_the_columns_of_the_host() -> None:
+    frame = log(*CASES["host"]).select(
+        ts=pl.col("start_s"),
+        dev=pl.col("disk"),
+        r=pl.col("reads"),
+        w=pl.col("writes"),
+        rl=pl.col("read_latency_s"),
+        wl=pl.col("write_latency_s"),
+        idle=100 * pl.col("cpu_idle"),
+    )
+    declared = "disk=dev,time=ts:s,every=15s,reads=r,writes=w,read_latency=rl:s,write_latency=wl:s,cpu_idle=idle:%"
+    (verdict,) = hs.judge(frame, columns=declared).verdicts
+    assert verdict.kind == "host"
+    assert "processors 2% idle" in verdict.why
+
+
+def test_the_documented_alerts_name_what_is_exported() -> None:
+    page = (REPOSITORY / "docs/judge.md").read_text(encoding="utf-8")
+    (rules,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (verdict,) = hs.judge(log(*CASES["limit"])).verdicts
+    exported = exposition((verdict,), 0.0)
+    metrics = set(re.findall(r"headstack_\w+", rules))
+    assert metrics == {"headstack_disk_verdict", "headstack_judge_last_interval_timestamp_seconds"}
+    assert all(f"\n{metric}" in exported for metric in metrics)
+    named = set("|".join(re.findall(r'verdict=~?"([^"]+)"', rules)).split("|"))
+    assert named == set(KINDS) - {"undecided", "fine"}
+    assert 'verdict="limit"} 1' in exported

@@ -26,9 +26,11 @@ LATENCIES = {
     "write_latency": "write_latency_s",
     "flush_latency": "flush_latency_s",
 }
-COUNTS = ("reads", "writes", "requests", "flushes")
+COUNTS = ("reads", "writes", "requests", "flushes", "discards")
 SIZES = ("read_bytes", "write_bytes", "bytes")
-KEYS = ("time", "every", "length", *WORDS, *LATENCIES, *COUNTS, *SIZES, "in_flight", "utilization")
+SHARES = {"utilization": "busy", "cpu_idle": "cpu_idle", "cpu_steal": "cpu_steal", "io_pressure": "io_pressure"}
+"""Keys of shares, with their columns of observations."""
+KEYS = ("time", "every", "length", *WORDS, *LATENCIES, *COUNTS, *SIZES, "in_flight", *SHARES)
 
 
 def declaration(text: str) -> dict[str, str]:
@@ -192,6 +194,6 @@ def declared(frame: pl.LazyFrame, declaration: Mapping[str, str], names: list[st
             expressions[key] = columns.figure(key, units, usual) * (length_s if is_rate else 1.0)
         elif key == "in_flight":
             expressions[key] = columns.figure(key, plain, "")
-        elif key == "utilization":
-            expressions["busy"] = columns.figure(key, plain | {"%": 0.01}, "")
+        elif key in SHARES:
+            expressions[SHARES[key]] = columns.figure(key, plain | {"%": 0.01}, "")
     return frame.select(expressions.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in SCHEMA.items())
