@@ -93,7 +93,12 @@ class Record:
 
     def plain(self) -> RecordState:
         """Returns the record as plain data."""
-        levels = [[[None if np.isnan(value) else value for value in row] for row in of.tolist()] for of in self.levels]
+        levels = []
+        for rows in self.levels:
+            # NaN is not JSON.
+            values = rows.astype(object)
+            values[np.isnan(rows)] = None
+            levels.append(values.tolist())
         last = None if self.last is None else [value if np.isfinite(value) else None for value in self.last]
         return {"levels": levels, "last": last}
 
