@@ -51,9 +51,9 @@ def report_of(session: Session) -> Report:
     answer = headline(session)
     sections = [Section("Slow now", "", figures)] if (figures := _courses(session)) else []
     sections.append(Section("Every disk", "", [_table(session)]))
-    question = "Which disks are slower than expected under their load, since when, and why?"
+    question = "Which disks are slow or make requests wait, since when, and why?"
     return Report(
-        "Slow disks",
+        "Disks that are slow or wait",
         question,
         "\n\n".join([f"{answer[:1].upper()}{answer[1:]}.", *_groups(session.verdicts)]),
         sections,
@@ -164,7 +164,9 @@ def _broken(course: Sequence[tuple[float, float]]) -> list[tuple[float, float | 
 def _groups(verdicts: Sequence[Verdict]) -> list[str]:
     """Returns recommended actions, the most important first."""
     actions = [
-        f"{verdict.host} {verdict.disk}: {verdict.next_step}".strip() for verdict in verdicts if verdict.kind == SLOW
+        f"{verdict.host} {verdict.disk}: {verdict.next_step}".strip()
+        for verdict in verdicts
+        if verdict.kind not in (UNDECIDED, FINE)
     ][:DRAWN_MAX]
     undecided = sum(verdict.kind == UNDECIDED for verdict in verdicts)
     if undecided:

@@ -191,9 +191,9 @@ class Session:
 
 HEADLINES: dict[Kind, str] = {
     "limit": "it is at a limit",
-    "host": "its host asks too seldom",
+    "host": "its host sends fewer requests",
     "neighbour": "other work uses it",
-    "queue": "more is asked than before",
+    "queue": "more requests are in flight than before",
 }
 
 
@@ -205,13 +205,15 @@ def headline(session: Session) -> str:
     slow = [verdict for verdict in session.verdicts if verdict.kind == SLOW]
     undecided = sum(verdict.kind == UNDECIDED for verdict in session.verdicts)
     rest = f"; not enough data for a verdict on {undecided:,}" if undecided and undecided < disks else ""
+    waiting = [verdict for verdict in session.verdicts if verdict.kind not in (SLOW, UNDECIDED, FINE)]
     if slow:
+        rest = (f"; {counted(len(waiting), 'disk')} {agreed(len(waiting), 'waits', 'wait')}" if waiting else "") + rest
         first = max(slow, key=lambda verdict: verdict.slower.factor if verdict.slower else 0.0)
         others = sum(verdict.stands for verdict in slow)
-        share = f"; {others:,} at a false-discovery rate of {100 * FALSE_SHARE:.0f} %" if disks > 1 else ""
+        is_compared = disks > 1 and any(verdict.method is not None for verdict in slow)
+        share = f"; {others:,} at a false-discovery rate of {100 * FALSE_SHARE:.0f} %" if is_compared else ""
         verb = agreed(len(slow), "is", "are")
         return f"{len(slow):,} of {counted(disks, 'disk')} {verb} slow: {_slowdown(first)}{share}{rest}"
-    waiting = [verdict for verdict in session.verdicts if verdict.kind not in (SLOW, UNDECIDED, FINE)]
     if waiting:
         first = waiting[0]
         more = f", and {counted(len(waiting) - 1, 'more disk')} wait" if len(waiting) > 1 else ""

@@ -52,8 +52,8 @@ NAMES: dict[Suspect, str] = {
 TITLES: dict[Kind, str] = {
     SLOW: "The device itself is slow",
     "limit": "At a limit",
-    "queue": "More is asked than before, and the device is in order",
-    "host": "The host asks too seldom, and the device is in order",
+    "queue": "More requests are in flight than before, and the device is in order",
+    "host": "The host sends fewer requests, and the device is in order",
     "neighbour": "Other work uses the device",
 }
 TITLES_ALONE: dict[Kind, str] = {

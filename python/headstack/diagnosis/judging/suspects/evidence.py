@@ -30,9 +30,9 @@ def _of_device(facts: Facts, change: Change | None) -> str:
         return f"{_times(facts, change)}; without an earlier phase a slow device looks like a loaded one"
     if facts.slower is not None:
         return f"at equal load requests take {math.exp(facts.slower):.2g} times as long as expected"
-    more = "no more" if change.rate < ALIKE else f"{math.exp(change.rate):.2g} times as much"
+    at = "no higher rate" if change.rate < ALIKE else f"{math.exp(change.rate):.2g} times the rate"
     longer = f"each request takes {math.exp(change.latency):.2g} times as long"
-    return f"{longer} while {more} is asked ({_times(facts, change)})"
+    return f"{longer} at {at} ({_times(facts, change)})"
 
 
 def _of_limit(facts: Facts, change: Change | None) -> str:
@@ -88,7 +88,7 @@ def _of_neighbour(facts: Facts, change: Change | None) -> str:
     signs = []
     if facts.before is not None and is_scan(facts.before, now):
         size = _native.format_bytes(round(now.size_bytes("read")))
-        signs.append(f"reads of {size} at {now.per_s('read_bytes') / 1e6:,.0f} MB/s have come")
+        signs.append(f"reads of {size} at {now.per_s('read_bytes') / 1e6:,.0f} MB/s were added")
     if now.per_s("discards") > 1.0:
         signs.append(f"{now.per_s('discards'):,.0f} discards a second")
     if facts.episodes > 1:

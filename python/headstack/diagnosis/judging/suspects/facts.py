@@ -82,7 +82,7 @@ def log_ratio(value: float, other: float) -> float:
 
 
 def is_scan(before: Phase, now: Phase) -> bool:
-    """Whether large reads have come in addition."""
+    """Whether large reads were added."""
     usual_per_s, now_per_s = before.per_s("read_bytes"), now.per_s("read_bytes")
     size, usual = now.size_bytes("read"), before.size_bytes("read")
     if not now_per_s > 0 or not size >= SCAN_BYTES:

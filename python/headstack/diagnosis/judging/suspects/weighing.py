@@ -109,7 +109,7 @@ def _by_change(facts: Facts, change: Change | None) -> dict[Suspect, float]:
     # With open clients a slower device leaves the rate, with waiting ones the rate falls at most as latency grows.
     less = min(rate + max(latency, 0.0), 0.0)
     same = _normal(max(rate, 0.0), ALIKE) + _normal(less, LESS_ASKED)
-    # More is asked: more requests are in flight, and the rate has grown enough for that.
+    # More requests are in flight, and the rate has grown enough for that.
     more = _normal(min(rate - growth_needed(facts.before, latency), 0.0), ALIKE)
     more += _normal(min(change.in_flight - math.log(1.3), 0.0), 0.2)
     calm = max(latency, 0.0)
