@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headstack.cli.files import SOURCE
 from headstack.cli.formats import output_options, report_writers
 from headstack.cli.output import Outputs, print_notes_of, print_table, progress, say, verbose_option, wide_option
-from headstack.diagnosis.doctor.diagnosis import Diagnosis
-from headstack.diagnosis.doctor.diagnosis import doctor as diagnose_machine
 from headstack.io import signals
 from headstack.io.columns import Column, Figures, Names, Prose, Words
 from headstack.io.counts import counted
+
+if TYPE_CHECKING:
+    from headstack.diagnosis.doctor.diagnosis import Diagnosis
 
 COLUMNS: tuple[Column, ...] = (
     Names("device"),
@@ -73,11 +74,12 @@ def doctor(time: str, limits: tuple[str, ...], measure: str | None, quiet: bool,
     Exit codes: 1 a drive or an array is failing or slow, or data are at risk; 5 a limit, 6 the host, 7 other work or 8
     the queue makes requests wait; 0 for settings, and if nothing was found.
     """
+    from headstack.diagnosis.doctor import diagnosis as diagnoses  # start-up time
     from headstack.diagnosis.doctor.report import report_of  # start-up time
 
-    outputs = Outputs(options, {"json": Diagnosis.to_json} | report_writers(report_of))
+    outputs = Outputs(options, {"json": diagnoses.Diagnosis.to_json} | report_writers(report_of))
     with progress("observing", quiet) as show, signals.raising():
-        diagnosis = diagnose_machine(time=time, limits=limits, measure=measure, progress=show)
+        diagnosis = diagnoses.doctor(time=time, limits=limits, measure=measure, progress=show)
     outputs.write(diagnosis, lambda: print_diagnosis(diagnosis))
     return diagnosis.exit_code
 
