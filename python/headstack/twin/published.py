@@ -255,6 +255,10 @@ def _flash_with(sheet: System, values: Values) -> System:
     flash["blocks_per_plane"] = blocks // (flash["channels"] * flash["dies_per_channel"])
     timing["program_ns"] = max(1, round(timing["program_ns"] * dies / was))
     timing["read_ns"] = round(math.exp(values["log read"]))
+    # Each die has rows that wait for a whole program.
+    rows = 2 + flash["channels"] * flash["dies_per_channel"] * (flash["pages_per_program"] - 1)
+    row_bytes = flash["page_bytes"] * flash["planes_per_die"]
+    ssd["buffer"]["bytes"] = max(ssd["buffer"]["bytes"], rows * row_bytes)
     ssd["controller"] |= {
         "command_ns": round(values["command"]),
         "command_interval_ns": round(values["interval"]),
