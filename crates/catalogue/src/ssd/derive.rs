@@ -15,7 +15,7 @@ use headstack_sim::ssd::description::{Capacity, Collection, Controller, Flash, I
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
-use super::expected::{Estimate, has_estimated_writes, is_sheet, random_reads, sequential_write};
+use super::expected::{Estimate, has_estimated_writes, is_product, random_reads, sequential_write};
 use super::file::{SsdInterfaceKind, StatedWrites, WriteState};
 use super::generation::{GenerationFigures, SLC_MODE_PROGRAM, SLC_MODE_READ, usual_raw};
 use super::resolve::Resolver;
@@ -169,7 +169,7 @@ impl Resolver<'_> {
     /// just written, in cells in one-bit mode.
     fn expected_sense(&self, flash: &Flash, usual: (DurationNs, &'static str)) -> (DurationNs, &'static str) {
         let nvme = self.file.interface.kind == Some(SsdInterfaceKind::Nvme);
-        if !nvme || !is_sheet(self.file) || self.file.buffer.power_loss_protected == Some(true) {
+        if !nvme || !is_product(self.file) || self.file.buffer.power_loss_protected == Some(true) {
             return usual;
         }
         let needed = DurationNs((dies(flash) / random_reads(self.file, self.rules).rate * 1e9) as i64);
@@ -305,7 +305,7 @@ impl Resolver<'_> {
     fn expected_steady_writes(&self, model: &RandomWrites, share: f64) -> Option<f64> {
         let protected = self.file.buffer.power_loss_protected == Some(true);
         let stated = self.file.stated.random_write.is_some() || self.file.flash.program.is_some();
-        if stated || !protected || !is_sheet(self.file) {
+        if stated || !protected || !is_product(self.file) {
             return None;
         }
         let amplification = model.amplification(share);

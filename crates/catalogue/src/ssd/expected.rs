@@ -173,10 +173,12 @@ pub(super) fn sequential_write(file: &SsdFile, rules: &EstimateRules) -> Estimat
     Estimate { rate: usual, rule: rule.to_owned() }
 }
 
-/// Whether a file has figures of a data sheet; without any, it describes the flash itself, and nothing is estimated.
-pub(super) fn is_sheet(file: &SsdFile) -> bool {
+/// Whether a file is of a product, by a vendor or by figures of its data sheet; another one describes the flash itself,
+/// and nothing is estimated.
+pub(super) fn is_product(file: &SsdFile) -> bool {
     let stated = &file.stated;
-    stated.random_read.is_some()
+    file.vendor.is_some()
+        || stated.random_read.is_some()
         || stated.random_write.is_some()
         || stated.sequential_read.is_some()
         || stated.sequential_write.is_some()
@@ -185,7 +187,7 @@ pub(super) fn is_sheet(file: &SsdFile) -> bool {
 /// Whether the write rate of a file can be estimated: it describes an NVMe drive by its data sheet.
 pub(crate) fn has_estimated_writes(file: &SsdFile) -> bool {
     file.interface.kind == Some(SsdInterfaceKind::Nvme)
-        && is_sheet(file)
+        && is_product(file)
         && file.stated.sequential_write.is_none()
         && file.flash.program.is_none()
 }
