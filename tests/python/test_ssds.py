@@ -124,5 +124,5 @@ def test_a_skewed_steady_state_is_stated_first(small: str, tmp_path: Path, heads
         run = hs.run(small, str(workload), state=state, requests=20_000)
         assert run.flash_states[0].startswith(f"small: {stated}: overwritten with this skew"), run.flash_states
         assert not (run[0]["sampling"] or "").startswith("not steady")
-    refused = headstack("run", small, str(workload), "--state", "steady:normal")
-    assert (refused.returncode, "write steady:zipf[:THETA]" in " ".join(refused.stderr.split())) == (2, True)
+    refused = headstack("run", small, "-w", str(workload), "--state", "steady:normal")
+    assert (refused.returncode, "steady:normal is unknown" in " ".join(refused.stderr.split())) == (2, True)

@@ -101,7 +101,11 @@ class Diagnosis:
         return next((code for kind, code in EXIT_CODES.items() if kind in kinds), 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the diagnosis in JSON's form."""
+        """Returns the diagnosis in JSON's form.
+
+        >>> sorted(hs.doctor(time="0s").to_dict())[:2]
+        ['answer', 'checks']
+        """
         load = self.host.load
         return {
             "headstack_doctor": VERSION,
@@ -121,7 +125,11 @@ class Diagnosis:
         }
 
     def to_json(self, path: Path | None = None) -> str:
-        """Writes the diagnosis as JSON."""
+        """Writes the diagnosis as JSON.
+
+        >>> json.loads(hs.doctor(time="0s").to_json())["headstack_doctor"]
+        1
+        """
         return written(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, default=str) + "\n", path)
 
 
@@ -169,6 +177,9 @@ def doctor(
     ``judge``. ``measure`` is a device, a file or a folder with a large file, which is read at queue depths 1 and 32
     after the observation; nothing is measured by default, and nothing is ever written. ``progress`` is called with the
     elapsed share of the observation.
+
+    >>> len(hs.doctor(time="0s").findings) <= 3
+    True
     """
     time_s = duration_ns("time", time) / 1e9
     if time_s > TIME_MAX_S:

@@ -45,8 +45,8 @@ def draw(random: np.random.Generator) -> System:
 
 
 def loaded(text: str) -> System:
-    """Returns the resolved system of a file's text. An SSD programs single pages: calibration cannot tell these from
-    programs of all bits of the cells."""
+    """Returns the resolved system of a file's text. An SSD programs single pages: calibration does not fit programs
+    of all bits of the cells."""
     return dict(parse_system(text.replace("[flash]\n", "[flash]\npages_per_program = 1\n", 1)).system)
 
 
