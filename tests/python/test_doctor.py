@@ -145,7 +145,7 @@ def test_devices_and_stack_are_read(tmp_path: Path) -> None:
     ]
     assert drives_below("dm-0", seen.devices) == ("sda", "sdb")
     [data] = seen.stack.mounts
-    assert (data.source, data.folder, data.kind, data.shown_options) == (
+    assert (data.source, data.folder, data.kind, data.options_text) == (
         "dm-0",
         "/a b",
         "xfs",
@@ -391,7 +391,7 @@ def test_limits_of_the_first_version_of_control_groups(tmp_path: Path) -> None:
     }
     at = machine(tmp_path, files)
     [limit] = read_host(at).limits
-    assert (limit.group, limit.key, limit.is_own, limit.shown_rate) == ("/job", "rbps", True, "1.0 MB/s")
+    assert (limit.group, limit.key, limit.is_own, limit.rate_text) == ("/job", "rbps", True, "1.0 MB/s")
     assert Reading.now(at, (limit,)).groups == {limit: 5e6}
 
 

@@ -173,8 +173,8 @@ pub(super) fn sequential_write(file: &SsdFile, rules: &EstimateRules) -> Estimat
     Estimate { rate: usual, rule: rule.to_owned() }
 }
 
-/// Whether a file is of a product, by a vendor or by figures of its data sheet; another one describes the flash itself,
-/// and nothing is estimated.
+/// Returns true if a file describes a product, with a vendor or figures of its data sheet. Figures that any other file
+/// omits are not estimated, because it describes the flash itself.
 pub(super) fn is_product(file: &SsdFile) -> bool {
     let stated = &file.stated;
     file.vendor.is_some()
@@ -184,7 +184,8 @@ pub(super) fn is_product(file: &SsdFile) -> bool {
         || stated.sequential_write.is_some()
 }
 
-/// Whether the write rate of a file can be estimated: it describes an NVMe drive by its data sheet.
+/// Returns true if the sequential write rate of an NVMe product has to be estimated: neither it nor the program time is
+/// stated.
 pub(crate) fn has_estimated_writes(file: &SsdFile) -> bool {
     file.interface.kind == Some(SsdInterfaceKind::Nvme)
         && is_product(file)

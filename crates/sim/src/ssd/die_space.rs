@@ -308,8 +308,8 @@ impl DieSpace {
         }
     }
 
-    /// Records that an unplaced unit of a class is stale: each is equally likely to be in any block, in proportion to the
-    /// unplaced units of its class there.
+    /// Records that an unplaced unit of a class is stale: each is in a block with a probability in proportion to the
+    /// unplaced units of its class in that block.
     #[inline]
     pub fn release_unplaced(&mut self, class: usize, layout: &FlashLayout, random: &mut Random) {
         debug_assert!(self.unplaced > 0);

@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
     @property
     def is_drive(self) -> bool:
-        """Whether it is a physical drive, whose settings describe the hardware."""
+        """True for a physical drive, whose settings describe the hardware."""
         return self in (Kind.DISK, Kind.SATA_SSD, Kind.NVME_SSD)
 
 
@@ -88,7 +88,7 @@ class BlockDevice:
     size_bytes: int
     driver: str | None
     is_ata: bool
-    """Whether the kernel drives it as a SATA disk, so that ``hdparm`` sets its cache."""
+    """True for a SATA disk, whose cache ``hdparm`` sets."""
     is_usb: bool
     settings: Mapping[str, str]
     """Files of ``queue`` and ``device/queue_depth`` by name."""

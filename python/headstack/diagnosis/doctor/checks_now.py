@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from headstack.diagnosis.doctor.blocks import drives_below
 from headstack.diagnosis.doctor.effects import Effect, of_protection
 from headstack.diagnosis.doctor.findings import Check, Finding, Host, Urgency
-from headstack.diagnosis.doctor.limits import shown_rate
+from headstack.diagnosis.doctor.limits import rate_text
 from headstack.diagnosis.doctor.load import DeviceLoad
 from headstack.diagnosis.inspection.verdict import REPLACE, judge
 from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, CPU_FULL, PRESSURE, STEAL
@@ -126,8 +126,8 @@ def group_limit(host: Host) -> Iterator[Finding]:
             Check.GROUP_LIMIT,
             f"{name}, group {limit.group}",
             Urgency.WAITING,
-            f"{limit.file}: {limit.text}; observed {shown_rate(limit.key, rate)}",
-            f"requests of the group wait in the kernel for its limit of {limit.shown_rate}; the device may be idle",
+            f"{limit.file}: {limit.text}; observed {rate_text(limit.key, rate)}",
+            f"requests of the group wait in the kernel for its limit of {limit.rate_text}; the device may be idle",
             f"echo '{raised}' > {limit.file}",
             kind="limit",
         )

@@ -43,15 +43,15 @@ class GroupLimit:
     """The line of the file."""
     file: str
     is_own: bool
-    """Whether it limits this process, too."""
+    """True if the limit applies to this process as well."""
 
     @property
-    def shown_rate(self) -> str:
+    def rate_text(self) -> str:
         """The limit with its unit."""
-        return shown_rate(self.key, self.per_s)
+        return rate_text(self.key, self.per_s)
 
 
-def shown_rate(key: str, per_s: float) -> str:
+def rate_text(key: str, per_s: float) -> str:
     """Formats a rate of bytes or requests."""
     return f"{per_s / 1e6:,.1f} MB/s" if key.endswith("bps") else f"{per_s:,.0f} IOPS"
 

@@ -18,7 +18,7 @@ class Machine:
 
     @property
     def is_this(self) -> bool:
-        """Whether it is the running machine, whose counters advance and whose devices can be inspected."""
+        """True for the running machine, whose counters advance and whose devices can be inspected."""
         return self.root == Path("/")
 
     def path(self, name: str) -> Path:

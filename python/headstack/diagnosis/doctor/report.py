@@ -82,8 +82,8 @@ def limit_lines(host: Host) -> list[str]:
             f"limit of {names.get(limit.number, limit.number)}: {limit.file}: {limit.text} ({whose}{observed})"
         )
     for mount in host.stack.mounts:
-        if mount.shown_options:
-            lines.append(f"{mount.folder}: {mount.kind} on {mount.source}, {mount.shown_options}")
+        if mount.options_text:
+            lines.append(f"{mount.folder}: {mount.kind} on {mount.source}, {mount.options_text}")
     for array in host.stack.arrays:
         bitmap = f", bitmap {array.bitmap}" if array.bitmap else ""
         done = f" ({array.done})" if array.action != "idle" and array.done else ""

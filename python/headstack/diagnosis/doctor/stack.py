@@ -30,11 +30,11 @@ class Mount:
 
     @property
     def is_writable(self) -> bool:
-        """Whether it can be written."""
+        """True if the file system is mounted for writing."""
         return "ro" not in self.options
 
     @property
-    def shown_options(self) -> str:
+    def options_text(self) -> str:
         """The options that matter for I/O."""
         return ",".join(option for option in self.options if OPTIONS.fullmatch(option))
 

@@ -12,6 +12,7 @@ from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.examining import Examined
 from headstack.diagnosis.judging.suspects.facts import Facts, change_of
 from headstack.diagnosis.judging.suspects.flatness import limit_share
+from headstack.diagnosis.judging.suspects.level import DEEP
 from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
 from headstack.diagnosis.judging.suspects.weighing import weigh_with
 from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
@@ -23,8 +24,8 @@ OF_EXCERPT = 0.8
 """Likelihood from which a suspect is named for fewer intervals than ``ENOUGH``, or for statements alone: the two above
 were chosen with longer logs."""
 ENOUGH = 30.0
-"""Intervals of either phase from which a device without peers and a long past may be called
-slow: a new access pattern looks the same for a while, and few logs of half an hour show one."""
+"""Intervals of either phase from which a device without peers and a long past may be called slow: a new access pattern
+looks the same for a while, and few logs of half an hour show one."""
 SLOWER = math.log(1.5)
 """Growth of latency that this takes; the comparison at equal load needs less."""
 DECISIVE = 2.5
@@ -32,8 +33,6 @@ DECISIVE = 2.5
 GRAVE, GRAVE_LIKELIHOOD = math.log(2.0), 0.9
 """Growth of latency, or loss of rate, and likelihood, from which another suspect is named for a disk that is as fast as
 expected at its load: loads change as much from night to day, and no action is needed."""
-DEEP = 8.0
-"""Requests in flight from which a queue at such a disk is named."""
 KIND: dict[Suspect, Kind] = {
     "device": SLOW,
     "limit": "limit",

@@ -19,7 +19,7 @@ class Statement:
     weights: Mapping[Suspect, float] = field(default_factory=dict)
     """Logarithms of likelihood ratios, relative to the other suspects."""
     is_for_all: bool = False
-    """Whether it holds for every disk of the input, such as the idle share of processors."""
+    """True for a fact of the host, such as the idle share of processors, which counts for every disk of the input."""
     source: str = ""
     """The program that printed it."""
     needed: str = ""

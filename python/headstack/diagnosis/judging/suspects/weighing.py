@@ -9,13 +9,12 @@ for more latency), else from how often a pattern occurs without the suspect. The
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from headstack.diagnosis.judging.suspects.evidence import EVIDENCE, WOULD_CHANGE
 from headstack.diagnosis.judging.suspects.facts import ALIKE, Change, Facts, change_of, is_scan
 from headstack.diagnosis.judging.suspects.flatness import flatness, limit_share
-from headstack.diagnosis.judging.suspects.level import DEEP, by_depth, by_level
+from headstack.diagnosis.judging.suspects.level import DEEP, NETWORK, by_depth, by_level
 from headstack.diagnosis.judging.suspects.phases import Phase
 from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
 from headstack.diagnosis.judging.verdict import SUSPECTS, Suspect, Weighed
@@ -38,9 +37,9 @@ against 7 in 10."""
 IS_ROUND, NOT_ROUND = 2.0, -1.1
 """Log-likelihood ratios of round rates: seven of ten limits are round (of the cloud volumes and instances of the
 catalogue), and 13 of 100 rates of devices are so by chance."""
-NETWORK, BY_NAME = re.compile(r"(vd|xvd|rbd|drbd)"), (-0.7, 1.0)
-"""Names of devices behind a network or a hypervisor, where limits are usual, and the log-odds of a limit of other
-devices and of these, if nothing is stated."""
+BY_NAME = (-0.7, 1.0)
+"""Log-odds of a limit, if none is stated, of other devices and of those behind a network or a hypervisor, where limits
+are usual."""
 SPINNING_S = 0.002
 """Latency below which a device that is hardly asked is no spinning disk."""
 READS_MIN = 0.3

@@ -22,7 +22,7 @@ class Context:
     properties: Properties
     place: Place
     is_disk: bool
-    """Whether it behaves as an HDD."""
+    """True for a device with the latency of an HDD."""
     read_p99_ms: float | None = None
     """Limit of the 99th percentile of reads; ``None`` if there is none."""
 
