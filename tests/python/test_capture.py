@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,14 +24,20 @@ COMMAND = [sys.executable, "-c", "from headstack.cli.main import main; main()", 
 
 
 @pytest.fixture
-def captured(attach: Attach, tmp_path: Path) -> str:
-    """A block device of 64 MiB."""
+def captured(attach: Attach, tmp_path: Path) -> Iterator[str]:
+    """A block device of 64 MiB, with exclusive access to the kernel's tracing.
+
+    The Rust tests of capture run at the same time and take the same lock (`crates/trace/tests/capture/bench.rs`):
+    both count the kernel's tracing instances before and after.
+    """
     if not (TRACEFS / "events" / "block").is_dir():
         lacks("kernel", f"no block events in {TRACEFS}")
     image = tmp_path / "image"
     with open(image, "wb") as file:
         file.truncate(64 << 20)
-    return attach(image)
+    with open("/run/headstack-capture-tests.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield attach(image)
 
 
 def write(device: str, requests: int) -> None:
