@@ -353,5 +353,5 @@ def test_recorded_traces_have_page_and_picture(name: str, headstack: Headstack) 
     path = SHARED / "traces" / name
     if not path.is_file():
         lacks("data", f"no {path}")
-    done = headstack("trace", "analyze", path, "--html", "t.html", "--plot", "t.png")
+    done = headstack("trace", "analyze", path, "--html", "t.html", "--plot", "t.png", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")

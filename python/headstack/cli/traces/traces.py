@@ -185,7 +185,7 @@ def show_progress(label: str, quiet: bool) -> Iterator[Callable[[int], object] |
     def show(requests: int) -> None:
         nonlocal shown
         elapsed = time.monotonic() - started
-        if elapsed < SILENT_S or elapsed - shown < (0.2 if on_terminal else 5.0):
+        if not requests or elapsed < SILENT_S or elapsed - shown < (0.2 if on_terminal else 5.0):
             return
         shown = elapsed
         line = f"headstack: {label}: {requests:,} requests, {requests / elapsed:,.0f}/s"
