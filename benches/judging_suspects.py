@@ -1,8 +1,9 @@
-"""Which suspect `headstack judge` names for simulated troubles: `judging_suspects.py [--plain] [--held-out]`.
+"""Which suspect `headstack judge` names for simulated troubles: `judging_suspects.py [--plain] [--held-out] [--twin]`.
 
 Sixty logs, twelve of each suspect, whose second half has a known trouble: slow disks and SSDs, volumes at their limit
 and control groups with io.max, more asked than before, starved hosts, and scrubs. `--plain` leaves only the columns of
 `iostat -x`; `--held-out` takes sixty logs of other drives, rates and sizes, which no weight was chosen with.
+`--twin` judges the second half alone, compared with the simulated drive in order.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import headstack as hs
 from headstack.diagnosis.judging.judge import judge
 from headstack.diagnosis.judging.observations import SCHEMA, Observations, completed
 from headstack.diagnosis.judging.suspects.deciding import DECIDED
+from headstack.diagnosis.judging.twins import SystemTwin
 
 INTERVALS = 60
 """Number of intervals of each half."""
@@ -220,7 +222,7 @@ def log_of(case: Case, folder: Path, seed: int) -> pl.DataFrame:
 
 def main() -> int:
     options = set(sys.argv[1:])
-    if unknown := options - {"--plain", "--held-out"}:
+    if unknown := options - {"--plain", "--held-out", "--twin"}:
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}")
     right: Counter[str] = Counter()
     of_kind: Counter[str] = Counter()
@@ -231,7 +233,11 @@ def main() -> int:
             log = log_of(case, folder, 10 * number)
             if "--plain" in options:
                 log = log.with_columns(pl.lit(None, pl.Float64).alias(column) for column in HOST)
-            (verdict,) = judge(Observations(log, "simulated")).verdicts
+            twin = None
+            if "--twin" in options:
+                log = log.filter(pl.col("start_s") >= INTERVALS * case.interval_s)
+                twin = {"": SystemTwin(case.halves[0]["systems"])}
+            (verdict,) = judge(Observations(log, "simulated"), twin=twin).verdicts
             found = {"device": "slow"}.get(verdict.suspects[0].suspect, verdict.suspects[0].suspect)
             of_kind[case.kind] += 1
             right[case.kind] += found == case.kind

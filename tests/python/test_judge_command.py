@@ -279,16 +279,22 @@ def test_looking_on_answers_http_and_keeps_its_state(tmp_path: Path) -> None:
     assert kept["verdicts"]
 
 
-def test_a_twin_says_what_healthy_disks_take() -> None:
+def test_a_twin_predicts_the_latency_of_healthy_disks() -> None:
     twin = SystemTwin("wd1200bb")
-    one, four = twin.latency_s("read", 1, 4096, 1.0), twin.latency_s("read", 4, 4096, 1.0)
-    between = twin.latency_s("read", 2**1.5, 4096, 1.0)
+    one, four = twin.expected("read", 1, 8192, 1.0), twin.expected("read", 4, 8192, 1.0)
+    between = twin.expected("read", 2**1.5, 8192, 1.0)
     assert one is not None
     assert four is not None
     assert between is not None
-    assert 0.005 < one < between < four < 0.08
-    assert twin.latency_s("write", 1, 4096, 1.0) is None
-    assert twin.latency_s("read", 1, None, 1.0) is None
+    assert 0.005 < one.latency_s < between.latency_s < four.latency_s < 0.08
+    assert between.apart is not None
+    assert 0.03 < between.apart < 0.3
+    assert between.level == 0.9
+    mixed = twin.expected("read", 1, 8192, 0.5)
+    assert mixed is not None
+    assert (mixed.apart, mixed.why) == (None, "not known (0 of 9 disks measured with mixes of random reads and writes)")
+    assert twin.expected("write", 1, 8192, 1.0) is None
+    assert twin.expected("read", 1, None, 1.0) is None
     assert list(twins_of(["M=wd1200bb", "wd1200bb"])) == ["M", ""]
     with pytest.raises(InputError, match="give one for each"):
         twins_of(["M=wd1200bb", "M=wd1200bb"])

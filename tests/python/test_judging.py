@@ -23,7 +23,7 @@ from headstack.diagnosis.judging.evidence import (
     discoveries,
     threshold,
 )
-from headstack.diagnosis.judging.expectation import Peers, leave_one_out_median
+from headstack.diagnosis.judging.expectation import Expected, Peers, leave_one_out_median
 from headstack.diagnosis.judging.fleet import Fleet
 from headstack.diagnosis.judging.judge import judge
 from headstack.diagnosis.judging.levels import CHANGES, DAY_SEEN, chance, noisier, of_days, student_bound, usual_change
@@ -449,14 +449,22 @@ def test_few_requests_tell_nothing() -> None:
 
 def test_a_twin_finds_what_was_always_slow() -> None:
     class Twin:
-        def latency_s(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> float | None:
+        system = "m"
+
+        def __init__(self, apart: float | None) -> None:
+            self.apart = apart
+
+        def expected(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> Expected | None:
             assert (stream, read_share) == ("read", 1.0)
-            return 0.012
+            return Expected(0.012, self.apart, None if self.apart is None else 0.9, "not known")
 
     seen = observed(2, 1, from_step(0, 0, 2.5))
-    frame = seen.frame.with_columns(model=pl.lit("m"))
-    verdict = of(Observations(frame, "made up"), twin={"m": Twin()})["d0"]
+    frame = Observations(seen.frame.with_columns(model=pl.lit("m")), "made up")
+    verdict = of(frame, twin={"m": Twin(0.1)})["d0"]
     assert (verdict.kind, verdict.method) == ("slow", "twin")
+    # A model without a known error, or with one as large, accuses no disk.
+    assert of(frame, twin={"m": Twin(None)})["d0"].kind == "fine"
+    assert of(frame, twin={"m": Twin(math.log(4.0))})["d0"].kind == "fine"
     assert of(seen)["d0"].kind == "fine"
 
 

@@ -93,8 +93,9 @@ FINE_SHOWN = 24
     "twins",
     multiple=True,
     type=SYSTEM,
-    metavar="[MODEL=]SYSTEM",
-    help="Compare disks (of a model) with a simulated system, such as a calibrated model; may be repeated.",
+    metavar="[DISK=|MODEL=]SYSTEM",
+    help="Compare a disk, or disks of a model, with a simulated drive of the catalogue or calibrated model; may be "
+    "repeated.",
 )
 @click.option(
     "--limits",

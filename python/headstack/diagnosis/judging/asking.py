@@ -60,9 +60,8 @@ def judge(
     ``inputs`` are files and folders of monitoring data, or a table of polars whose columns ``columns`` declares, as in
     the command's ``--columns`` or as a mapping of its keys; a table with the columns ``host``, ``disk``, ``start_s``
     and ``length_s`` (seconds) and names such as ``reads``, ``read_bytes`` and ``read_latency_s`` needs no declaration.
-    ``peers``, ``twins`` (texts ``MODEL=SYSTEM``), ``every``, ``timezone``, ``host`` and ``limits`` (texts such as
-    ``sdb=3000/s``) are as in the command;
-    ``false_alarms`` is the permitted number of healthy disks called slow per disk-year. ``state`` is that of an earlier
+    ``peers``, ``twins`` (texts ``DISK=SYSTEM`` or ``MODEL=SYSTEM``), ``every``, ``timezone``, ``host`` and ``limits``
+    (texts such as ``sdb=3000/s``) are as in the command; ``false_alarms`` is the permitted number of healthy disks called slow per disk-year. ``state`` is that of an earlier
     judgement: data judged already are skipped, and verdicts cover everything. Raises ``InputError`` for unreadable
     inputs.
 

@@ -32,10 +32,38 @@ RIDGE = 1e-3
 NULL = np.array(None, dtype=object)
 
 
+class Expected(NamedTuple):
+    """The mean latency that a model predicts, with its error."""
+
+    latency_s: float
+    apart: float | None = None
+    """Half-width of the prediction interval of the logarithm; ``None`` if the error of the model is not known."""
+    level: float | None = None
+    """Share of devices within the interval, from 0 to 1."""
+    why: str = ""
+    """The reason for a missing interval."""
+
+    def towards(self, other: Expected, part: float) -> Expected:
+        """Returns a prediction between two, interpolated by logarithms; its interval is the wider one.
+
+        >>> from headstack.diagnosis.judging.expectation import Expected
+        >>> between = Expected(0.01, 0.1, 0.9).towards(Expected(0.04, None, None, "not known"), 0.5)
+        >>> round(between.latency_s, 3), between.apart, between.why
+        (0.02, None, 'not known')
+        """
+        latency_s = self.latency_s * (other.latency_s / self.latency_s) ** part
+        if self.apart is None or other.apart is None or self.level is None or other.level is None:
+            return Expected(latency_s, why=self.why if self.apart is None else other.why)
+        return Expected(latency_s, max(self.apart, other.apart), min(self.level, other.level))
+
+
 class Twin(Protocol):
     """A model of healthy disks."""
 
-    def latency_s(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> float | None:
+    system: str
+    """Its name."""
+
+    def expected(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> Expected | None:
         """Returns the mean latency of a kind of request; ``None`` if the model cannot predict it."""
 
 
@@ -278,12 +306,14 @@ def _compare_loads(
     return off, np.asarray(alike), lighter, np.asarray(same_size & ~alike & ~lighter & no_less)
 
 
-def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
-    """Returns the logarithm of a twin's prediction; NaN if it has none."""
+def residual_of_twin(twin: Twin, stream: str, latency: float, features: Array, tolerance: float) -> float:
+    """Returns the logarithm of latency over that predicted by a twin, less the part of its interval above the
+    tolerance; NaN without a prediction, or if the error of the model is not known: such a model accuses no disk."""
     _, size, share, depth = (features[FEATURES.index(name)] for name in FEATURES)
-    size_bytes = math.exp(size) if size else None
-    latency_s = twin.latency_s(stream, max(math.exp(depth), 1.0), size_bytes, share)
-    return math.log(latency_s) if latency_s else math.nan
+    expected = twin.expected(stream, max(math.exp(depth), 1.0), math.exp(size) if size else None, share)
+    if expected is None or expected.apart is None:
+        return math.nan
+    return latency - math.log(expected.latency_s) - max(0.0, expected.apart - tolerance)
 
 
 def plain_health(health: Health) -> HealthState:

@@ -12,9 +12,10 @@ import numpy as np
 from headstack._native import InputError
 from headstack.diagnosis.judging.causes import cause_of
 from headstack.diagnosis.judging.evidence import Array, discoveries
-from headstack.diagnosis.judging.expectation import Compared, Peers, Twin, expected_of_twin, leave_one_out_median
-from headstack.diagnosis.judging.fleet import LATELY, METHODS, Disk, Fleet, grouped
+from headstack.diagnosis.judging.expectation import Compared, Peers, Twin, leave_one_out_median, residual_of_twin
+from headstack.diagnosis.judging.fleet import LATELY, METHODS, TOLERANCES, Disk, Fleet, grouped
 from headstack.diagnosis.judging.observations import Observations
+from headstack.diagnosis.judging.predicting import predict, twin_for, with_predicted
 from headstack.diagnosis.judging.saying import verdict_of
 from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
@@ -44,7 +45,8 @@ def judge(
     """Returns verdicts on all disks, observed now or earlier.
 
     ``peers`` selects the disks to compare with: of the same host and model (``host``), of the same model anywhere
-    (``model``), of the host if there are four and else of the model (``auto``), or none. ``twin`` has twins by model.
+    (``model``), of the host if there are four and else of the model (``auto``), or none. ``twin`` has twins by disk or
+    model.
     ``limits`` are stated limits by disk, with the key ``""`` for all others; ``statements`` are facts of the inputs
     beside rates and latencies.
     ``state`` is that of an earlier judgement; a log in parts, each with the state of the previous one, has the same
@@ -68,7 +70,7 @@ def judge(
     for step in steps_of(over.filter(over["start_s"] >= fleet.judged_s), fleet.places):
         take(fleet, step, twins, false_alarms_per_drive_year)
     next_state: State = {"version": VERSION, "waiting": plain_rows(last), **fleet.plain()}
-    judged = verdicts(fleet, false_alarms_per_drive_year, limits or {}, statements)
+    judged = verdicts(fleet, false_alarms_per_drive_year, limits or {}, statements, twins)
     return Judgement(tuple(judged), next_state)
 
 
@@ -133,19 +135,25 @@ def _compare_alone(
     compared.residuals[at], compared.trust[at], compared.two_sided[at] = past.residual(
         float(latency[stream]), features[stream]
     )
-    twin = twins.get(disk.model or "")
+    twin = twin_for(twins, disk.disk, disk.model)
     if twin is not None:
-        expected = expected_of_twin(twin, STREAMS[stream], features[stream])
-        at = place, stream, METHODS.index("twin")
-        compared.residuals[at], compared.two_sided[at] = float(latency[stream] - expected), math.isfinite(expected)
+        method = METHODS.index("twin")
+        at = place, stream, method
+        of_stream = STREAMS[stream], float(latency[stream]), features[stream], float(TOLERANCES[method])
+        compared.residuals[at] = residual_of_twin(twin, *of_stream)
+        compared.two_sided[at] = math.isfinite(compared.residuals[at])
 
 
 def verdicts(
-    fleet: Fleet, budget: float, limits: Mapping[str, Limit], statements: Sequence[Statement] = ()
+    fleet: Fleet,
+    budget: float,
+    limits: Mapping[str, Limit],
+    statements: Sequence[Statement] = (),
+    twins: Mapping[str, Twin] | None = None,
 ) -> list[Verdict]:
     """Returns verdicts on all disks, in order of host and disk; then on those that only statements name."""
-    alone = compared_at_equal_load(fleet, budget)
     records = {(disk.host, disk.disk): disk.record for disk in fleet.disks}
+    alone = predict(compared_at_equal_load(fleet, budget), records, twins or {})
     # An alarm without a reference is about unsteady disks, and no comparison at equal load.
     slower = {
         (verdict.host, verdict.disk): math.log(verdict.slower.factor)
@@ -153,7 +161,9 @@ def verdicts(
         if verdict.kind == SLOW and verdict.slower and verdict.confidence is not None
     }
     examined = examine(records, slower, limits, statements)
-    judged = [decided(verdict, examined.get((verdict.host, verdict.disk)), statements) for verdict in alone]
+    judged = [
+        with_predicted(decided(verdict, examined.get((verdict.host, verdict.disk)), statements)) for verdict in alone
+    ]
     return judged + stated(statements, [verdict.disk for verdict in alone])
 
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from headstack._native import InputError
 from headstack.diagnosis.judging.observations import Observations
+from headstack.diagnosis.judging.predicting import unused_twins
 from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.verdict import (
@@ -25,6 +26,7 @@ from headstack.diagnosis.judging.verdict import (
     Cause,
     Judgement,
     Kind,
+    Predicted,
     Slower,
     Verdict,
     Weighed,
@@ -132,7 +134,8 @@ class Session:
         """The limitations of the sources."""
         unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
         missing = ["requests are not counted: load is measured in bytes only"] if "requests" in unsaid else []
-        return [*missing, *self.how.caveats()]
+        disks = {(verdict.disk, verdict.model) for verdict in self.verdicts}
+        return [*missing, *unused_twins(self.settings.get("twin") or {}, disks), *self.how.caveats()]
 
     @property
     def exit_code(self) -> int:
@@ -249,7 +252,7 @@ def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
 
 def verdict_of(data: Mapping[str, Any]) -> Verdict:
     """Returns a verdict from its JSON form."""
-    slower, cause = data["slower"], data["cause"]
+    slower, cause, predicted = data["slower"], data["cause"], data.get("predicted")
     course = tuple((at_s, factor) for at_s, factor in data["course"])
     return Verdict(
         **dict(data)
@@ -259,5 +262,6 @@ def verdict_of(data: Mapping[str, Any]) -> Verdict:
             "cause": None if cause is None else Cause(**cause),
             "course": course,
             "suspects": tuple(Weighed(**weighed) for weighed in data.get("suspects", ())),
+            "predicted": None if predicted is None else Predicted(**predicted),
         }
     )

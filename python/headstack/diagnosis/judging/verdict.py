@@ -52,6 +52,33 @@ class Slower:
 
 
 @dataclass(frozen=True, slots=True)
+class Predicted:
+    """The latency that a simulated system has under a disk's load, and the latency of the disk."""
+
+    system: str
+    requests: str
+    """Kind of requests: ``reads``, ``writes`` or ``requests``."""
+    measured_s: float
+    """Mean latency of the disk in its last phase, in seconds."""
+    iops: float
+    """All requests per second."""
+    queue_depth: float
+    """Mean queue depth while the disk was busy, at which the system was simulated."""
+    latency_s: float
+    """Predicted mean latency, in seconds."""
+    low_s: float | None = None
+    """Lower end of the prediction interval; ``None`` if the error of the model is not known under this load."""
+    high_s: float | None = None
+    level: float | None = None
+    """Share of devices within the interval, from 0 to 1."""
+    no_interval: str | None = None
+    """The reason for a missing interval."""
+    slow_probability: float | None = None
+    """Probability that the disk is slow; ``None`` without an interval, or if most disks compared with the system are
+    above it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """The cause that would slow a disk in this way."""
 
@@ -93,6 +120,8 @@ class Verdict:
     """Possible causes of slow requests, the likeliest first; empty without requests."""
     rests_on: str | None = None
     """The data that the suspects were weighed on."""
+    predicted: Predicted | None = None
+    """The comparison with a simulated system, for a disk without a comparison with peers or its own past."""
 
 
 @dataclass(frozen=True, slots=True)

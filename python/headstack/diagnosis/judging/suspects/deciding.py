@@ -15,7 +15,7 @@ from headstack.diagnosis.judging.suspects.flatness import limit_share
 from headstack.diagnosis.judging.suspects.level import DEEP
 from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
 from headstack.diagnosis.judging.suspects.weighing import weigh_with
-from headstack.diagnosis.judging.verdict import SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
+from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Kind, Slower, Suspect, Verdict, Weighed
 
 DECIDED, ACCUSED = 0.65, 0.75
 """Likelihoods from which a suspect is named, and from which a device is called slow. docs/judge.md has the share of
@@ -87,6 +87,9 @@ def decided(verdict: Verdict, examined: Examined | None, statements: Sequence[St
     kind = KIND.get(first.suspect)
     is_excerpt = min(of.intervals for of in (examined.facts.now, examined.facts.before) if of is not None) < ENOUGH
     needed = OF_EXCERPT if is_excerpt else ACCUSED if kind == SLOW else DECIDED
+    if verdict.kind == SLOW and verdict.method == "twin":
+        # A drive alone with a constant service time is as even as a limit, and one rate in eight is round by chance.
+        needed = GRAVE_LIKELIHOOD
     is_decided = kind is not None and first.likelihood >= needed and kind != verdict.kind
     if kind is None or not is_decided or not _may_change(verdict, kind, examined.facts, first):
         return _undecided(verdict, examined) if verdict.kind == UNDECIDED else verdict
@@ -169,7 +172,10 @@ def _may_change(verdict: Verdict, kind: Kind, facts: Facts, first: Weighed) -> b
     if verdict.kind == UNDECIDED and verdict.method is not None:
         # It was compared at equal load, and the comparison has its own reason for no verdict.
         return False
-    if verdict.kind == UNDECIDED:
+    is_predicted = verdict.kind == FINE and verdict.predicted is not None
+    if is_predicted and kind == SLOW:
+        return False
+    if verdict.kind == UNDECIDED or is_predicted:
         if before is None or change is None:
             # A busy host and an idle disk are no trouble by themselves, unless the input states more.
             is_stated = any(of.weights.get(first.suspect, 0.0) >= DECISIVE for of in facts.statements)
