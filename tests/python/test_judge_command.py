@@ -239,7 +239,8 @@ def test_metrics_are_what_prometheus_reads() -> None:
     idle = verdict("b", UNDECIDED, course=((1.0, 1.25),))
     text = exposition((slow, idle), 99.0)
     families = {one.name: one for one in text_string_to_metric_families(text)}
-    assert {one.type for one in families.values()} == {"gauge"}
+    assert {name for name, one in families.items() if one.type != "gauge"} == {"headstack_judge_maintenance_intervals"}
+    assert families["headstack_judge_maintenance_intervals"].type == "counter"
     assert all(one.documentation.endswith(".") for one in families.values())
     of = {(s.labels["disk"], s.labels["verdict"]): s.value for s in families["headstack_disk_verdict"].samples}
     assert of[('sd"a\\', SLOW)] == 1

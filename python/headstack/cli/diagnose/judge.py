@@ -104,6 +104,13 @@ FINE_SHOWN = 24
     help="Limit in force, for example gp3:3000/s,125MiB/s or sdb=500/s; may be repeated.",
 )
 @click.option(
+    "--maintenance",
+    multiple=True,
+    metavar="WINDOW",
+    help="Leave out a maintenance window in --timezone, for example 2026-11-29T02:00/04:00, 'daily 02:00-04:00' or "
+    "'sat,sun 22:00-05:00'; may be repeated.",
+)
+@click.option(
     "--false-alarms",
     default="0.001",
     metavar="N",
@@ -162,6 +169,7 @@ def judge(
         raise InputError("judge needs numpy and polars: pip install 'headstack[judge]'") from None
     from headstack.diagnosis.judging.history import history as entries_of  # start-up time
     from headstack.diagnosis.judging.judge import judge as by_statistics  # start-up time
+    from headstack.diagnosis.judging.maintenance import Maintenance  # start-up time
     from headstack.diagnosis.judging.report import report_of  # start-up time
     from headstack.diagnosis.judging.session import Session  # start-up time
     from headstack.diagnosis.judging.sources.files import How  # start-up time
@@ -189,7 +197,8 @@ def judge(
         "limits": limits_of(options["limits"]),
         "false_alarms_per_drive_year": number("--false-alarms", options["false_alarms"]),
     }
-    session = Session(by_statistics, reading, settings)
+    windows = Maintenance.of(options["maintenance"], reading.zone)
+    session = Session(by_statistics, reading, settings, maintenance=windows)
     if state_path is not None:
         session.resume(Path(state_path))
     server = (
@@ -337,7 +346,9 @@ def judge_all(
                 session.take(part)
                 kept_files.after(session)
                 if exporter is not None:
-                    exporter.text = exposition(session.verdicts, session.span_s[1] if session.span_s else None)
+                    exporter.text = exposition(
+                        session.verdicts, session.span_s[1] if session.span_s else None, session.left_out
+                    )
                 for verdict in session.verdicts if out is not None else ():
                     if last_kinds.get((verdict.host, verdict.disk)) != verdict.kind and out is not None:
                         out(f"{format_time(time.time())} {verdict.host} {verdict.disk}: {verdict.kind}: {verdict.why}")

@@ -54,14 +54,16 @@ def judge(
     timezone: str | None = None,
     host: str | None = None,
     limits: Sequence[str] = (),
+    maintenance: Sequence[str] = (),
 ) -> Judged:
     """Judges whether disks are silently slow, like ``headstack judge``: since when, by how much, and why.
 
     ``inputs`` are files and folders of monitoring data, or a table of polars whose columns ``columns`` declares, as in
     the command's ``--columns`` or as a mapping of its keys; a table with the columns ``host``, ``disk``, ``start_s``
     and ``length_s`` (seconds) and names such as ``reads``, ``read_bytes`` and ``read_latency_s`` needs no declaration.
-    ``peers``, ``twins`` (texts ``DISK=SYSTEM`` or ``MODEL=SYSTEM``), ``every``, ``timezone``, ``host`` and ``limits``
-    (texts such as ``sdb=3000/s``) are as in the command; ``false_alarms`` is the permitted number of healthy disks called slow per disk-year. ``state`` is that of an earlier
+    ``peers``, ``twins`` (texts ``DISK=SYSTEM`` or ``MODEL=SYSTEM``), ``every``, ``timezone``, ``host``, ``limits``
+    (texts such as ``sdb=3000/s``) and ``maintenance`` (texts such as ``daily 02:00-04:00``) are as in the command;
+    ``false_alarms`` is the permitted number of healthy disks called slow per disk-year. ``state`` is that of an earlier
     judgement: data judged already are skipped, and verdicts cover everything. Raises ``InputError`` for unreadable
     inputs.
 
@@ -82,6 +84,7 @@ def judge(
     except ImportError:
         raise InputError("judging needs numpy and polars: pip install 'headstack[judge]'") from None
     from headstack.diagnosis.judging.judge import judge as by_statistics  # start-up time
+    from headstack.diagnosis.judging.maintenance import Maintenance  # start-up time
     from headstack.diagnosis.judging.session import Session  # start-up time
     from headstack.diagnosis.judging.sources.files import How  # start-up time
     from headstack.diagnosis.judging.suspects.limits import limits_of  # start-up time
@@ -95,7 +98,7 @@ def judge(
         "false_alarms_per_drive_year": false_alarms,
     }
     settings["limits"] = limits_of(limits)
-    session = Session(by_statistics, how, settings)
+    session = Session(by_statistics, how, settings, maintenance=Maintenance.of(maintenance, how.zone))
     if state is not None:
         session.resume_from(state, "state")
     for part in _parts(inputs, columns, how):

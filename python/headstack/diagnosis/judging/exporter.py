@@ -40,8 +40,9 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def exposition(verdicts: Sequence[Verdict], judged_s: float | None) -> str:
-    """Returns the text: each disk's verdict as a gauge of 1 for its kind, with its known figures."""
+def exposition(verdicts: Sequence[Verdict], judged_s: float | None, left_out: int = 0) -> str:
+    """Returns the text: each disk's verdict as a gauge of 1 for its kind, with its known figures, and the number of
+    intervals that maintenance windows left out."""
     name = "headstack_disk_verdict"
     lines = [f"# HELP {name} 1 for the verdict on the disk, 0 for the others.", f"# TYPE {name} gauge"]
     for verdict in verdicts:
@@ -55,6 +56,9 @@ def exposition(verdicts: Sequence[Verdict], judged_s: float | None) -> str:
     name = "headstack_judge_last_interval_timestamp_seconds"
     lines += [f"# HELP {name} End of the last interval that was judged.", f"# TYPE {name} gauge"]
     lines += [] if judged_s is None else [f"{name} {judged_s!r}"]
+    name = "headstack_judge_maintenance_intervals_total"
+    lines += [f"# HELP {name} Intervals left out, because they are in a maintenance window.", f"# TYPE {name} counter"]
+    lines.append(f"{name} {left_out}")
     return "\n".join(lines) + "\n"
 
 

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import polars as pl
 
 from headstack._native import InputError
+from headstack.diagnosis.judging.maintenance import Maintenance
 from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.predicting import unused_twins
 from headstack.diagnosis.judging.sources.files import How
@@ -56,6 +57,8 @@ class Document(TypedDict):
     to_s: float | None
     intervals: int
     """Number of judged rows of observations."""
+    maintenance_intervals: int
+    """Number of rows that maintenance windows left out, also in the earlier runs of a state file."""
     caveats: list[str]
     disks: list[Mapping[str, object]]
     """A ``Verdict`` of each disk."""
@@ -73,6 +76,8 @@ class StoredSession(TypedDict):
     """The last time and counts of each disk, by host and disk joined by a tab."""
     verdicts: list[Mapping[str, object]]
     """A ``Verdict`` of each disk."""
+    maintenance_intervals: NotRequired[int]
+    """Missing in states of November 2026 and before."""
 
 
 @dataclass
@@ -93,24 +98,34 @@ class Session:
     span_s: tuple[float, float] | None = None
     """Start and end of the observations of this run."""
     rows: int = 0
+    maintenance: Maintenance = field(default_factory=Maintenance)
+    """Windows whose intervals are left out."""
+    left_out: int = 0
+    """Number of intervals that windows left out, also in the earlier runs of a state file."""
 
     def take(self, observed: Observations) -> bool:
         """Judges new observations; returns whether there were any."""
-        fresh = replace(observed, frame=self._fresh(observed.frame))
-        if fresh.frame.is_empty() and not self.how.statements:
+        fresh = self._fresh(observed.frame)
+        if fresh.is_empty() and not self.how.statements:
             return False
-        judgement = self.judge(fresh, state=self.state, statements=self.how.statements, **self.settings)
-        self.state, self.verdicts = judgement.state, in_order(judgement.verdicts)
+        inside = self.maintenance.is_inside(fresh["start_s"], fresh["length_s"])
+        self.left_out += int(inside.sum())
+        judged = fresh.filter(~inside)
+        if not judged.is_empty() or self.how.statements:
+            judgement = self.judge(
+                replace(observed, frame=judged), state=self.state, statements=self.how.statements, **self.settings
+            )
+            self.state, self.verdicts = judgement.state, in_order(judgement.verdicts)
         if observed.source not in self.sources:
             self.sources.append(observed.source)
-        if fresh.frame.is_empty():
+        if fresh.is_empty():
             return True
-        frame = fresh.frame.select("host", "disk", "start_s", end_s=pl.col("start_s") + pl.col("length_s"))
+        frame = fresh.select("host", "disk", "start_s", end_s=pl.col("start_s") + pl.col("length_s"))
         for host, disk, end_s in frame.group_by("host", "disk").agg(pl.col("end_s").max()).iter_rows():
             self.judged_s[f"{host}\t{disk}"] = end_s
         (begin_s, end_s) = frame.select(pl.col("start_s").min(), pl.col("end_s").max()).row(0)
         self.span_s = (self.span_s[0] if self.span_s else begin_s, end_s)
-        self.rows += frame.height
+        self.rows += judged.height
         unsaid = set(observed.unsaid)
         self.unsaid = unsaid if self.unsaid is None else self.unsaid & unsaid
         return True
@@ -135,7 +150,8 @@ class Session:
         unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
         missing = ["requests are not counted: load is measured in bytes only"] if "requests" in unsaid else []
         disks = {(verdict.disk, verdict.model) for verdict in self.verdicts}
-        return [*missing, *unused_twins(self.settings.get("twin") or {}, disks), *self.how.caveats()]
+        windows = [self.maintenance.sentence(self.left_out)] if self.maintenance.windows else []
+        return [*windows, *missing, *unused_twins(self.settings.get("twin") or {}, disks), *self.how.caveats()]
 
     @property
     def exit_code(self) -> int:
@@ -151,6 +167,7 @@ class Session:
             "from_s": self.span_s[0] if self.span_s else None,
             "to_s": self.span_s[1] if self.span_s else None,
             "intervals": self.rows,
+            "maintenance_intervals": self.left_out,
             "caveats": self.caveats,
             "disks": [asdict(verdict) for verdict in self.verdicts],
         }
@@ -163,6 +180,7 @@ class Session:
             "judged_s": self.judged_s,
             "readings": self.how.readings,
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "maintenance_intervals": self.left_out,
         }
 
     def store(self, path: Path) -> None:
@@ -187,7 +205,8 @@ class Session:
             )
         if document[MARK] != VERSION:
             raise InputError(f"{where}: version {document[MARK]} of the state; allowed: {VERSION}")
-        self.state, self.judged_s = document["state"], document["judged_s"]
+        self.state, self.judged_s = document["state"], dict(document["judged_s"])
+        self.left_out = document.get("maintenance_intervals", 0)
         self.how.readings.update(document["readings"])
         self.verdicts = tuple(verdict_of(entry) for entry in document["verdicts"])
 
