@@ -21,8 +21,9 @@ import numpy as np
 import polars as pl
 from judging import SLOW, observations
 
+from headstack.diagnosis.judging.false_alarms import FALSE_ALARMS
 from headstack.diagnosis.judging.fleet import Fleet
-from headstack.diagnosis.judging.judge import FALSE_ALARMS, take
+from headstack.diagnosis.judging.judge import take
 from headstack.diagnosis.judging.steps import STEP_S, Step, steps_of
 
 FACTORS = (1.3, 1.5, 2.0, 10.0, 100.0)

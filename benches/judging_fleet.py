@@ -25,6 +25,7 @@ from judging import SLOW, observations
 
 from headstack.diagnosis.judging.evidence import TESTS, Days, Evidence, deviates
 from headstack.diagnosis.judging.expectation import Health, Peers
+from headstack.diagnosis.judging.false_alarms import FALSE_ALARMS
 from headstack.diagnosis.judging.fleet import (
     LANES_A_DRIVE,
     METHODS,
@@ -34,7 +35,7 @@ from headstack.diagnosis.judging.fleet import (
     day_bound,
     level_tolerance,
 )
-from headstack.diagnosis.judging.judge import FALSE_ALARMS, take
+from headstack.diagnosis.judging.judge import take
 from headstack.diagnosis.judging.steps import FEATURES, STEP_S, STREAMS, Step, steps_of
 
 Array = npt.NDArray[np.float64]

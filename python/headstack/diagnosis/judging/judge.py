@@ -13,6 +13,7 @@ from headstack._native import InputError
 from headstack.diagnosis.judging.causes import cause_of
 from headstack.diagnosis.judging.evidence import Array, discoveries
 from headstack.diagnosis.judging.expectation import Compared, Peers, Twin, leave_one_out_median, residual_of_twin
+from headstack.diagnosis.judging.false_alarms import FALSE_ALARMS
 from headstack.diagnosis.judging.fleet import LATELY, METHODS, TOLERANCES, Disk, Fleet, grouped
 from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.predicting import predict, twin_for, with_predicted
@@ -28,8 +29,6 @@ from headstack.diagnosis.judging.verdict import FALSE_SHARE, SLOW, Judgement, Ve
 
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
 PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
-FALSE_ALARMS = 0.001
-"""Default false alarms per drive-year."""
 VERSION = 4
 
 

@@ -12,6 +12,7 @@ from typing import Any, NotRequired, TypeAlias, TypedDict
 import polars as pl
 
 from headstack._native import InputError
+from headstack.diagnosis.judging.false_alarms import FALSE_ALARMS, FalseAlarms
 from headstack.diagnosis.judging.maintenance import Maintenance
 from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.predicting import unused_twins
@@ -59,6 +60,9 @@ class Document(TypedDict):
     """Number of judged rows of observations."""
     maintenance_intervals: int
     """Number of rows that maintenance windows left out, also in the earlier runs of a state file."""
+    false_alarms: Mapping[str, float]
+    """Expected number of healthy disks called slow: ``a_month`` of watching these disks, ``in_this_run`` among those
+    called slow now."""
     caveats: list[str]
     disks: list[Mapping[str, object]]
     """A ``Verdict`` of each disk."""
@@ -151,7 +155,19 @@ class Session:
         missing = ["requests are not counted: load is measured in bytes only"] if "requests" in unsaid else []
         disks = {(verdict.disk, verdict.model) for verdict in self.verdicts}
         windows = [self.maintenance.sentence(self.left_out)] if self.maintenance.windows else []
-        return [*windows, *missing, *unused_twins(self.settings.get("twin") or {}, disks), *self.how.caveats()]
+        expected = self.false_alarms.sentence()
+        return [
+            *windows,
+            *([expected] if expected else []),
+            *missing,
+            *unused_twins(self.settings.get("twin") or {}, disks),
+            *self.how.caveats(),
+        ]
+
+    @property
+    def false_alarms(self) -> FalseAlarms:
+        """The false alarms to expect."""
+        return FalseAlarms.of(self.verdicts, self.settings.get("false_alarms_per_drive_year", FALSE_ALARMS))
 
     @property
     def exit_code(self) -> int:
@@ -168,6 +184,7 @@ class Session:
             "to_s": self.span_s[1] if self.span_s else None,
             "intervals": self.rows,
             "maintenance_intervals": self.left_out,
+            "false_alarms": self.false_alarms.plain(),
             "caveats": self.caveats,
             "disks": [asdict(verdict) for verdict in self.verdicts],
         }
