@@ -16,7 +16,7 @@ import click
 from headstack._native import InputError
 from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
-from headstack.cli.files import KEPT, SOURCE, read_from
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, read_from
 from headstack.cli.formats import output_options, report_writers
 from headstack.cli.output import Outputs, print_notes_of, print_table, say, verbose_option, wide_option
 from headstack.diagnosis.judging.verdict import FINE
@@ -133,6 +133,13 @@ FINE_SHOWN = 24
     metavar="[HOST:]PORT",
     help="With --live: HTTP address for Prometheus metrics, for example 9101.",
 )
+@click.option(
+    "--rules",
+    "rules_path",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write Prometheus alerting rules with thresholds from the verdicts (YAML).",
+)
 @output_options(json=None, html=None, markdown=None)
 @wide_option
 @verbose_option
@@ -178,7 +185,9 @@ def judge(
     from headstack.diagnosis.judging.twins import twins_of  # start-up time
 
     report_paths = {name: value for name, value in options.items() if name.endswith("_path")}
-    outputs = Outputs(report_paths | {"json_path": json_path}, {"json": write_json} | report_writers(report_of))
+    writers = {"json": write_json} | report_writers(report_of)
+    rules_writer = partial(write_rules, is_exported=export_place is not None)
+    outputs = Outputs(report_paths | {"json_path": json_path}, writers, rules=rules_writer)
     if history_path is not None and not (inputs or live or prometheus):
         print_history(entries_of(Path(history_path)))
         return 0
@@ -361,6 +370,13 @@ def judge_all(
 def write_json(session: Session, path: Path | None = None) -> str:
     """Writes the verdicts as JSON."""
     return written(json.dumps(session.document(), indent=1, ensure_ascii=False) + "\n", path)
+
+
+def write_rules(session: Session, path: Path | None = None, *, is_exported: bool) -> str:
+    """Writes alerting rules for Prometheus."""
+    from headstack.diagnosis.judging.alert_rules import alert_rules  # start-up time
+
+    return written(alert_rules(session, is_exported=is_exported), path)
 
 
 def print_verdicts(session: Session) -> None:
