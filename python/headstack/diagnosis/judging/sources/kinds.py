@@ -28,6 +28,7 @@ from headstack.diagnosis.judging.sources import (
     sysstat,
     table,
     zpool,
+    zpool_histogram,
 )
 from headstack.diagnosis.judging.sources.files import How, Row, head, opened, stem
 from headstack.diagnosis.judging.sources.table import PART_ROWS, STRETCH_S
@@ -130,6 +131,12 @@ STATED = (
     Kind("pressure", "pressure stall information", pressure.PRESSURES.search, statements=pressure.pressures),
     Kind("mdstat", "/proc/mdstat", background.MDSTAT.search, statements=background.mdstat),
     Kind("zpool-status", "zpool status", background.ZPOOL_STATUS.search, statements=background.zpool_status),
+    Kind(
+        "zpool-histogram",
+        "zpool iostat -w or -r",
+        zpool_histogram.is_histogram,
+        statements=zpool_histogram.histograms,
+    ),
     Kind("ceph-status", "ceph -s", background.CEPH_STATUS.search, statements=background.ceph_status),
     Kind("amazon", "nvme amzn stats -o json", _has(device_logs.AMZN), statements=device_logs.amazon),
     Kind(

@@ -57,12 +57,6 @@ LAYOUTS = (
     Layout("iotop", "iotop", _line(r"^Total DISK READ\s*:"), WHO),
     Layout("pidstat", "pidstat -d", _line(r"\bkB_rd/s\s+kB_wr/s\s+kB_ccwr/s"), WHO),
     Layout(
-        "zpool-histogram",
-        "zpool iostat -w or -r",
-        _line(r"^\S+\s+(?:total_wait\s+disk_wait\s+syncq_wait|sync_read\s+sync_write)"),
-        "zpool iostat -vly 5",
-    ),
-    Layout(
         "bcc",
         "a histogram of bcc or bpftrace",
         _line(r"^\s*(?:usecs|msecs|nsecs)\s+: count\s+distribution|^@\w*(?:\[.*\])?:\s*$\n\[\d"),

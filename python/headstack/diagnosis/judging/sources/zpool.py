@@ -16,8 +16,8 @@ from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.statements import Statement
 
 HEADER = re.compile(r"^pool\s+alloc\s+free\s+read\s+write\s+read\s+write", re.MULTILINE)
-LINE = re.compile(r"^[^\t\n]+(\t(\d+|-)){6,}\s*$", re.MULTILINE)
-"""A line of -pH."""
+LINE = re.compile(r"^(?!\d{1,12}(?:[num]?s)?\t)[^\t\n]+(\t(\d+|-)){6,}\s*$", re.MULTILINE)
+"""A line of -pH; one of -wH begins with a latency instead of a name."""
 GROUP = re.compile(r"(mirror|raidz\d?|draid\S*|spare|replacing|indirect|root)(-\d+)?|logs?|cache|special|dedup|spares")
 BESIDE = ("logs", "log", "cache", "spares")
 """Groups that are not part of a pool's capacity."""
@@ -164,7 +164,7 @@ def _line(text: str, columns: list[str]) -> _Line | None:
     words = text.split()
     if len(words) != len(columns) + 1 or not columns:
         return None
-    values = {name: _figure(value) for name, value in zip(columns, words[1:], strict=True)}
+    values = {name: parse_figure(value) for name, value in zip(columns, words[1:], strict=True)}
     if all(value is None for value in values.values()):
         return None
     return _Line(words[0], len(text) - len(text.lstrip()), values)
@@ -209,7 +209,7 @@ def _plain(text: str) -> float | None:
     return None
 
 
-def _figure(text: str) -> float | None:
+def parse_figure(text: str) -> float | None:
     """Parses a figure with a suffix, in bytes, a count or seconds; ``None`` for ``-`` and other text."""
     match = FIGURE.fullmatch(text)
     if match is None:
