@@ -108,7 +108,7 @@ def test_designs_have_their_points() -> None:
     grid = Design(("a", "b"), (axis("a", "1..4:4"), axes[1]))
     assert list(grid) == list(itertools.product("1234", "xy"))
     for wrong, message in (
-        ({"sample": "grid", "points": 3}, "points: the values determine the size of a grid"),
+        ({"sample": "grid", "points": 3}, "--points: the values determine the size of a grid"),
         ({"sample": "sobol"}, "points: sobol needs a number"),
         ({"sample": "best"}, "sample: 'best' is unknown; allowed: grid, random, sobol"),
     ):
@@ -407,11 +407,11 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--vary", "depth=1", "--depth", "4"], "--vary depth, --depth: give only one of them"),
         (["--vary", "depth=1", "--vary", "depth=4"], "--vary depth: given twice"),
         (["--vary", "depth=1..8"], "--depth: a grid needs steps; write 1..8:5"),
-        (["--depth", "1", "--points", "3"], "points: the values determine the size of a grid"),
+        (["--depth", "1", "--points", "3"], "--points: the values determine the size of a grid"),
         (["--depth", "1", "--best", "iops", "--min", "iops"], "--best, --min: give only one"),
         (["--depth", "1", "--size", "4KiB"], "--size: the workload has its own"),
         (["--depth", "1", "--rate", "5"], "depth, rate: give only one of them"),
-        (["--depth", "1", "--executor", "cloud"], "executor: 'cloud' is unknown"),
+        (["--depth", "1", "--executor", "cloud"], "--executor: 'cloud' is unknown"),
         (["--depth", "1", "-o", "x.txt"], "-o: x.txt: unknown file format"),
         (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: needs a grid"),
         (["--depth", "1", "--plot", "x.xls"], "x.xls: unknown picture format"),

@@ -248,13 +248,21 @@ def format_input_error(error: InputError) -> str:
     if error.key is None or error.file is not None:
         return str(error)
     if error.key in {option.name for option in OPTIONS}:
-        return f"--{error.key.replace('_', '-')}: {error.message}"
+        return f"{_option(error.key)}: {error.message}"
+    typed = {argument.partition("=")[0] for argument in sys.argv[1:]}
+    # A key of the Python package has the name of the option.
+    named = [_option(key) for key in error.key.split(", ")]
+    if typed.issuperset(named):
+        return f"{', '.join(named)}: {error.message}"
     for key, name in KEYS.items():
-        typed = f"--{name.replace('_', '-')}"
-        is_typed = any(argument.partition("=")[0] == typed for argument in sys.argv[1:])
-        if is_typed and (error.key == key or error.key.startswith(f"{key}.")):
-            return f"{typed}: {error.message}"
+        if _option(name) in typed and (error.key == key or error.key.startswith(f"{key}.")):
+            return f"{_option(name)}: {error.message}"
     return str(error)
+
+
+def _option(name: str) -> str:
+    """Returns the option of a parameter, as typed."""
+    return f"--{name.replace('_', '-')}"
 
 
 @click.group(

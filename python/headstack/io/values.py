@@ -64,7 +64,7 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
         try:
             value = parse(name, text.strip())
         except InputError as error:
-            raise InputError(f"{error}; write a range as LOW..HIGH, LOW.. or ..HIGH") from None
+            raise InputError(f"{error.message}; write a range as LOW..HIGH, LOW.. or ..HIGH", key=name) from None
         return lambda candidate: abs(candidate - value) <= about * value
     unit = re.sub(r"^[\d._ ]+", "", high_text)
     if low_text and unit and not low_text[-1].isalpha():
