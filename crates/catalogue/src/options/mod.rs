@@ -201,7 +201,7 @@ impl Draft {
                 };
                 let state = match text.strip_prefix("steady:") {
                     Some(addresses) => FlashState::Skewed(self.skewed_writes(addresses)?),
-                    None => choice(option, text, &FlashState::ALL)?,
+                    None => state::unskewed(text)?,
                 };
                 self.set_state(&state)?;
             }

@@ -5,7 +5,7 @@ use headstack_sim::device::DeviceDescription;
 use headstack_sim::ssd::description::{FlashState, SkewedWrites};
 use headstack_workload::{Addresses, Band, Generator, InputError, Places, Span, Workload};
 
-use super::Draft;
+use super::{Draft, choice};
 use crate::key_error;
 
 /// fio's defaults for `zipf` and `pareto`.
@@ -14,6 +14,12 @@ const PARETO_H: f64 = 0.2;
 
 const FORMS: &str =
     "write steady:zipf[:THETA], steady:pareto[:H] or steady:zoned:SHARE/SIZE:..., for example steady:zoned:80/20:20/80";
+
+/// Parses a state whose overwrites are not skewed. An error names the skewed states, too.
+pub(super) fn unskewed(text: &str) -> Result<FlashState, InputError> {
+    choice("state", text, &FlashState::ALL)
+        .map_err(|error| key_error("state", format!("{}; for skewed overwrites {FORMS}", error.message)))
+}
 
 impl Draft {
     /// Parses a distribution written as in fio. Without a parameter, it is that of the workload if the kinds agree.

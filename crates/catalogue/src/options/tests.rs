@@ -104,6 +104,7 @@ fn skewed_states_are_written_as_in_fio_and_take_the_blocks_of_the_workload() {
         ("steady:zoned:80/20:20/90", "zones are out of range"),
         ("steady:zoned:80/20:10/80", "share_percent sums to 90; must sum to 100"),
         ("steady:normal", "steady:normal is unknown; write steady:zipf[:THETA]"),
+        ("steadyy", "allowed: fresh, filled, steady; for skewed overwrites write steady:zipf"),
     ] {
         let error = addresses(text).unwrap_err();
         assert!(error.contains(message), "{text}: {error}");
