@@ -22,7 +22,7 @@ fn system(name: &str) -> SystemDescription {
 fn array(name: &str) -> ArrayDescription {
     match system(name) {
         SystemDescription::Array(array) => array,
-        SystemDescription::Drive(_) => panic!("{name} is an array"),
+        SystemDescription::Drive(_) | SystemDescription::Stack(_) => panic!("{name} is no array"),
     }
 }
 

@@ -396,8 +396,5 @@ fn exports_of(name: &str, model: &Model) -> Vec<Export> {
 
 fn is_rotational(system: &SystemDescription) -> bool {
     let turns = |device: &DeviceDescription| matches!(device, DeviceDescription::Disk(_));
-    match system {
-        SystemDescription::Drive(device) => turns(device),
-        SystemDescription::Array(array) => array.devices.iter().any(turns),
-    }
+    system.device_kinds().into_iter().any(turns)
 }

@@ -82,9 +82,11 @@ pub fn reports<T>(timeline: &Timeline<T>, now_ns: u64) -> Vec<Value> {
     let (devices, resent) = (timeline.device_health(), timeline.resent());
     let (descriptions, resent) = match timeline.model() {
         Model::Constant(_) => return Vec::new(),
-        Model::System(SystemDescription::Drive(device)) => (std::slice::from_ref(device), resent),
-        // The host link of an array is not the link of its members.
-        Model::System(SystemDescription::Array(array)) => (array.devices.as_slice(), 0),
+        Model::System(SystemDescription::Drive(device)) => (vec![device], resent),
+        // The host link of an array or a stack is not the link of its members.
+        Model::System(system @ (SystemDescription::Array(_) | SystemDescription::Stack(_))) => {
+            (system.device_kinds(), 0)
+        }
     };
     let numbered = devices.iter().enumerate();
     let report = |(number, health): (usize, &DeviceHealth)| {

@@ -27,10 +27,7 @@ fn system(name: &str) -> SystemDescription {
 }
 
 fn with_write_cache(mut system: SystemDescription, kind: WriteCache) -> SystemDescription {
-    let devices = match &mut system {
-        SystemDescription::Drive(device) => std::slice::from_mut(device),
-        SystemDescription::Array(array) => &mut array.devices[..],
-    };
+    let devices = system.device_kinds_mut();
     for device in devices {
         if let DeviceDescription::Disk(disk) = device {
             disk.buffer.write_cache = kind;

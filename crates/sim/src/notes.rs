@@ -18,9 +18,10 @@ pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Opt
             let geometry = &drive.geometry;
             workload.note_of_alignment(geometry.logical_block_bytes, geometry.physical_sector_bytes)
         }
-        // SSDs and volumes have no physical sectors, and an array has no single sector size.
+        // SSDs and volumes have no physical sectors, an array has no single sector size, and a layer changes addresses.
         SystemDescription::Drive(DeviceDescription::Ssd(_) | DeviceDescription::Volume(_))
-        | SystemDescription::Array(_) => None,
+        | SystemDescription::Array(_)
+        | SystemDescription::Stack(_) => None,
     }
 }
 
@@ -37,10 +38,7 @@ pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
         DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => false,
     };
-    let quiet = match system {
-        SystemDescription::Drive(device) => quiet(device),
-        SystemDescription::Array(array) => array.devices.iter().all(quiet),
-    };
+    let quiet = system.device_kinds().into_iter().all(quiet);
     quiet.then(|| NOTES_OF_TAIL[0].to_owned())
 }
 
@@ -90,9 +88,10 @@ pub const SYNC_WRITES_PROTECTED: SyncWrites = SyncWrites { low_per_s: 1_200, hig
 /// such devices with one writer.
 pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     let devices = match system {
-        SystemDescription::Drive(device) => std::slice::from_ref(device),
         SystemDescription::Array(array) if acknowledges_writes(array) => return None,
-        SystemDescription::Array(array) => &array.devices[..],
+        SystemDescription::Drive(_) | SystemDescription::Array(_) | SystemDescription::Stack(_) => {
+            system.device_kinds()
+        }
     };
     let assumed = devices.iter().find_map(|device| match device {
         DeviceDescription::Ssd(ssd) if ssd.buffer.power_loss_protected => Some(format!(

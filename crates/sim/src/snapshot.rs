@@ -34,6 +34,16 @@ impl Snapshot {
         }
     }
 
+    /// Adds the counters of a part of the system, whose components get `name` as a prefix.
+    pub fn absorb(&mut self, name: &str, part: Snapshot) {
+        self.components.extend(part.components.into_iter().map(|component| match name {
+            "" => component,
+            _ => Component { name: format!("{name} {}", component.name), ..component },
+        }));
+        part.counters.into_iter().for_each(|(name, value)| self.count(name, value));
+        self.meters.extend(part.meters);
+    }
+
     /// Adds the counters of a link.
     pub fn add_link(&mut self, link: &Link) {
         let description = link.description();

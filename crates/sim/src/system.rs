@@ -21,6 +21,7 @@ use crate::media_defects::MediaDefect;
 use crate::pending_requests::Failed;
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
+use crate::stack::Stack;
 
 impl SystemDescription {
     /// Rejects impossible descriptions.
@@ -31,6 +32,7 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.check(),
             SystemDescription::Array(array) => crate::array::check(array),
+            SystemDescription::Stack(stack) => crate::stack::check(stack),
         }
     }
 }
@@ -42,6 +44,8 @@ pub enum System {
     Drive(Single),
     /// An array.
     Array(Box<Array>),
+    /// A layer of software or network over other systems.
+    Stack(Box<Stack>),
 }
 
 impl System {
@@ -53,6 +57,7 @@ impl System {
         Ok(match description {
             SystemDescription::Drive(device) => System::Drive(Single::new(device, seed)?),
             SystemDescription::Array(array) => System::Array(Box::new(Array::new(array, seed)?)),
+            SystemDescription::Stack(stack) => System::Stack(Box::new(Stack::new(stack, seed)?)),
         })
     }
 
@@ -66,6 +71,10 @@ impl System {
                 array.submit(now_ns, id, request);
                 true
             }
+            System::Stack(stack) => {
+                stack.submit(now_ns, id, request);
+                true
+            }
         }
     }
 
@@ -74,6 +83,7 @@ impl System {
         match self {
             System::Drive(single) => single.device.warm_with(request),
             System::Array(array) => array.warm_with(request),
+            System::Stack(stack) => stack.warm_with(request),
         }
     }
 
@@ -83,6 +93,7 @@ impl System {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.dirty_share(),
+            System::Stack(stack) => stack.base().dirty_share(),
         }
     }
 
@@ -91,6 +102,7 @@ impl System {
         match self {
             System::Drive(_) => {}
             System::Array(array) => array.leave_dirty(share),
+            System::Stack(stack) => stack.leave_dirty(share),
         }
     }
 
@@ -99,6 +111,7 @@ impl System {
         match self {
             System::Drive(_) => 0,
             System::Array(array) => array.dirty_pages(),
+            System::Stack(stack) => stack.base().dirty_pages(),
         }
     }
 
@@ -107,6 +120,7 @@ impl System {
         match self {
             System::Drive(single) => single.device.levels(),
             System::Array(array) => array.levels(),
+            System::Stack(stack) => stack.levels(),
         }
     }
 
@@ -116,6 +130,7 @@ impl System {
         match self {
             System::Drive(single) => single.next_event_ns(),
             System::Array(array) => array.next_event_ns(),
+            System::Stack(stack) => stack.next_event_ns(),
         }
     }
 
@@ -125,6 +140,7 @@ impl System {
         match self {
             System::Drive(single) => single.advance(now_ns, done),
             System::Array(array) => array.advance(now_ns, done),
+            System::Stack(stack) => stack.advance(now_ns, done),
         }
     }
 
@@ -139,6 +155,7 @@ impl System {
                 array.advance(now_ns, done);
                 now_ns
             }
+            System::Stack(stack) => stack.advance_to_completions(limit_ns, done),
         }
     }
 
@@ -148,6 +165,7 @@ impl System {
         match self {
             System::Drive(single) => single.device.snapshot("", &mut snapshot),
             System::Array(array) => array.snapshot(&mut snapshot),
+            System::Stack(stack) => stack.snapshot(&mut snapshot),
         }
         snapshot
     }
@@ -186,6 +204,7 @@ impl System {
         match self {
             System::Drive(single) => into.append(&mut single.failed),
             System::Array(array) => array.take_failed(into),
+            System::Stack(stack) => stack.take_failed(into),
         }
     }
 
@@ -197,13 +216,14 @@ impl System {
         match self {
             System::Drive(_) => Err(SimError::Fault("a single drive has no members and no battery".to_owned())),
             System::Array(array) => array.strike(now_ns, what),
+            System::Stack(stack) => stack.strike(now_ns, what),
         }
     }
 
     /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost by a power cut
     /// at `now_ns`, because they are only in a volatile cache. The result is ascending and disjoint too, in whole
     /// sectors of the media. Data of a write in flight may be among them.
-    pub fn volatile(&self, _now_ns: u64, spans: &[Span], into: &mut Vec<Span>) {
+    pub fn volatile(&self, now_ns: u64, spans: &[Span], into: &mut Vec<Span>) {
         match self {
             System::Drive(single) => {
                 let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
@@ -215,6 +235,7 @@ impl System {
                 }
             }
             System::Array(array) => array.volatile(spans, into),
+            System::Stack(stack) => stack.volatile(now_ns, spans, into),
         }
     }
 
@@ -223,6 +244,7 @@ impl System {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.slot_of(member),
+            System::Stack(stack) => stack.with_owner(member, System::slot_of).flatten(),
         }
     }
 
@@ -231,6 +253,7 @@ impl System {
         match self {
             System::Drive(_) => Vec::new(),
             System::Array(array) => array.group_states(),
+            System::Stack(stack) => stack.group_states(),
         }
     }
 
@@ -239,6 +262,7 @@ impl System {
         match self {
             System::Drive(_) => true,
             System::Array(array) => array.is_whole(place),
+            System::Stack(stack) => stack.base().is_whole(place),
         }
     }
 
@@ -247,6 +271,7 @@ impl System {
         match self {
             System::Drive(_) => false,
             System::Array(array) => array.misses(place, request),
+            System::Stack(stack) => stack.misses(place, request),
         }
     }
 
@@ -255,6 +280,7 @@ impl System {
         match self {
             System::Drive(single) => single.device.caches_writes(),
             System::Array(array) => array.may_lose_data(),
+            System::Stack(stack) => stack.may_lose_data(),
         }
     }
 
@@ -264,6 +290,7 @@ impl System {
         match self {
             System::Drive(single) => single.device.tear_bound(at_bytes),
             System::Array(array) => array.tear_bound(at_bytes),
+            System::Stack(stack) => stack.tear_bound(at_bytes),
         }
     }
 
@@ -272,6 +299,7 @@ impl System {
         match self {
             System::Drive(_) => Some("a single drive has no members".to_owned()),
             System::Array(array) => array.holds_nothing(member),
+            System::Stack(stack) => stack.with_owner(member, System::holds_nothing).flatten(),
         }
     }
 
@@ -280,6 +308,7 @@ impl System {
         match self {
             System::Drive(_) => {}
             System::Array(array) => array.power_fails(now_ns),
+            System::Stack(stack) => stack.power_fails(now_ns),
         }
     }
 
@@ -288,6 +317,7 @@ impl System {
         match self {
             System::Drive(_) => false,
             System::Array(array) => array.leaves_halves(),
+            System::Stack(stack) => stack.base().leaves_halves(),
         }
     }
 
@@ -296,6 +326,7 @@ impl System {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.standings(seen),
+            System::Stack(stack) => stack.standings(seen),
         }
     }
 
@@ -307,6 +338,7 @@ impl System {
         match self {
             System::Drive(single) => single.power_cycle(now_ns),
             System::Array(array) => array.power_cycle(now_ns),
+            System::Stack(stack) => stack.power_cycle(now_ns),
         }
     }
 
@@ -320,6 +352,7 @@ impl System {
                 groups: Vec::new(),
             },
             System::Array(array) => array.gauges(now_ns),
+            System::Stack(stack) => stack.gauges(now_ns),
         }
     }
 
@@ -330,10 +363,20 @@ impl System {
                 into.push(single.device.health("", &single.traffic, single.power_cycles, false));
             }
             System::Array(array) => array.device_health(into),
+            System::Stack(stack) => stack.device_health(into),
         }
     }
 
-    fn device_mut(&mut self, member: Option<u32>) -> Result<&mut Device, SimError> {
+    /// Returns the number of its devices.
+    pub fn devices(&self) -> usize {
+        match self {
+            System::Drive(_) => 1,
+            System::Array(array) => array.members(),
+            System::Stack(stack) => stack.devices(),
+        }
+    }
+
+    pub(crate) fn device_mut(&mut self, member: Option<u32>) -> Result<&mut Device, SimError> {
         match self {
             System::Drive(single) => {
                 check_member(member, 1)?;
@@ -343,6 +386,7 @@ impl System {
                 let member = check_member(member, array.members())?;
                 Ok(array.member_mut(member))
             }
+            System::Stack(stack) => stack.device_mut(member.unwrap_or(0)),
         }
     }
 
@@ -351,6 +395,7 @@ impl System {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.data_loss(),
+            System::Stack(stack) => stack.data_loss(),
         }
     }
 }

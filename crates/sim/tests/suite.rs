@@ -31,4 +31,5 @@ mod run;
 mod slow;
 mod ssd;
 mod ssd_waits;
+mod stack;
 mod write_cache;

@@ -105,6 +105,7 @@ fn machine(system: &SystemDescription) -> Machine {
             groups: Vec::new(),
             dirty_pages_max: 0,
         },
+        SystemDescription::Stack(stack) => machine(&stack.below[0]),
         SystemDescription::Array(array) => Machine {
             devices: array.devices.iter().map(device).collect(),
             members: (array.members.iter())

@@ -24,11 +24,8 @@ impl Draft {
     }
 
     /// Returns the devices to which device options apply, one of each kind in the system.
-    fn devices(&mut self, option: &str) -> Result<&mut [DeviceDescription], InputError> {
-        Ok(match self.system(option)? {
-            SystemDescription::Drive(device) => std::slice::from_mut(device),
-            SystemDescription::Array(array) => &mut array.devices,
-        })
+    fn devices(&mut self, option: &str) -> Result<Vec<&mut DeviceDescription>, InputError> {
+        Ok(self.system(option)?.device_kinds_mut())
     }
 
     pub(super) fn each_disk(&mut self, option: &str, set: impl Fn(&mut DriveDescription)) -> Result<(), InputError> {
@@ -81,6 +78,9 @@ impl Draft {
             SystemDescription::Array(_) => {
                 Err(key_error("host", format!("{name} is an array; set host.adapter in its file")))
             }
+            SystemDescription::Stack(_) => {
+                Err(key_error("host", format!("{name} is a stack; set the host of its drive or array in their files")))
+            }
         }
     }
 
@@ -130,6 +130,9 @@ impl Draft {
             SystemDescription::Array(array) => Ok(array),
             SystemDescription::Drive(_) => {
                 Err(key_error(option, format!("{name} is a single drive; only arrays have this option")))
+            }
+            SystemDescription::Stack(_) => {
+                Err(key_error(option, format!("{name} is a stack; only arrays have this option")))
             }
         }
     }

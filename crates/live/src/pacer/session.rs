@@ -146,7 +146,7 @@ impl Session {
 /// Returns the array if the model is an array.
 fn array_of(model: &Model) -> Option<&ArrayDescription> {
     match model {
-        Model::System(SystemDescription::Array(array)) => Some(array),
-        Model::System(SystemDescription::Drive(_)) | Model::Constant(_) => None,
+        Model::System(system) => system.base_array(),
+        Model::Constant(_) => None,
     }
 }

@@ -67,8 +67,8 @@ impl Array {
 
     /// Serves commands that were in flight at a failed member from other members.
     fn reissue(&mut self, now_ns: u64, member: u32) {
-        let lost: Vec<u32> =
-            self.commands.numbers().filter(|&number| self.commands.get(number).member == member).collect();
+        let of_member = self.commands.iter().filter(|(_, command)| command.member == member);
+        let lost: Vec<u32> = of_member.map(|(number, _)| number).collect();
         for number in lost {
             let command = *self.commands.get(number);
             // An event or a queue may still refer to a tagged command: keep the command, without an owner.

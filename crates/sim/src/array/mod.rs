@@ -29,7 +29,6 @@ mod pooled;
 mod ports;
 mod rebuild;
 mod requests;
-mod slab;
 mod state;
 mod under_way;
 
@@ -50,12 +49,12 @@ use crate::device::{Device, Traffic};
 use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use crate::link::Link;
+use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use cache::CacheState;
 use health::GroupState;
 use intent::Intent;
 use ports::{HeldLink, Port};
-use slab::Slab;
 use state::Event;
 use under_way::{Owner, RowLocks};
 
@@ -100,14 +99,14 @@ impl Array {
             processors: Servers::new(description.controller.processors),
             adapter: description.controller.adapter.map(Adapter::of_requests),
             cache: description.controller.cache.as_ref().map(CacheState::new),
-            requests: Slab::new(),
-            operations: Slab::new(),
-            commands: Slab::new(),
-            row_writes: Slab::new(),
+            requests: Slab::default(),
+            operations: Slab::default(),
+            commands: Slab::default(),
+            row_writes: Slab::default(),
             pools: pooled::pools(description)?,
             intents: description.groups.iter().map(|group| group.bitmap.map(Intent::new)).collect(),
             lun_numbers,
-            relays: Slab::new(),
+            relays: Slab::default(),
             passes: vec![None; description.groups.len()],
             pass_number: 0,
             unclean: vec![Vec::new(); description.groups.len()],
@@ -196,7 +195,6 @@ impl Array {
     /// Whether neither requests nor work for them is in flight, as after the last event. Commands to a failed member
     /// may remain, without an owner.
     fn is_clear(&self) -> bool {
-        let is_nobodys = |number| self.commands.get(number).owner == Owner::Nobody;
         let is_idle = |(port, missing): (&Port, &bool)| *missing || port.outstanding() == 0;
         self.host_requests == 0
             && self.requests.is_empty()
@@ -204,7 +202,7 @@ impl Array {
             && self.row_writes.is_empty()
             && self.relays.is_empty()
             && self.row_locks.is_empty()
-            && self.commands.numbers().all(is_nobodys)
+            && self.commands.iter().all(|(_, command)| command.owner == Owner::Nobody)
             && self.ports.iter().zip(&self.missing).all(is_idle)
             && self.held.iter().all(|held| !held.by_command && held.waiting.is_empty())
             && self.adapter.as_ref().is_none_or(Adapter::is_idle)

@@ -8,11 +8,11 @@ use super::intent::Intent;
 use super::levels::{Extent, Placing, Tear};
 use super::pass::{GroupStatus, Pass};
 use super::places::{Piece, PiecePlacement};
-use super::slab::Slab;
 use super::state::{Array, Event};
 use crate::device::Device;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth, PassGauge};
 use crate::pending_requests::Failed;
+use crate::slab::Slab;
 use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
@@ -150,8 +150,8 @@ impl Array {
     /// Handles a power cycle. Parity that the processors had still to compute is dropped.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         self.finish_migrations();
-        (self.requests, self.operations, self.commands) = (Slab::new(), Slab::new(), Slab::new());
-        (self.row_writes, self.row_locks) = (Slab::new(), Default::default());
+        (self.requests, self.operations, self.commands) = (Slab::default(), Slab::default(), Slab::default());
+        (self.row_writes, self.row_locks) = (Slab::default(), Default::default());
         let tables = self.description.groups.iter();
         self.intents = tables.map(|group| group.bitmap.map(Intent::new)).collect();
         self.events.retain(|event| matches!(event.0.2, Event::Incident(_)));

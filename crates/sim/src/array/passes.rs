@@ -16,7 +16,7 @@ use headstack_workload::Kind;
 use super::levels::{Extent, Layout, Parity, Placing};
 use super::pass::{Pass, PassKind, PassState};
 use super::state::{Array, Event};
-use super::under_way::{Owner, request};
+use super::under_way::{Command, Owner, request};
 use crate::description::array::ArrayDescription;
 
 /// Time without writes after which md marks an array clean (Documentation/admin-guide/md.rst, `safe_mode_delay`).
@@ -171,13 +171,12 @@ impl Array {
             let run = |&chunk: &u64| chunk * chunk_bytes..((chunk + 1) * chunk_bytes).min(state.slot_bytes);
             return intent.chunks.keys().map(run).collect();
         }
-        let is_written = |number: u32| {
-            let command = self.commands.get(number);
+        let is_written = |command: &Command| {
             let is_write = command.request.kind == Kind::Write;
             is_write && state.serves(command.member) && !matches!(command.owner, Owner::Rebuild(..))
         };
         let was_written = state.written_ns.is_some_and(|at_ns| now_ns < at_ns + SAFE_MODE_NS);
-        let is_unclean = was_written || self.commands.numbers().any(is_written);
+        let is_unclean = was_written || self.commands.iter().any(|(_, command)| is_written(command));
         Vec::from_iter(is_unclean.then_some(0..state.slot_bytes))
     }
 

@@ -176,7 +176,7 @@ impl Array {
 
     /// Completes migrations that a power loss interrupted: their segments move to their destinations.
     pub(super) fn finish_migrations(&mut self) {
-        let numbers: Vec<u32> = self.relays.numbers().collect();
+        let numbers: Vec<u32> = self.relays.iter().map(|(number, _)| number).collect();
         for number in numbers {
             let relay = self.relays.remove(number);
             if let RelayEnd::Migration(migration) = relay.then {

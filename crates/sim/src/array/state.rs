@@ -13,7 +13,6 @@ use super::levels::Extent;
 use super::pass::Pass;
 use super::pool::Pool;
 use super::ports::{HeldLink, Port};
-use super::slab::Slab;
 use super::under_way::{Command, HostRequest, Operation, Relay, RowLocks, RowWrite};
 use crate::adapter::Adapter;
 use crate::description::array::ArrayDescription;
@@ -21,6 +20,7 @@ use crate::device::{Device, Traffic};
 use crate::drive::Completion;
 use crate::link::Link;
 use crate::pending_requests::Failed;
+use crate::slab::Slab;
 
 /// Counters of an array, excluding those of its members and links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,5 +11,6 @@ pub mod model;
 pub mod pool;
 pub mod power;
 pub mod ssd;
+pub mod stack;
 pub mod system;
 pub mod volume;

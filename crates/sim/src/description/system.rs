@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::array::ArrayDescription;
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
+use super::stack::StackDescription;
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
 /// A system.
@@ -16,6 +17,8 @@ pub enum SystemDescription {
     Drive(DeviceDescription),
     /// Several devices behind a controller.
     Array(ArrayDescription),
+    /// A layer of software or network over other systems.
+    Stack(Box<StackDescription>),
 }
 
 impl From<DriveDescription> for SystemDescription {
@@ -30,6 +33,36 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(_) => "drive",
             SystemDescription::Array(_) => "array",
+            SystemDescription::Stack(_) => "stack",
+        }
+    }
+
+    /// Returns the kinds of devices: the device itself, those of an array, or those of all systems below a layer.
+    pub fn device_kinds(&self) -> Vec<&DeviceDescription> {
+        match self {
+            SystemDescription::Drive(device) => vec![device],
+            SystemDescription::Array(array) => array.devices.iter().collect(),
+            SystemDescription::Stack(stack) => stack.below.iter().flat_map(SystemDescription::device_kinds).collect(),
+        }
+    }
+
+    /// Returns the kinds of devices, as [`SystemDescription::device_kinds`] does, for modification.
+    pub fn device_kinds_mut(&mut self) -> Vec<&mut DeviceDescription> {
+        match self {
+            SystemDescription::Drive(device) => vec![device],
+            SystemDescription::Array(array) => array.devices.iter_mut().collect(),
+            SystemDescription::Stack(stack) => {
+                stack.below.iter_mut().flat_map(SystemDescription::device_kinds_mut).collect()
+            }
+        }
+    }
+
+    /// Returns the array that holds the data, if the system is one or has one below its layers.
+    pub fn base_array(&self) -> Option<&ArrayDescription> {
+        match self {
+            SystemDescription::Drive(_) => None,
+            SystemDescription::Array(array) => Some(array),
+            SystemDescription::Stack(stack) => stack.below[0].base_array(),
         }
     }
 
@@ -38,17 +71,13 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.capacity_bytes(),
             SystemDescription::Array(array) => array.capacity_bytes(),
+            SystemDescription::Stack(stack) => stack.capacity_bytes(),
         }
     }
 
     /// Returns the largest physical sector size in bytes; 4 KiB for devices without sectors.
     pub fn sector_bytes(&self) -> u32 {
-        match self {
-            SystemDescription::Drive(device) => device.sector_bytes(),
-            SystemDescription::Array(array) => {
-                array.devices.iter().map(DeviceDescription::sector_bytes).max().unwrap_or(DeviceDescription::PAGE_BYTES)
-            }
-        }
+        self.device_kinds().iter().map(|device| device.sector_bytes()).max().unwrap_or(DeviceDescription::PAGE_BYTES)
     }
 
     /// Returns the number of drives; for an array, the number of drives of its first kind.
@@ -56,6 +85,7 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(_) => 1,
             SystemDescription::Array(array) => array.members.iter().filter(|member| member.device == 0).count(),
+            SystemDescription::Stack(stack) => stack.below[0].drives(),
         }
     }
 
@@ -67,6 +97,9 @@ impl SystemDescription {
                 vec![("drive".to_owned(), span)]
             }
             SystemDescription::Array(array) => array.spans(),
+            SystemDescription::Stack(stack) => {
+                vec![(stack.layer.kind().to_owned(), Span { start_bytes: 0, length_bytes: stack.capacity_bytes() })]
+            }
         }
     }
 
@@ -75,6 +108,7 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.block_bytes(),
             SystemDescription::Array(array) => array.block_bytes(),
+            SystemDescription::Stack(stack) => stack.below[0].block_bytes(),
         }
     }
 }

@@ -114,8 +114,23 @@ pub fn check(volume: &VolumeDescription) -> Result<(), InvalidDescription> {
         "0 bytes is not allowed; must be more than 0".to_owned()
     })?;
     require(volume.queue_depth >= 1, "volume.queue_depth", || "0 is out of range; must be 1 or more".to_owned())?;
-    for (index, limit) in volume.limits.iter().enumerate() {
-        let key = format!("volume.limits[{index}]");
+    check_limits(&volume.limits, "volume.limits")?;
+    for (latency, key) in [(volume.read, "volume.read"), (volume.write, "volume.write")] {
+        let Latency { floor_ns, median_ns, p99_ns } = latency;
+        require(floor_ns < median_ns && median_ns < p99_ns, key, || {
+            format!("{floor_ns}, {median_ns} and {p99_ns} ns are not ascending; must be floor < median < p99")
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks limits, which `path` names in errors.
+///
+/// # Errors
+/// Returns an error for the first impossible limit.
+pub(crate) fn check_limits(limits: &[Limit], path: &str) -> Result<(), InvalidDescription> {
+    for (index, limit) in limits.iter().enumerate() {
+        let key = format!("{path}[{index}]");
         require(limit.per_s >= 1, &key, || "0 per second is out of range; must be 1 or more".to_owned())?;
         let Some(burst) = limit.burst else { continue };
         require(burst.per_s >= limit.per_s, &key, || {
@@ -124,12 +139,6 @@ pub fn check(volume: &VolumeDescription) -> Result<(), InvalidDescription> {
         let credits = burst.credits;
         require((1..1 << 60).contains(&credits), &key, || {
             format!("{credits} credits are out of range; must be 1 to 2^60")
-        })?;
-    }
-    for (latency, key) in [(volume.read, "volume.read"), (volume.write, "volume.write")] {
-        let Latency { floor_ns, median_ns, p99_ns } = latency;
-        require(floor_ns < median_ns && median_ns < p99_ns, key, || {
-            format!("{floor_ns}, {median_ns} and {p99_ns} ns are not ascending; must be floor < median < p99")
         })?;
     }
     Ok(())

@@ -67,6 +67,11 @@ impl Subject {
                 let groups = array.groups.iter().map(|group| group.name.clone()).collect();
                 Subject::Array { capacity_bytes, block_bytes, groups }
             }
+            SystemDescription::Stack(_) => {
+                let array = system.base_array();
+                let groups = array.iter().flat_map(|array| &array.groups).map(|group| group.name.clone()).collect();
+                Subject::Array { capacity_bytes, block_bytes, groups }
+            }
         }
     }
 
@@ -189,15 +194,29 @@ impl NamedDevice {
     pub fn devices_of(model: &Model) -> Vec<NamedDevice> {
         match model {
             Model::Constant(_) => Vec::new(),
-            Model::System(SystemDescription::Drive(device)) => {
+            Model::System(system) => NamedDevice::devices_of_system(system),
+        }
+    }
+
+    fn devices_of_system(system: &SystemDescription) -> Vec<NamedDevice> {
+        match system {
+            SystemDescription::Drive(device) => {
                 vec![NamedDevice { name: String::new(), capacity_bytes: device.capacity_bytes() }]
             }
-            Model::System(SystemDescription::Array(array)) => {
+            SystemDescription::Array(array) => {
                 let named = |member: &Member| {
                     let capacity_bytes = array.devices[member.device as usize].capacity_bytes();
                     NamedDevice { name: member.name.clone(), capacity_bytes }
                 };
                 array.members.iter().map(named).collect()
+            }
+            SystemDescription::Stack(stack) => {
+                let named = |(port, system): (usize, &SystemDescription)| {
+                    let mut devices = NamedDevice::devices_of_system(system);
+                    devices.iter_mut().for_each(|device| device.name = stack.device_name(port, &device.name));
+                    devices
+                };
+                stack.below.iter().enumerate().flat_map(named).collect()
             }
         }
     }

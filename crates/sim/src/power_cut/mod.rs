@@ -110,10 +110,7 @@ pub fn atom_bytes(description: &SystemDescription) -> u64 {
         DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
         DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => device.block_bytes(),
     };
-    let bytes = match description {
-        SystemDescription::Drive(device) => of(device),
-        SystemDescription::Array(array) => array.devices.iter().map(of).max().unwrap_or(0),
-    };
+    let bytes = description.device_kinds().into_iter().map(of).max().unwrap_or(0);
     u64::from(bytes.max(512))
 }
 

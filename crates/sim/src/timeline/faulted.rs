@@ -162,7 +162,7 @@ impl<T> Timeline<T> {
             None => self.agenda.put_off(reaches_ns, Item::Submit(id)),
             Some(Outcome::Vanished) => {
                 self.answer(&Completion { at_ns, id, started_ns: at_ns }, Outcome::Vanished);
-                self.parts.take(id);
+                self.parts.remove(id);
             }
             Some(outcome) => {
                 let flight = self.parts.get_mut(id).flight;
@@ -179,7 +179,7 @@ impl<T> Timeline<T> {
         let now_ns = completion.at_ns;
         match self.parts.get_mut(completion.id).delivery {
             Delivery::Over => {
-                self.parts.take(completion.id);
+                self.parts.remove(completion.id);
             }
             Delivery::Straight => self.departs(completion, outcome, now_ns),
             Delivery::Later(later_ns) => {
@@ -203,7 +203,7 @@ impl<T> Timeline<T> {
             return self.agenda.put_off(passes_ns, Item::Answer(id, started_ns, outcome));
         }
         self.answer(completion, outcome);
-        self.parts.take(id);
+        self.parts.remove(id);
     }
 
     /// Processes due events of the agenda, and starts and ends due faults.
@@ -214,7 +214,7 @@ impl<T> Timeline<T> {
             let part = *self.parts.get_mut(id);
             match item {
                 _ if part.delivery == Delivery::Over => {
-                    self.parts.take(id);
+                    self.parts.remove(id);
                 }
                 Item::Submit(id) => {
                     self.submit(now_ns, id, &part.request);
@@ -262,7 +262,7 @@ impl<T> Timeline<T> {
             self.answer(&Completion { at_ns: now_ns, id, started_ns: now_ns }, Outcome::Vanished);
         }
         for id in held {
-            self.parts.take(id);
+            self.parts.remove(id);
         }
     }
 

@@ -6,7 +6,6 @@ mod agenda;
 mod faulted;
 mod power;
 mod powered;
-mod slots;
 
 use std::collections::VecDeque;
 
@@ -20,10 +19,10 @@ use crate::faults::injector::Injector;
 use crate::pending_requests::{Failed, Outcome, PendingRequest as Issued};
 use crate::power_cut::{Changed, Exposure};
 use crate::recorder::{Observed, Recorder};
+use crate::slab::Slab;
 use crate::system::System;
 use agenda::Agenda;
 use power::Power;
-use slots::Slots;
 
 /// A longer request goes to the system in parts, as the block layer would send it (1,280 KiB is Linux's default).
 pub const PART_BYTES: u32 = 1280 << 10;
@@ -117,8 +116,8 @@ pub struct Timeline<T> {
     injector: Injector,
     /// Postponed events, and the time of the first of them or of the next change of a fault.
     agenda: Agenda,
-    parts: Slots<Part>,
-    flights: Slots<PendingRequest<T>>,
+    parts: Slab<Part>,
+    flights: Slab<PendingRequest<T>>,
     /// The last moment with an arrival or event: nothing can arrive at or before it.
     last_ns: u64,
     recorder: Option<Recorder<Listener>>,
@@ -153,8 +152,8 @@ impl<T> Timeline<T> {
             machine,
             injector: Injector::new(&model),
             agenda: Agenda::default(),
-            parts: Slots::default(),
-            flights: Slots::default(),
+            parts: Slab::default(),
+            flights: Slab::default(),
             last_ns: 0,
             recorder: None,
             finished: Vec::new(),
@@ -178,7 +177,7 @@ impl<T> Timeline<T> {
 
     /// Returns the number of requests in flight.
     pub fn outstanding(&self) -> usize {
-        self.flights.used
+        self.flights.len()
     }
 
     /// Submits a request at `at_ns`, or at the next moment without another event: no two requests arrive at once, and
@@ -338,7 +337,7 @@ impl<T> Timeline<T> {
         let is_straight = self.parts.get_mut(completion.id).delivery == Delivery::Straight;
         if is_straight && self.injector.is_quiet() {
             self.answer(completion, outcome);
-            self.parts.take(completion.id);
+            self.parts.remove(completion.id);
         } else {
             self.leaves_system(completion, outcome);
         }
@@ -363,7 +362,7 @@ impl<T> Timeline<T> {
         flight.outcome = flight.outcome.with(outcome);
         flight.started_ns = flight.started_ns.min(completion.started_ns.max(flight.arrival_ns));
         if flight.parts == 0 {
-            let flight = self.flights.take(part.flight);
+            let flight = self.flights.remove(part.flight);
             self.expose(&flight, completion.at_ns);
             self.finished.push(Finished {
                 arrival_ns: flight.arrival_ns,

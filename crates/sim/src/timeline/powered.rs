@@ -2,11 +2,11 @@
 
 use headstack_workload::{Kind, Random, Request, Span};
 
-use super::slots::Slots;
 use super::{Delivery, Finished, Machine, PendingRequest, Timeline};
 use crate::array::GroupStatus;
 use crate::pending_requests::Outcome;
 use crate::power_cut::{Changed, InterruptedChange, LostWrites, Medium, PowerCut, PowerLoss, Verdict};
+use crate::slab::Slab;
 use crate::system::System;
 
 impl<T> Timeline<T> {
@@ -101,7 +101,7 @@ impl<T> Timeline<T> {
         );
         // The system has forgotten these requests too, so their numbers are free.
         self.agenda.clear();
-        self.parts = Slots::default();
+        self.parts = Slab::default();
         self.power.on_since_ns = None;
         self.power.cuts += 1;
         self.note_loss_by(number);

@@ -6,18 +6,19 @@
 
 mod bucket;
 mod latency;
+pub(crate) mod limiter;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use headstack_workload::{Kind, Request};
 
-use crate::description::volume::{Accounting, Counts, LimitScope, VolumeDescription};
+use crate::description::volume::VolumeDescription;
 use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use crate::gauges::{DeviceGauge, DeviceState};
-use bucket::Bucket;
 use latency::Draws;
+use limiter::Limiter;
 
 pub use crate::description::volume::{self as description, check};
 
@@ -38,46 +39,13 @@ pub struct VolumeCounters {
 #[derive(Clone, Debug)]
 pub struct Volume {
     description: VolumeDescription,
-    /// One bucket for each limit.
-    buckets: Vec<Bucket>,
+    limiter: Limiter,
     reads: Draws,
     writes: Draws,
-    /// Sequential runs of reads and of writes.
-    runs: [Run; 2],
     /// Requests in flight: completion time, arrival number, id, start of service.
     under_way: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
     arrivals: u64,
     counters: VolumeCounters,
-}
-
-/// End of the last request of a kind, where a sequential request continues.
-#[derive(Clone, Copy, Debug, Default)]
-struct Run {
-    end_bytes: u64,
-    /// Unused bytes of the last accounted unit.
-    left_bytes: u64,
-}
-
-/// Cost of a request as the provider counts it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cost {
-    requests: u64,
-    bytes: u64,
-}
-
-impl Run {
-    /// Returns the cost of a request, and moves the run to its end.
-    fn count(&mut self, accounting: Accounting, offset_bytes: u64, length_bytes: u64) -> Cost {
-        let Some(unit) = accounting.unit_bytes.map(u64::from) else {
-            return Cost { requests: 1, bytes: length_bytes };
-        };
-        let continues = accounting.merges && self.left_bytes > 0 && offset_bytes == self.end_bytes;
-        let paid = if continues { self.left_bytes.min(length_bytes) } else { 0 };
-        let requests = (length_bytes - paid).div_ceil(unit);
-        self.left_bytes = (if continues { self.left_bytes } else { 0 }) + requests * unit - length_bytes;
-        self.end_bytes = offset_bytes + length_bytes;
-        Cost { requests, bytes: if accounting.whole_units { requests * unit } else { length_bytes } }
-    }
 }
 
 impl Volume {
@@ -88,10 +56,9 @@ impl Volume {
     pub fn new(description: &VolumeDescription, seed: u64) -> Result<Volume, InvalidDescription> {
         check(description)?;
         Ok(Volume {
-            buckets: description.limits.iter().map(Bucket::new).collect(),
+            limiter: Limiter::new(description.accounting, &description.limits),
             reads: Draws::new(&description.read, seed),
             writes: Draws::new(&description.write, seed.wrapping_add(1)),
-            runs: [Run::default(); 2],
             under_way: BinaryHeap::new(),
             arrivals: 0,
             counters: VolumeCounters::default(),
@@ -111,8 +78,7 @@ impl Volume {
 
     /// Returns the credits of each limit with burst credits, as of its last use.
     pub fn credits(&self) -> impl Iterator<Item = u64> + '_ {
-        let limits = self.description.limits.iter().zip(&self.buckets);
-        limits.filter(|(limit, _)| limit.burst.is_some()).map(|(_, bucket)| bucket.credits())
+        self.limiter.credits()
     }
 
     /// Returns the time of the next event, or `u64::MAX` if there is none.
@@ -125,7 +91,12 @@ impl Volume {
     /// are already durable.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         let begin_ns = match request.kind {
-            Kind::Read | Kind::Write => self.pay(now_ns, request),
+            Kind::Read | Kind::Write => {
+                let (begin_ns, requests) = self.limiter.pay(now_ns, request);
+                self.counters.accounted_requests += requests;
+                self.counters.merged_requests += u64::from(requests == 0);
+                begin_ns
+            }
             Kind::Flush | Kind::Trim => now_ns,
         };
         let latency_ns = match request.kind {
@@ -136,31 +107,6 @@ impl Volume {
         self.counters.served_ns += latency_ns;
         self.arrivals += 1;
         self.under_way.push(Reverse((begin_ns + latency_ns, self.arrivals, id, begin_ns)));
-    }
-
-    /// Charges a request to every limit; returns when all limits admit it.
-    fn pay(&mut self, now_ns: u64, request: &Request) -> u64 {
-        let is_read = request.kind == Kind::Read;
-        let run = &mut self.runs[usize::from(is_read)];
-        let cost = run.count(self.description.accounting, request.offset_bytes, u64::from(request.length_bytes));
-        self.counters.accounted_requests += cost.requests;
-        self.counters.merged_requests += u64::from(cost.requests == 0);
-        let mut begin_ns = now_ns;
-        for (limit, bucket) in self.description.limits.iter().zip(&mut self.buckets) {
-            let holds = match limit.of {
-                LimitScope::Both => true,
-                LimitScope::Reads => is_read,
-                LimitScope::Writes => !is_read,
-            };
-            let units = match limit.counts {
-                Counts::Requests => cost.requests,
-                Counts::Bytes => cost.bytes,
-            };
-            if holds && units > 0 {
-                begin_ns = begin_ns.max(bucket.take(now_ns, units));
-            }
-        }
-        begin_ns
     }
 
     /// Processes every event up to `now_ns`, in order of time.
@@ -185,46 +131,5 @@ impl Volume {
         let queue = self.under_way.len() as u32;
         let state = if queue == 0 { DeviceState::Idle } else { DeviceState::Reading };
         DeviceGauge { name: String::new(), state, queue, cylinder: None, cylinders: 0, head: 0, dirty_bytes: 0 }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KIB: u64 = 1024;
-
-    fn accounting(unit_kib: u32, whole_units: bool) -> Accounting {
-        Accounting { unit_bytes: Some(unit_kib * 1024), merges: true, whole_units }
-    }
-
-    /// Returns the cost, in accounted requests, of requests of `length_kib` at offsets in KiB.
-    fn counted(accounting: Accounting, offsets_kib: &[u64], length_kib: u64) -> Vec<u64> {
-        let mut run = Run::default();
-        let count = |&at: &u64| run.count(accounting, at * KIB, length_kib * KIB).requests;
-        offsets_kib.iter().map(count).collect()
-    }
-
-    /// Amazon's own examples: 1,024 KiB count as four requests of 256 KiB. Eight sequential requests of 32 KiB count as
-    /// one, eight random ones as eight.
-    #[test]
-    fn requests_are_counted_as_amazon_does() {
-        let ssd = accounting(256, false);
-        assert_eq!(counted(ssd, &[0], 1024), [4]);
-        assert_eq!(counted(ssd, &[0, 32, 64, 96, 128, 160, 192, 224], 32).iter().sum::<u64>(), 1);
-        assert_eq!(counted(ssd, &[0, 64, 128, 192, 256, 320, 384, 448], 32).iter().sum::<u64>(), 8);
-        assert_eq!(
-            counted(ssd, &[0, 200], 200),
-            [1, 1],
-            "the second request does not fit in the rest of the first unit"
-        );
-    }
-
-    /// A small random request costs 1 MB on a volume of hard disks; sequential requests share that cost.
-    #[test]
-    fn a_disk_volume_charges_whole_units_for_random_requests() {
-        let mut run = Run::default();
-        let mut bytes = |at_kib: u64| run.count(accounting(1024, true), at_kib * KIB, 16 * KIB).bytes / KIB;
-        assert_eq!([bytes(0), bytes(5000), bytes(5016), bytes(5032)], [1024, 1024, 0, 0]);
     }
 }

@@ -16,8 +16,8 @@ use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 
-use super::slab::Slab;
 use crate::description::array::{Cache, CacheWrites, Destage};
+use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use directory::Directory;
 pub use directory::parts_of;
@@ -89,7 +89,7 @@ impl CacheState {
             battery: cache.battery,
             waiting_writes: VecDeque::new(),
             waiting_reads: HashMap::default(),
-            transfers: Slab::new(),
+            transfers: Slab::default(),
             destages: 0,
             left_dirty: cache.low_water,
             sweep: 0,

@@ -42,7 +42,7 @@ impl CacheState {
         }
         self.waiting_writes.clear();
         self.waiting_reads.clear();
-        self.transfers = super::Slab::new();
+        self.transfers = super::Slab::default();
         self.destages = 0;
     }
 

@@ -7,10 +7,16 @@ pub struct Slab<T> {
     free: Vec<u32>,
 }
 
-impl<T> Slab<T> {
-    /// Creates an empty slab.
-    pub fn new() -> Self {
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
         Slab { values: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Returns how many numbers are in use.
+    pub fn len(&self) -> usize {
+        self.values.len() - self.free.len()
     }
 
     /// Stores a value; returns its number.
@@ -52,8 +58,8 @@ impl<T> Slab<T> {
         self.free.len() == self.values.len()
     }
 
-    /// Returns the numbers in use, ascending.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        self.values.iter().enumerate().filter(|(_, value)| value.is_some()).map(|(at, _)| at as u32)
+    /// Returns the numbers in use, ascending, and their values.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.values.iter().enumerate().filter_map(|(at, value)| value.as_ref().map(|value| (at as u32, value)))
     }
 }
