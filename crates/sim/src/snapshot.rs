@@ -34,6 +34,11 @@ impl Snapshot {
         }
     }
 
+    /// Returns the counters by name.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.counters.iter().copied()
+    }
+
     /// Adds the counters of a part of the system, whose components get `name` as a prefix.
     pub fn absorb(&mut self, name: &str, part: Snapshot) {
         self.components.extend(part.components.into_iter().map(|component| match name {

@@ -4,7 +4,9 @@ use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
 use super::instance_limit::InstanceLimit;
+use super::journal::Journal;
 use super::network::Network;
+use super::page_cache::PageCache;
 use super::{Answer, Orders};
 use crate::description::stack::LayerDescription;
 use crate::description::system::SystemDescription;
@@ -59,6 +61,8 @@ pub(crate) trait LayerModel {
 pub(crate) enum Layer {
     InstanceLimit(Box<InstanceLimit>),
     Network(Box<Network>),
+    Journal(Box<Journal>),
+    PageCache(Box<PageCache>),
 }
 
 macro_rules! of_layer {
@@ -66,16 +70,21 @@ macro_rules! of_layer {
         match $layer {
             Layer::InstanceLimit($kind) => $answer,
             Layer::Network($kind) => $answer,
+            Layer::Journal($kind) => $answer,
+            Layer::PageCache($kind) => $answer,
         }
     };
 }
 
 impl Layer {
     /// Creates an idle layer over systems of the descriptions `below`.
-    pub fn new(description: &LayerDescription, _below: &[SystemDescription]) -> Layer {
+    pub fn new(description: &LayerDescription, below: &[SystemDescription]) -> Layer {
+        let capacity_bytes = below[0].capacity_bytes();
         match description {
             LayerDescription::InstanceLimit(limit) => Layer::InstanceLimit(Box::new(InstanceLimit::new(limit))),
             LayerDescription::Network(network) => Layer::Network(Box::new(Network::new(network))),
+            LayerDescription::Journal(journal) => Layer::Journal(Box::new(Journal::new(journal, capacity_bytes))),
+            LayerDescription::PageCache(cache) => Layer::PageCache(Box::new(PageCache::new(cache, capacity_bytes))),
         }
     }
 }

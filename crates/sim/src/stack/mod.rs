@@ -6,9 +6,11 @@
 
 mod cores;
 mod instance_limit;
+mod journal;
 mod layer;
 mod network;
 mod outside;
+mod page_cache;
 
 use headstack_workload::Request;
 

@@ -1,13 +1,12 @@
 //! Layers that only delay requests: limits of an instance, and networks.
 
-use headstack_result::RunResult;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::stack::description::{InstanceLimitDescription, LayerDescription, NetworkDescription};
 use headstack_sim::volume::description::{Accounting, Burst, Counts, Limit, LimitScope};
 use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{AccessLine, Request, RunLength};
 
-use super::over;
+use super::{of, over};
 use crate::common::bench::{Bench, unreadable};
 use crate::common::flash::small_ssd;
 use crate::common::{MS, US, assert_close, bare_drive, closed, flush, line, read, run_spec, spec, workload, write};
@@ -51,10 +50,6 @@ fn ssd() -> SystemDescription {
     SystemDescription::Drive(DeviceDescription::Ssd(small_ssd()))
 }
 
-fn of(system: &SystemDescription, work: headstack_workload::Workload) -> RunResult {
-    run_spec(&RunSpec { system: system.clone(), ..spec(&bare_drive(), work) })
-}
-
 fn random_reads(size_bytes: u32) -> AccessLine {
     line(size_bytes, 100.0, 100.0)
 }
@@ -71,8 +66,7 @@ fn a_layer_that_costs_nothing_is_the_identity() {
             (reads, limited(of_writes(), &through(free_network(), &through(free_network(), &below)))),
         ];
         for (line, system) in layered {
-            let (result, alone) =
-                [&system, &below].map(|system| of(system, workload(line.clone(), closed(8), 3_000))).into();
+            let (result, alone) = [&system, &below].map(|system| of(system, line.clone(), closed(8), 3_000)).into();
             assert_eq!(result.kinds.read, alone.kinds.read);
             assert_eq!(result.kinds.write, alone.kinds.write);
             assert_eq!(result.duration_ns, alone.duration_ns);
@@ -109,7 +103,7 @@ fn a_network_adds_its_parts_to_each_request() {
 #[test]
 fn the_tightest_part_of_a_network_limits_throughput() {
     let reads = |network: NetworkDescription, size_bytes: u32| {
-        let result = of(&through(network, &ssd()), workload(random_reads(size_bytes), closed(64), 20_000));
+        let result = of(&through(network, &ssd()), random_reads(size_bytes), closed(64), 20_000);
         result.throughput_per_s()
     };
     let window = NetworkDescription { round_trip_ns: 10 * MS, window: 8, ..free_network() };
@@ -161,7 +155,7 @@ fn the_smaller_of_two_limits_decides() {
     for (outer, inner) in [(1_000, 3_000), (3_000, 1_000)] {
         let inside = limited(vec![requests_per_s(inner, None)], &ssd());
         let system = limited(vec![requests_per_s(outer, None)], &inside);
-        let result = of(&system, workload(random_reads(4096), closed(16), 5_000));
+        let result = of(&system, random_reads(4096), closed(16), 5_000);
         assert_close(result.throughput_per_s(), 1_000.0, 0.5, "the smaller limit");
     }
 }

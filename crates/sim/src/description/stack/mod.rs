@@ -1,12 +1,16 @@
 //! [`StackDescription`]: a layer of software or network over one or more systems. See docs/design/stacks.md.
 
+mod journal;
 mod limits;
+mod page_cache;
 
 use serde::{Deserialize, Serialize};
 
 use super::system::SystemDescription;
 use crate::error::{InvalidDescription, fault};
+pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
+pub use page_cache::PageCacheDescription;
 
 /// A layer over systems, any of which can be a stack itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +32,10 @@ pub enum LayerDescription {
     InstanceLimit(InstanceLimitDescription),
     /// A network to a target on another host.
     Network(NetworkDescription),
+    /// A file system that makes data durable with a journal. A second system below holds the journal if it is external.
+    Journal(JournalDescription),
+    /// The page cache of a host.
+    PageCache(PageCacheDescription),
 }
 
 impl LayerDescription {
@@ -36,6 +44,11 @@ impl LayerDescription {
         match self {
             LayerDescription::InstanceLimit(_) => "instance limit",
             LayerDescription::Network(_) => "network",
+            LayerDescription::Journal(journal) => match journal.kind {
+                JournalKind::Ext4 => "ext4",
+                JournalKind::Xfs => "XFS",
+            },
+            LayerDescription::PageCache(_) => "page cache",
         }
     }
 }
@@ -54,6 +67,18 @@ pub(crate) fn check(layer: &LayerDescription, below: &[SystemDescription]) -> Re
             check_one(layer.kind(), below)?;
             limits::check_network(network)
         }
+        LayerDescription::Journal(journal) => {
+            let needed = if journal.external { 2 } else { 1 };
+            if below.len() != needed {
+                let count = below.len();
+                return fault("stack.below", format!("{count} systems below a file system; must be {needed}"));
+            }
+            journal::check(journal, below[0].capacity_bytes())
+        }
+        LayerDescription::PageCache(cache) => {
+            check_one(layer.kind(), below)?;
+            page_cache::check(cache)
+        }
     }
 }
 
@@ -68,7 +93,10 @@ impl StackDescription {
     /// Returns the name of a system below besides the first, as in counters and faults.
     pub fn port_name(&self, port: usize) -> String {
         match &self.layer {
-            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) => format!("system {port}"),
+            LayerDescription::Journal(_) => "journal".to_owned(),
+            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
+                format!("system {port}")
+            }
         }
     }
 
@@ -84,7 +112,10 @@ impl StackDescription {
     /// Returns the capacity that it exports, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         match &self.layer {
-            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) => self.below[0].capacity_bytes(),
+            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
+                self.below[0].capacity_bytes()
+            }
+            LayerDescription::Journal(journal) => journal.capacity_bytes(self.below[0].capacity_bytes()),
         }
     }
 }
