@@ -12,6 +12,7 @@ fn main() {
         ("ARRAYS", "arrays"),
         ("DRIVES", "drives"),
         ("SCENARIOS", "scenarios"),
+        ("STACKS", "stacks"),
         ("VOLUMES", "volumes"),
         ("WORKLOADS", "workloads"),
     ];

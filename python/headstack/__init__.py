@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headstack import crash, studies
     from headstack._native import InputError, RunError, catalogue_hash
-    from headstack.catalogue import arrays, drives, prices, scenarios, workloads
+    from headstack.catalogue import arrays, drives, prices, scenarios, stacks, workloads
     from headstack.catalogue.array import Array
     from headstack.catalogue.drive import Drive, import_disksim
     from headstack.catalogue.scenario import Scenario
@@ -103,7 +103,7 @@ _NAMES_BY_MODULE = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 _MODULES = {
-    **{name: f"catalogue.{name}" for name in ("arrays", "drives", "prices", "scenarios", "workloads")},
+    **{name: f"catalogue.{name}" for name in ("arrays", "drives", "prices", "scenarios", "stacks", "workloads")},
     **{name: name for name in ("crash", "studies")},
 }
 
@@ -184,6 +184,7 @@ __all__ = [
     "scenarios",
     "serve",
     "settings",
+    "stacks",
     "studies",
     "sweep",
     "synthesize",

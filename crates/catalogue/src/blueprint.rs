@@ -13,8 +13,9 @@ use toml::{Table, Value};
 use crate::array::{self, Changes};
 use crate::demand::is_scenario;
 use crate::frozen::{Frozen, get};
+use crate::stack::file::StackFile;
 use crate::{
-    ARRAYS, DRIVES, ResolvedDevice, SCENARIOS, VOLUMES, WORKLOADS, find, key_error, read_document, resolve_device,
+    ResolvedDevice, SCENARIOS, SYSTEMS, WORKLOADS, beside, find, key_error, read_document, resolve_device, stack,
     unknown, whole,
 };
 
@@ -28,6 +29,9 @@ pub struct Blueprint {
     text: String,
     /// Texts of the drive files that an array names by path.
     drives: BTreeMap<String, String>,
+    /// Systems below a stack, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    systems: BTreeMap<String, Blueprint>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +39,7 @@ pub struct Blueprint {
 enum BlueprintKind {
     Drive,
     Array,
+    Stack,
     Workload,
     Scenario,
 }
@@ -46,16 +51,19 @@ impl Blueprint {
     /// # Errors
     /// If the name is unknown or a file cannot be read.
     pub fn for_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
-        let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
-            return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
+        let Some(document) = find(name, &SYSTEMS)? else {
+            return Err(unknown("drive, array or stack", name, &SYSTEMS.map(|(_, entries)| entries)));
         };
         Blueprint::for_system_document(&document, drives)
     }
 
     fn for_system_document(document: &Document, drives: &[&str]) -> Result<Blueprint, InputError> {
+        let text = document.text().to_owned();
+        if stack::is_stack(document) {
+            return Blueprint::for_stack(document, text);
+        }
         if !array::is_array(document) {
-            let text = document.text().to_owned();
-            return Ok(Blueprint { kind: BlueprintKind::Drive, text, drives: BTreeMap::new() });
+            return Ok(Blueprint::with_text(BlueprintKind::Drive, text));
         }
         let file = array::flattened(document)?;
         let stated = file.drives.iter().flatten().map(|table| table.drive.as_str());
@@ -63,7 +71,22 @@ impl Blueprint {
         let read = |path: &str| Ok((path.to_owned(), read_document(path)?.text().to_owned()));
         let drives = named.map(read).collect::<Result<_, InputError>>()?;
         let text = toml::to_string(&file).map_err(|error| whole(document.file(), &error.to_string()))?;
-        Ok(Blueprint { kind: BlueprintKind::Array, text, drives })
+        Ok(Blueprint { drives, ..Blueprint::with_text(BlueprintKind::Array, text) })
+    }
+
+    fn with_text(kind: BlueprintKind, text: String) -> Blueprint {
+        Blueprint { kind, text, drives: BTreeMap::new(), systems: BTreeMap::new() }
+    }
+
+    fn for_stack(document: &Document, text: String) -> Result<Blueprint, InputError> {
+        let StackFile { stack, .. } = document.read()?;
+        let below = |name: String| {
+            let path = if name.ends_with(".toml") { beside(document, &name) } else { name.clone() };
+            Ok((name, Blueprint::for_system(&path, &[])?))
+        };
+        let systems = [Some(stack.over), stack.journal].into_iter().flatten().map(below);
+        let systems = systems.collect::<Result<_, InputError>>()?;
+        Ok(Blueprint { systems, ..Blueprint::with_text(BlueprintKind::Stack, text) })
     }
 
     /// Returns the blueprint of a workload or scenario, named as in [`crate::load_demand`].
@@ -79,7 +102,7 @@ impl Blueprint {
 
     fn for_demand_document(document: &Document) -> Blueprint {
         let kind = if is_scenario(document) { BlueprintKind::Scenario } else { BlueprintKind::Workload };
-        Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() }
+        Blueprint::with_text(kind, document.text().to_owned())
     }
 
     /// Returns the blueprint of a text, which is read again for every description derived from it.
@@ -159,7 +182,7 @@ impl Drafter {
                 let file = array::changed(&Document::parse("", &text)?, &changes, &|name| self.drive(name))?;
                 toml::to_string(&file).map_err(|error| whole("", &error.to_string()))
             }
-            BlueprintKind::Drive | BlueprintKind::Workload | BlueprintKind::Scenario => Ok(text),
+            BlueprintKind::Drive | BlueprintKind::Stack | BlueprintKind::Workload | BlueprintKind::Scenario => Ok(text),
         }
     }
 
@@ -317,9 +340,24 @@ impl Drafter {
                 let array = array::resolve_with(&document, changes, &|name| self.drive(name))?;
                 Described::System(SystemDescription::Array(array.description))
             }
+            BlueprintKind::Stack => {
+                let stack = stack::resolve(&Document::parse("", text)?, &|name| self.below(name))?;
+                Described::System(stack.description)
+            }
             BlueprintKind::Workload => Described::Demand(Workload::from_toml("", text)?.into()),
             BlueprintKind::Scenario => Described::Demand(Scenario::from_toml("", text)?.into()),
         })
+    }
+
+    /// Returns a system by the name that a stack uses.
+    fn below(&self, name: &str) -> Result<SystemDescription, InputError> {
+        let Some(blueprint) = self.blueprint.systems.get(name) else {
+            return crate::load_system(name, &Changes::default()).map(crate::ResolvedSystem::description);
+        };
+        match Drafter::new(blueprint.clone())?.describe(&blueprint.text, &Changes::default())? {
+            Described::System(system) => Ok(system),
+            Described::Demand(_) => Err(whole(name, "this is a workload; a drive, array or stack is required")),
+        }
     }
 
     /// Returns a drive by the name that an array uses.

@@ -16,6 +16,7 @@ pub mod options;
 mod points;
 pub mod resolve;
 pub mod ssd;
+pub mod stack;
 pub mod stated;
 mod study;
 pub mod twin;
@@ -38,6 +39,7 @@ pub use hosts::HostProfile;
 pub use points::{DescribedPoints, Point, Points, Refused};
 pub use resolve::{Derived, Resolved, resolve};
 pub use ssd::ResolvedSsd;
+pub use stack::ResolvedStack;
 pub use study::{Fit, Study};
 pub use volume::ResolvedVolume;
 
@@ -74,6 +76,11 @@ pub fn volumes() -> &'static [Entry] {
     VOLUMES
 }
 
+/// Returns the stacks, sorted by id.
+pub fn stacks() -> &'static [Entry] {
+    STACKS
+}
+
 /// Returns the scenarios, sorted by id.
 pub fn scenarios() -> &'static [Entry] {
     SCENARIOS
@@ -90,6 +97,7 @@ pub fn hash() -> String {
         ("arrays", ARRAYS),
         ("drives", DRIVES),
         ("scenarios", SCENARIOS),
+        ("stacks", STACKS),
         ("volumes", VOLUMES),
         ("workloads", WORKLOADS),
     ];
@@ -148,6 +156,8 @@ pub enum ResolvedSystem {
     Drive(ResolvedDevice),
     /// An array.
     Array(Box<ResolvedArray>),
+    /// A stack.
+    Stack(Box<ResolvedStack>),
 }
 
 impl ResolvedSystem {
@@ -156,6 +166,7 @@ impl ResolvedSystem {
         match self {
             ResolvedSystem::Drive(drive) => SystemDescription::Drive(drive.description()),
             ResolvedSystem::Array(array) => SystemDescription::Array(array.description),
+            ResolvedSystem::Stack(stack) => stack.description,
         }
     }
 }
@@ -212,15 +223,25 @@ pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray
     array::resolve(&document, changes)
 }
 
-/// Loads and completes a drive or array: an id or exact name in the catalogue, or a path that ends in `.toml`.
+/// Loads and completes a drive, array or stack: an id or exact name in the catalogue, or a path that ends in `.toml`.
 ///
 /// # Errors
 /// Returns the same errors as [`load_drive`] and [`load_array`], and an error for changes to a drive.
 pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSystem, InputError> {
-    let document = match find(name_or_path, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? {
+    let document = match find(name_or_path, &SYSTEMS)? {
         Some(document) => document,
-        None => return Err(unknown("drive or array", name_or_path, &[DRIVES, ARRAYS, VOLUMES])),
+        None => return Err(unknown("drive, array or stack", name_or_path, &SYSTEMS.map(|(_, entries)| entries))),
     };
+    if stack::is_stack(&document) {
+        if let Some(key) = changes.first() {
+            return Err(key_error(key, format!("{name_or_path} is a stack; only arrays have this option")));
+        }
+        let load = |name: &str| {
+            let name = if name.ends_with(".toml") { beside(&document, name) } else { name.to_owned() };
+            load_system(&name, &Changes::default()).map(ResolvedSystem::description)
+        };
+        return Ok(ResolvedSystem::Stack(Box::new(stack::resolve(&document, &load)?)));
+    }
     if array::is_array(&document) {
         return Ok(ResolvedSystem::Array(Box::new(array::resolve(&document, changes)?)));
     }
@@ -229,6 +250,10 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
         Some(key) => Err(key_error(key, format!("{name_or_path} is a single drive; only arrays have this option"))),
     }
 }
+
+/// Folders of the catalogue with systems.
+const SYSTEMS: [(&str, &[Entry]); 4] =
+    [("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES), ("stacks", STACKS)];
 
 /// Returns the file at a path, or the catalogue's entry with this id or exact name; `None` if there is none.
 fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Option<Document>, InputError> {

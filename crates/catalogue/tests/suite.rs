@@ -20,6 +20,7 @@ mod sampling;
 mod scenarios;
 mod ssd_probes;
 mod ssds;
+mod stacks;
 mod stated;
 mod variations;
 mod volumes;

@@ -106,6 +106,18 @@ pub fn array_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::arrays(), "array", id)
 }
 
+/// Returns the ids of the stacks in the catalogue.
+#[pyfunction]
+pub fn stack_ids() -> Vec<&'static str> {
+    headstack_catalogue::stacks().iter().map(|entry| entry.id).collect()
+}
+
+/// Returns the text of the catalogue file of a stack. Raises `InputError`.
+#[pyfunction]
+pub fn stack_toml(id: &str) -> PyResult<&'static str> {
+    text_of(headstack_catalogue::stacks(), "stack", id)
+}
+
 /// Returns the text of the catalogue file of a workload. Raises `InputError`.
 #[pyfunction]
 pub fn workload_toml(id: &str) -> PyResult<&'static str> {
@@ -173,7 +185,7 @@ fn read_changes(texts: &BTreeMap<String, String>) -> PyResult<Changes> {
     Ok(changes)
 }
 
-/// Loads a drive or an array, under its kind: `{"drive": ...}` or `{"array": ...}`. `changes` are as for `load_array`.
+/// Loads a drive, array or stack, under its kind, for example `{"drive": ...}`. `changes` are as for `load_array`.
 /// Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
@@ -181,6 +193,11 @@ pub fn load_system(name: &str, changes: BTreeMap<String, String>) -> PyResult<Pl
     Ok(Plain(match headstack_catalogue::load_system(name, &read_changes(&changes)?).map_err(input_error)? {
         ResolvedSystem::Drive(drive) => json!({ "drive": drive_document(&drive)? }),
         ResolvedSystem::Array(array) => json!({ "array": array_document(&array)? }),
+        ResolvedSystem::Stack(stack) => json!({ "stack": {
+            "description": stack.description,
+            "derived": stack.derived,
+            "stated": stated(&stack.file, Lists::Entered, |key| stack.source(key))?,
+        }}),
     }))
 }
 

@@ -41,7 +41,7 @@ pub mod volume;
 
 pub use bench::Bench;
 pub use description::model::{Constant, Model};
-pub use description::system::SystemDescription;
+pub use description::system::{StackDescription, SystemDescription};
 pub use error::{InvalidDescription, SimError};
 pub use pending_requests::{Failed, Outcome, PendingRequest};
 pub use progress::Progress;

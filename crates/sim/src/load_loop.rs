@@ -16,7 +16,7 @@ use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faulted::FaultedSystem;
 use crate::faults::Schedule;
-use crate::notes::{note_of_flushes, note_of_openzfs};
+use crate::notes::{note_of_flushes, note_of_layers, note_of_openzfs};
 use crate::pending_requests::{Outcome, PendingRequest, PendingRequests};
 use crate::progress::Progress;
 use crate::recorder::{Recorder, Sink};
@@ -360,6 +360,7 @@ impl<'a> LoadLoop<'a> {
         }
         let after = self.system().snapshot();
         result.ended_early = self.ended_early;
+        result.notes.extend(note_of_layers(description));
         result.notes.extend(note_of_openzfs(description));
         result.notes.extend(self.asks_durability.then(|| note_of_flushes(description)).flatten());
         let mut measuring = self.measuring.expect("a run ends by its measured part");

@@ -8,6 +8,7 @@ use headstack_workload::Workload;
 use crate::description::array::{ArrayDescription, CacheWrites, Group};
 use crate::description::device::DeviceDescription;
 use crate::description::drive::{SlowProcesses, WriteCache};
+use crate::description::stack::LayerDescription;
 use crate::description::system::SystemDescription;
 
 /// Returns a note if requests of a workload are misaligned on a drive whose physical sectors are larger than its blocks
@@ -51,6 +52,22 @@ pub fn note_of_openzfs(system: &SystemDescription) -> Option<String> {
     let SystemDescription::Array(array) = system else { return None };
     let has_records = array.groups.iter().any(|group| group.level.rules().has_records);
     has_records.then(|| NOTE_OF_OPENZFS.to_owned())
+}
+
+/// Returns a note on what decides answers of real stacks and is left out of the layers of this one.
+pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
+    let mut left_out: Vec<&str> = Vec::new();
+    let mut below = system;
+    while let SystemDescription::Stack(stack) = below {
+        left_out.push(match &stack.layer {
+            LayerDescription::InstanceLimit(_) => "other tenants",
+            LayerDescription::Network(_) => "packet loss and other traffic",
+            LayerDescription::Journal(_) => "fragmentation, directories and the processor time of the file system",
+            LayerDescription::PageCache(_) => "memory pressure and other files",
+        });
+        below = &stack.below[0];
+    }
+    (!left_out.is_empty()).then(|| format!("not modelled: {}", left_out.join("; ")))
 }
 
 /// Synchronous writes per second of one writer: the 90 % prediction interval for an SSD of a class, from the measured

@@ -1,4 +1,7 @@
-//! [`System`]: the target of a run: one device, or an array.
+//! [`System`]: the target of a run: one device, an array, or a stack of layers over such systems.
+
+mod stack;
+mod stack_outside;
 
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
@@ -21,7 +24,7 @@ use crate::media_defects::MediaDefect;
 use crate::pending_requests::Failed;
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
-use crate::stack::Stack;
+use crate::stack::{Layer, Orders};
 
 impl SystemDescription {
     /// Rejects impossible descriptions.
@@ -32,7 +35,10 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.check(),
             SystemDescription::Array(array) => crate::array::check(array),
-            SystemDescription::Stack(stack) => crate::stack::check(stack),
+            SystemDescription::Stack(stack) => {
+                stack.below.iter().try_for_each(SystemDescription::check)?;
+                stack.check_layer()
+            }
         }
     }
 }
@@ -212,11 +218,11 @@ impl System {
     ///
     /// # Errors
     /// An incident that cannot happen to the system.
-    pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
+    pub fn strike(&mut self, now_ns: u64, incident: IncidentKind) -> Result<(), SimError> {
         match self {
             System::Drive(_) => Err(SimError::Fault("a single drive has no members and no battery".to_owned())),
-            System::Array(array) => array.strike(now_ns, what),
-            System::Stack(stack) => stack.strike(now_ns, what),
+            System::Array(array) => array.strike(now_ns, incident),
+            System::Stack(stack) => stack.strike(now_ns, incident),
         }
     }
 
@@ -398,6 +404,27 @@ impl System {
             System::Stack(stack) => stack.data_loss(),
         }
     }
+}
+
+/// A layer over systems, in virtual time.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    layer: Layer,
+    below: Vec<System>,
+    /// Name of each system below, as in counters; empty for the first.
+    port_names: Vec<String>,
+    /// Time of the next event of each system below.
+    next_ns: Vec<u64>,
+    orders: Orders,
+    /// Completions of a system below, while the layer processes them.
+    returned: Vec<Completion>,
+    returned_failed: Vec<Failed>,
+    /// Answers that are due at once, because the layer gave them while it took a request.
+    immediate: Vec<Completion>,
+    failed: Vec<Failed>,
+    capacity_bytes: u64,
+    /// Requests from above without an answer.
+    outstanding: u32,
 }
 
 /// A single device, with the host's tag limit and elevator in front of it, and its adapter if one is described.

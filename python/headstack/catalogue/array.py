@@ -111,7 +111,9 @@ def lun_span(description: dict[str, Any], name: str) -> tuple[int, int]:
 
 
 def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the device models in a system's description."""
+    """Returns the device models in a system's description, below a stack those of every system."""
+    if "stack" in system:
+        return [device for below in system["stack"]["below"] for device in devices(below)]
     return [system["drive"]] if "drive" in system else list(system["array"]["devices"])
 
 

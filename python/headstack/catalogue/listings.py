@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from headstack import _native
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
+from headstack.catalogue.stack import Stack
 from headstack.catalogue.workload import Workload
 from headstack.io.columns import Column, Figures, Names, Prose, Words, format_repr
 
@@ -86,6 +87,22 @@ def arrays(names: Iterable[str]) -> Table:
         for entry in (Array.load(name).summary for name in names)
     ]
     return [*columns, Figures("capacity", 0)], rows
+
+
+def stacks(names: Iterable[str]) -> Table:
+    """Returns a row for each stack."""
+    columns = [Names("name"), Words("stack", 3), Words("layers"), Words("over", 2), Figures("capacity", 0)]
+    rows = [
+        [
+            entry["id"],
+            entry["name"],
+            ", ".join(entry["layers"]),
+            entry["over"],
+            _native.format_bytes(entry["capacity_bytes"]),
+        ]
+        for entry in (Stack.load(name).summary for name in names)
+    ]
+    return columns, rows
 
 
 def workloads(names: Iterable[str]) -> Table:

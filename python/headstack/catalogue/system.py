@@ -1,4 +1,4 @@
-"""The system of a run: a drive or an array, by name."""
+"""The system of a run: a drive, an array or a stack, by name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
+from headstack.catalogue.stack import Stack
 from headstack.catalogue.unmodelled import unmodelled
 from headstack.io.atomic_files import write_text
 
 
-def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Drive | Array:
-    """Loads the drive or array ``ID`` or ``FILE.toml``, or the part ``ID@RANGE``.
+def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Drive | Array | Stack:
+    """Loads the drive, array or stack ``ID`` or ``FILE.toml``, or the part ``ID@RANGE``.
 
-    ``changes`` are those of ``Array.load``. Raises ``InputError`` if there is no such name, or it is neither.
+    ``changes`` are those of ``Array.load``. Raises ``InputError`` if there is no such name, or it is none of them.
     """
     name, separator, part = os.fspath(system).partition("@")
     try:
@@ -27,11 +28,13 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
         _refuse_other_things(os.fspath(system))
         raise
     called = os.path.basename(name).removesuffix(".toml")
-    loaded: Drive | Array = (
-        Array(called, path=name, **resolved["array"])
-        if "array" in resolved
-        else Drive(called, path=name, **resolved["drive"])
-    )
+    loaded: Drive | Array | Stack
+    if "array" in resolved:
+        loaded = Array(called, path=name, **resolved["array"])
+    elif "stack" in resolved:
+        loaded = Stack(called, path=name, **resolved["stack"])
+    else:
+        loaded = Drive(called, path=name, **resolved["drive"])
     return loaded.part(part) if separator else loaded
 
 
@@ -63,7 +66,7 @@ def _refuse_other_things(path: str) -> None:
         raise InputError(f"{path}: {answer}") from None
 
 
-def parse_system(text: str) -> Drive | Array:
+def parse_system(text: str) -> Drive | Array | Stack:
     """Parses the drive or array from the text of a file.
 
     Raises ``InputError`` if it is neither.

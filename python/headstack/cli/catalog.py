@@ -1,4 +1,4 @@
-"""``headstack catalog``: drives, arrays, workloads, scenarios and prices that ship with headstack."""
+"""``headstack catalog``: drives, arrays, stacks, workloads, scenarios and prices that ship with headstack."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from headstack.cli.loading import Late
     late={
         "drives": "catalogue.catalogue",
         "arrays": "catalogue.arrays",
+        "stacks": "catalogue.stacks",
         "workloads": "catalogue.catalogue",
         "scenarios": "catalogue.scenarios",
         "prices": "catalogue.prices",
     },
 )
 def catalog() -> None:
-    """List and show drives, arrays, workloads, scenarios and prices.
+    """List and show drives, arrays, stacks, workloads, scenarios and prices.
 
     \b
     headstack catalog drives list --kind ssd --year 2022..

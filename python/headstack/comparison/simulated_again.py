@@ -14,6 +14,7 @@ from headstack.catalogue.demand import Phase, Replayed, stated
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.options import Spec
 from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.stack import Stack
 from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.comparison.points import SidePoint
@@ -33,7 +34,7 @@ def simulated_again(measured: list[SidePoint], system: System, progress: Progres
     return run_specs([_spec(point, loaded) for point in measured], {}, progress)
 
 
-def _spec(point: SidePoint, system: Drive | Array) -> Spec:
+def _spec(point: SidePoint, system: Drive | Array | Stack) -> Spec:
     if point.origin is None:
         raise InputError("a table contains no workload to simulate; name a file of whole results (.json)")
     clients = None
@@ -66,7 +67,7 @@ def _spec(point: SidePoint, system: Drive | Array) -> Spec:
     return spec
 
 
-def _span(point: SidePoint, system: Drive | Array) -> tuple[int, int] | None:
+def _span(point: SidePoint, system: Drive | Array | Stack) -> tuple[int, int] | None:
     """Returns the first byte and the length of the used part of the system; ``None`` for the whole system."""
     if point.origin is None or any("lun" in stream for stream in _streams(point.origin.workload)):
         return None

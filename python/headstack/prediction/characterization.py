@@ -14,6 +14,7 @@ from headstack._native import InputError, version
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.options import Spec
+from headstack.catalogue.stack import Stack
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import key_of, read_json
 from headstack.io.stored import Fields, Stored
@@ -167,14 +168,14 @@ def _table(stored: StoredTable) -> Table:
     return Table(axes, stored["time_ns"], stored["half_width"], bottleneck, stored["shape"])
 
 
-def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
+def hash_of(system: Drive | Array | Stack, axes: Axes, direct: bool) -> str:
     """Returns a hash of everything that the tests depend on, except for headstack's version."""
     key = key_of([system.system, system.span, asdict(axes), direct])
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
 
 def characterize(
-    system: Drive | Array, axes: Axes, tests: StoredTests, progress: Progress | None = None
+    system: Drive | Array | Stack, axes: Axes, tests: StoredTests, progress: Progress | None = None
 ) -> Characterization:
     """Runs the low-level tests of a system that are not stored yet, and determines the errors of predictions from them,
     on all cores.

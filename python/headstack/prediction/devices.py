@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from headstack import _native
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
+from headstack.catalogue.stack import Stack
 from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.prediction.characterization import Characterization
@@ -22,7 +23,7 @@ from headstack.results.intervals.model_errors import SAMPLE_REQUESTS, in_words, 
 from headstack.results.intervals.workloads import MOSTLY, kind_of, state_of
 from headstack.simulation.runs import first_spec
 
-Named = str | os.PathLike[str] | Drive | Array | Characterization
+Named = str | os.PathLike[str] | Drive | Array | Stack | Characterization
 """A system for predictions."""
 
 
@@ -61,7 +62,7 @@ def load_of(environment: Environment, mostly: float = MOSTLY) -> Load | Refusal:
 class _System:
     """A system of predictions, and the origin of its description."""
 
-    system: Drive | Array
+    system: Drive | Array | Stack
     described: Described
 
     def spread(self, environment: Environment) -> dict[str, float]:
@@ -79,7 +80,7 @@ class _System:
 def _describe(system: Named) -> _System | Refusal:
     if isinstance(system, Characterization) or (isinstance(system, str) and system.endswith(".json")):
         return Refusal("a characterization file contains no description; name the system")
-    loaded = system if isinstance(system, Drive | Array) else load_system(system)
+    loaded = system if isinstance(system, Drive | Array | Stack) else load_system(system)
     return _System(loaded, described(loaded))
 
 

@@ -14,6 +14,7 @@ from headstack._native import InputError, RunError
 from headstack.catalogue.array import Array, disks, ssds
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.options import Spec
+from headstack.catalogue.stack import Stack, base_of, layers_of
 from headstack.catalogue.workload import Workload
 from headstack.io.json_text import key_of
 from headstack.io.values import size_bytes
@@ -212,7 +213,7 @@ class Bench:
     """Runs specifications."""
 
     @classmethod
-    def of(cls, system: Drive | Array) -> Bench:
+    def of(cls, system: Drive | Array | Stack) -> Bench:
         """Returns a simulated system."""
         start, length = system.span or (0, system.capacity_bytes)
         return cls(
@@ -228,22 +229,23 @@ class Bench:
         )
 
 
-def held_bytes(tested: Drive | Array) -> int:
-    """Returns the capacity of buffers and caches in bytes."""
-    system = tested.system
+def held_bytes(tested: Drive | Array | Stack) -> int:
+    """Returns the capacity of buffers and caches in bytes, below a stack those of the system that holds the data."""
+    memory = sum(layer["layer"].get("page-cache", {}).get("memory_bytes", 0) for layer in layers_of(tested.system))
+    system = base_of(tested.system)
     buffers = [disk["buffer"] for disk in disks(system)]
     sectors = [int(buffer["segments"] * buffer["segment_sectors"]) for buffer in buffers]
     drives = len(system["array"]["members"]) if "array" in system else 1
     cache = system["array"]["controller"].get("cache") if "array" in system else None
-    return SECTOR * max(sectors, default=0) * drives + (int(cache["data_bytes"]) if cache else 0)
+    return SECTOR * max(sectors, default=0) * drives + (int(cache["data_bytes"]) if cache else 0) + memory
 
 
-def block_bytes(tested: Drive | Array) -> int:
+def block_bytes(tested: Drive | Array | Stack) -> int:
     """Returns the smallest request that every device accepts."""
     return max([SECTOR, *(int(disk["geometry"]["logical_block_bytes"]) for disk in disks(tested.system))])
 
 
-def alignments(tested: Drive | Array) -> tuple[float, ...]:
+def alignments(tested: Drive | Array | Stack) -> tuple[float, ...]:
     """Returns the alignments that change response times: also 4 KiB, if pages or sectors have that size."""
     system = tested.system
     if block_bytes(tested) >= PAGE:

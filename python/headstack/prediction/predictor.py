@@ -19,6 +19,7 @@ from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.options import CHANGEABLE, applied
 from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.stack import Stack
 from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.io.atomic_files import write_all
@@ -53,11 +54,11 @@ __all__ = [
 
 Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario | Trace
 Store: TypeAlias = str | os.PathLike[str] | None
-Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
+Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Stack | Characterization
 
 
 def characterize(
-    system: str | os.PathLike[str] | Drive | Array,
+    system: str | os.PathLike[str] | Drive | Array | Stack,
     *,
     axes: Axes = FULL,
     direct: bool = False,
@@ -93,7 +94,7 @@ def characterize(
 
 
 def _load_or_make(
-    system: Drive | Array, axes: Axes, direct: bool, store: Store, progress: Progress | None
+    system: Drive | Array | Stack, axes: Axes, direct: bool, store: Store, progress: Progress | None
 ) -> Characterization:
     """Returns the stored characterization, or makes and stores it."""
     path = folder_of(store) / f"{hash_of(system, axes, direct)}.json"
@@ -113,7 +114,9 @@ def _load_or_make(
     return made
 
 
-def _with_options(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
+def _with_options(
+    system: str | os.PathLike[str] | Drive | Array | Stack, options: Mapping[str, Swept]
+) -> Drive | Array | Stack:
     """Returns the system with changed values, which its name includes."""
     allowed = {option.name: option for option in CHANGEABLE}
     chosen: dict[str, str] = {}
@@ -133,6 +136,8 @@ def _with_options(system: str | os.PathLike[str] | Drive | Array, options: Mappi
         return Drive(
             called, spec["system"]["drive"][changed_system.kind], span=changed_system.span, kind=changed_system.kind
         )
+    if isinstance(changed_system, Stack):
+        return replace(changed_system, name=called, description=spec["system"])
     return Array(called, spec["system"]["array"], span=changed_system.span)
 
 
@@ -199,7 +204,7 @@ def characterization_of(
         return Characterization.load(system)
     if is_target(system):
         raise InputError(f"{system}: a real file or device; first run headstack lab characterize {system}")
-    loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
+    loaded_system = system if isinstance(system, Drive | Array | Stack) else load_system(system)
     return _load_or_make(loaded_system, axes, False, store, progress)
 
 

@@ -16,6 +16,7 @@ from headstack.catalogue.demand import load_demand
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.options import ACCESS, CHANGES, EXCLUSIVE, IN_RESULTS, OPTIONS, STATED, Spec, applied
 from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.stack import Stack
 from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.io.atomic_files import opened_pipe
@@ -23,7 +24,7 @@ from headstack.results.intervals.described import described
 from headstack.results.intervals.model_errors import DESCRIBED, bare
 from headstack.results.results import Results
 
-System: TypeAlias = str | os.PathLike[str] | Drive | Array
+System: TypeAlias = str | os.PathLike[str] | Drive | Array | Stack
 Demand: TypeAlias = str | os.PathLike[str] | Workload | Scenario
 Value: TypeAlias = str | int | float | bool
 Swept: TypeAlias = Value | Iterable[Value]
@@ -185,14 +186,14 @@ def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) 
     if not changes:
         return [load_system(s) if isinstance(s, str | os.PathLike) else s for s in several(systems)]
     for system in several(systems):
-        if isinstance(system, Drive | Array):
+        if isinstance(system, Drive | Array | Stack):
             raise InputError(f"{changes[0]}: {system.name} is already loaded; pass its name, or change its description")
     return several(systems)
 
 
-def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
+def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array | Stack:
     """Returns the system with the chosen drives and RAID level."""
-    if isinstance(system, Drive | Array):
+    if isinstance(system, Drive | Array | Stack):
         return system
     return load_system(system, {name: chosen[name] for name in CHANGES if name in chosen})
 
@@ -205,12 +206,12 @@ def labels_of(system: dict[str, Any], chosen: Mapping[str, str]) -> list[tuple[s
     return [*labels, ("drives", str(_native.system_size(system).drives))] if "usable" in chosen else labels
 
 
-def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
+def first_spec(system: Drive | Array | Stack, demand: Workload | Scenario | None) -> Spec:
     """Returns a run with nothing varied yet, whose load may still be missing."""
     return copy.deepcopy(shared_spec(system, demand))
 
 
-def shared_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
+def shared_spec(system: Drive | Array | Stack, demand: Workload | Scenario | None) -> Spec:
     """Returns a run that shares the descriptions of its system and its load, so neither may be changed in it."""
     load = "scenario" if isinstance(demand, Scenario) else "workload"
     return {
@@ -258,7 +259,7 @@ def check_scenario(values: Mapping[str, list[str]], scenario: Scenario) -> None:
 
 def several(values: Any) -> list[Any]:
     """Wraps a single value in a list."""
-    is_single = values is None or isinstance(values, str | os.PathLike | Drive | Array | Workload | Scenario)
+    is_single = values is None or isinstance(values, str | os.PathLike | Drive | Array | Stack | Workload | Scenario)
     return [values] if is_single else list(values)
 
 

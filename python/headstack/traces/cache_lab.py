@@ -12,6 +12,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
+from headstack.catalogue.stack import Stack
 from headstack.io.values import choice, duration_ns, number, percent, size_bytes, whole
 from headstack.simulation.runs import System, loaded
 from headstack.traces.cache_report import misses_of, report_of
@@ -93,7 +94,7 @@ def caches(
     }
     if behind is not None and sample is not None:
         raise InputError("the system behind a cache needs all misses; remove --sample or --behind", key="sample")
-    system: Drive | Array | None = None
+    system: Drive | Array | Stack | None = None
     hit_ns = 0
     if behind is not None:
         system, hit_ns = whole_system(behind), duration_ns("hit_time", hit_time)
@@ -116,7 +117,7 @@ def caches(
     return CacheLab(traced.name, options, report, named, times)
 
 
-def whole_system(named: System) -> Drive | Array:
+def whole_system(named: System) -> Drive | Array | Stack:
     """Returns the system behind a cache. Raises ``InputError`` for a range of a system."""
     (system,) = loaded(named, {})
     if isinstance(system, str | os.PathLike) or system.span is not None:

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use headstack_sim::Model;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::{Listener, Timeline};
-use headstack_sim::{Model, SystemDescription};
 
 use super::clock::Clock;
 use super::{Commander, Shared, Submitter};

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::array::ArrayDescription;
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
-use super::stack::StackDescription;
+use super::stack::LayerDescription;
+use crate::error::{InvalidDescription, fault};
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
 /// A system.
@@ -110,5 +111,45 @@ impl SystemDescription {
             SystemDescription::Array(array) => array.block_bytes(),
             SystemDescription::Stack(stack) => stack.below[0].block_bytes(),
         }
+    }
+}
+
+/// A layer over systems, any of which can be a stack itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StackDescription {
+    /// Name, for display.
+    pub name: String,
+    /// The layer.
+    pub layer: LayerDescription,
+    /// Systems below. The first holds the data; the layer determines what the others are for.
+    pub below: Vec<SystemDescription>,
+}
+
+impl StackDescription {
+    /// Rejects impossible descriptions.
+    ///
+    /// # Errors
+    /// The first impossible value of the layer; the systems below are checked on their own.
+    pub fn check_layer(&self) -> Result<(), InvalidDescription> {
+        if self.below.is_empty() {
+            return fault("stack.below", "no system; at least one is needed");
+        }
+        let below_bytes: Vec<u64> = self.below.iter().map(SystemDescription::capacity_bytes).collect();
+        super::stack::check(&self.layer, &below_bytes)
+    }
+
+    /// Returns the name of a device of a system below, which is `own` there.
+    pub fn device_name(&self, port: usize, own: &str) -> String {
+        match (port, own) {
+            (0, _) => own.to_owned(),
+            (_, "") => self.layer.port_name(port),
+            _ => format!("{} {own}", self.layer.port_name(port)),
+        }
+    }
+
+    /// Returns the capacity that it exports, in bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.layer.capacity_bytes(self.below[0].capacity_bytes())
     }
 }

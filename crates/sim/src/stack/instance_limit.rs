@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use headstack_workload::{Kind, Request};
 
-use super::layer::LayerModel;
-use super::{Answer, Order, Orders};
+use super::orders::{Answer, LayerModel, Order, Orders};
 use crate::description::stack::InstanceLimitDescription;
 use crate::snapshot::Snapshot;
 use crate::volume::limiter::Limiter;

@@ -11,8 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use headstack_workload::{Kind, Request};
 
 use super::cores::Cores;
-use super::layer::LayerModel;
-use super::{Answer, Order, Orders};
+use super::orders::{Answer, LayerModel, Order, Orders};
 use crate::description::stack::NetworkDescription;
 use crate::snapshot::Snapshot;
 

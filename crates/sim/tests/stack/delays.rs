@@ -149,7 +149,7 @@ fn a_burst_lasts_as_long_as_its_credits() {
     assert!(rates[32..59].iter().all(|rate| (498..=502).contains(rate)), "{rates:?}");
 }
 
-/// Of an instance's and a volume's limit, the smaller one decides at each moment.
+/// The smaller limit of an instance and of a volume decides at each moment.
 #[test]
 fn the_smaller_of_two_limits_decides() {
     for (outer, inner) in [(1_000, 3_000), (3_000, 1_000)] {

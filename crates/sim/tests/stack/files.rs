@@ -79,7 +79,7 @@ fn by_hand(requests: &[Request]) -> u64 {
     requests.iter().map(|request| bench.takes_ns(request)).sum()
 }
 
-/// Where the journal of 16 MiB begins on the test drive, and a write of blocks there.
+/// A write of blocks of the journal of 16 MiB on the test drive.
 fn journal_write(from_block: u64, blocks: u64) -> Request {
     let at_bytes = ext4().journal_at_bytes(768 << 20);
     request(Kind::Write, at_bytes + from_block * PAGE, blocks * PAGE)

@@ -4,7 +4,8 @@ mod delays;
 mod files;
 
 use headstack_result::RunResult;
-use headstack_sim::stack::description::{LayerDescription, StackDescription};
+use headstack_sim::StackDescription;
+use headstack_sim::stack::description::LayerDescription;
 use headstack_sim::system::System;
 use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{AccessLine, Arrivals};

@@ -35,6 +35,7 @@ CLASSES = {
     "array": ("array", "arrays"),
     "array of flash": ("array of flash", "arrays of flash"),
     "volume": ("volume", "volumes"),
+    "stack": ("stack", "stacks"),
 }
 """Classes of systems, with their names in singular and plural. Each class has its own intervals. ``flash`` has the
 calibrated models of SSDs of any kind."""

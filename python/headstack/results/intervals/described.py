@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from headstack._native import InputError
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
+from headstack.catalogue.stack import Stack
 from headstack.io.json_text import read_json
 from headstack.results.intervals.calibration import ClassScores, catalogue_scores, twin_scores
 from headstack.results.intervals.workloads import MOSTLY, NEARLY_ALL
@@ -51,7 +52,7 @@ class Described(NamedTuple):
         return calibration.get(self.of_class, ClassScores(self.of_class))
 
 
-def described(system: Drive | Array, changed: Callable[[Any], System] = lambda system: system) -> Described:
+def described(system: Drive | Array | Stack, changed: Callable[[Any], System] = lambda system: system) -> Described:
     """Returns the properties of a system's description. ``changed`` applies the options of the system to the members of
     its sample. Raises ``InputError`` if a twin's sample cannot be read.
 
@@ -61,7 +62,7 @@ def described(system: Drive | Array, changed: Callable[[Any], System] = lambda s
     """
     stated = {value["key"]: value.get("value") for value in system.stated}
     is_twin = "twin.of" in stated
-    own_class = class_of(system) if isinstance(system, Drive) else "array"
+    own_class = class_of(system) if isinstance(system, Drive) else "stack" if isinstance(system, Stack) else "array"
     of_class = str(stated["twin.class"]) if is_twin else own_class
     if isinstance(system, Array) and any("ssd" in device for device in system.system["array"]["devices"]):
         # Errors measured on arrays of disks do not apply to arrays of flash.
@@ -88,7 +89,7 @@ def class_of(drive: Drive) -> str:
     return f"{'data-center' if is_protected else 'consumer'}-{interface}"
 
 
-def stated_share(system: Drive | Array) -> float:
+def stated_share(system: Drive | Array | Stack) -> float:
     """Returns the share of the time-determining values that the description states; the other values are derived.
 
     >>> from headstack.results.intervals.described import stated_share

@@ -1,4 +1,5 @@
-//! [`StackDescription`]: a layer of software or network over one or more systems. See docs/design/stacks.md.
+//! [`LayerDescription`]: layers of software or network between an application and its devices. See
+//! docs/design/stacks.md.
 
 mod journal;
 mod limits;
@@ -6,23 +7,10 @@ mod page_cache;
 
 use serde::{Deserialize, Serialize};
 
-use super::system::SystemDescription;
 use crate::error::{InvalidDescription, fault};
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub use page_cache::PageCacheDescription;
-
-/// A layer over systems, any of which can be a stack itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StackDescription {
-    /// Name, for display.
-    pub name: String,
-    /// The layer.
-    pub layer: LayerDescription,
-    /// Systems below. The first holds the data; the layer determines what the others are for.
-    pub below: Vec<SystemDescription>,
-}
 
 /// A layer between an application and its devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,46 +41,46 @@ impl LayerDescription {
     }
 }
 
-/// Rejects impossible layers.
+/// Rejects impossible layers. `below_bytes` are the capacities of the systems below.
 ///
 /// # Errors
 /// The first impossible value.
-pub(crate) fn check(layer: &LayerDescription, below: &[SystemDescription]) -> Result<(), InvalidDescription> {
+pub(crate) fn check(layer: &LayerDescription, below_bytes: &[u64]) -> Result<(), InvalidDescription> {
     match layer {
         LayerDescription::InstanceLimit(limit) => {
-            check_one(layer.kind(), below)?;
+            check_one(layer.kind(), below_bytes)?;
             limits::check_instance(limit)
         }
         LayerDescription::Network(network) => {
-            check_one(layer.kind(), below)?;
+            check_one(layer.kind(), below_bytes)?;
             limits::check_network(network)
         }
         LayerDescription::Journal(journal) => {
             let needed = if journal.external { 2 } else { 1 };
-            if below.len() != needed {
-                let count = below.len();
+            if below_bytes.len() != needed {
+                let count = below_bytes.len();
                 return fault("stack.below", format!("{count} systems below a file system; must be {needed}"));
             }
-            journal::check(journal, below[0].capacity_bytes())
+            journal::check(journal, below_bytes[0])
         }
         LayerDescription::PageCache(cache) => {
-            check_one(layer.kind(), below)?;
+            check_one(layer.kind(), below_bytes)?;
             page_cache::check(cache)
         }
     }
 }
 
-fn check_one(kind: &str, below: &[SystemDescription]) -> Result<(), InvalidDescription> {
-    match below {
+fn check_one(kind: &str, below_bytes: &[u64]) -> Result<(), InvalidDescription> {
+    match below_bytes {
         [_] => Ok(()),
-        _ => fault("stack.below", format!("{} systems below a layer `{kind}`; must be 1", below.len())),
+        _ => fault("stack.below", format!("{} systems below a layer `{kind}`; must be 1", below_bytes.len())),
     }
 }
 
-impl StackDescription {
+impl LayerDescription {
     /// Returns the name of a system below besides the first, as in counters and faults.
     pub fn port_name(&self, port: usize) -> String {
-        match &self.layer {
+        match self {
             LayerDescription::Journal(_) => "journal".to_owned(),
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
                 format!("system {port}")
@@ -100,22 +88,13 @@ impl StackDescription {
         }
     }
 
-    /// Returns the name of a device of a system below, which is `own` there.
-    pub fn device_name(&self, port: usize, own: &str) -> String {
-        match (port, own) {
-            (0, _) => own.to_owned(),
-            (_, "") => self.port_name(port),
-            _ => format!("{} {own}", self.port_name(port)),
-        }
-    }
-
-    /// Returns the capacity that it exports, in bytes.
-    pub fn capacity_bytes(&self) -> u64 {
-        match &self.layer {
+    /// Returns the capacity that it exports over a first system of `below_bytes`.
+    pub fn capacity_bytes(&self, below_bytes: u64) -> u64 {
+        match self {
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
-                self.below[0].capacity_bytes()
+                below_bytes
             }
-            LayerDescription::Journal(journal) => journal.capacity_bytes(self.below[0].capacity_bytes()),
+            LayerDescription::Journal(journal) => journal.capacity_bytes(below_bytes),
         }
     }
 }

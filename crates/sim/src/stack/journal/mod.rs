@@ -5,29 +5,29 @@
 //! Otherwise it only flushes the device's cache.
 
 mod commit;
+mod committing;
 mod extents;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use headstack_workload::{Kind, Request, Span};
 
-use super::layer::LayerModel;
-use super::{Answer, Order, Orders};
+use super::orders::{Answer, LayerModel, Order, Orders};
 use crate::description::stack::{JournalDescription, JournalKind};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use commit::Commit;
+use commit::{Changes, Commit};
 use extents::Extents;
 
 /// A file system in virtual time.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     description: JournalDescription,
-    /// Where the bytes begin that are not for files, on the first device.
+    /// First byte on the first device that is not for files.
     reserved_at_bytes: u64,
-    /// Where the journal begins on its device.
+    /// First byte of the journal on its device.
     journal_at_bytes: u64,
-    /// Where the next journal block goes, from the beginning of the journal.
+    /// Place of the next journal block, from the beginning of the journal.
     head_bytes: u64,
     /// Parts of the file that are allocated.
     allocated: Extents,
@@ -40,7 +40,7 @@ pub(crate) struct Journal {
     arrivals: u64,
     /// Syncs that wait for earlier data writes: the number of arrival, the request.
     syncs: VecDeque<(u64, u32)>,
-    /// What the running transaction changes.
+    /// Metadata that the running transaction changes.
     running: Changes,
     /// When the running transaction is committed at the latest.
     commit_due_ns: u64,
@@ -52,15 +52,6 @@ pub(crate) struct Journal {
     /// When metadata in the journal go to their own place, and their blocks.
     checkpoint_due_ns: u64,
     counters: Counters,
-}
-
-/// Metadata that a transaction changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Changes {
-    /// Space was allocated: the inode and maps of free space.
-    allocation: bool,
-    /// Only timestamps of the inode.
-    timestamps: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

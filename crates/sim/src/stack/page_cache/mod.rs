@@ -7,6 +7,7 @@
 mod pages;
 mod read_ahead;
 mod writeback;
+mod writing_back;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,8 +16,7 @@ use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 use rustc_hash::FxHashMap;
 
-use super::layer::LayerModel;
-use super::{Answer, Order, Orders};
+use super::orders::{Answer, LayerModel, Order, Orders};
 use crate::description::stack::PageCacheDescription;
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;

@@ -1,13 +1,11 @@
-//! Writeback: which dirty pages go to the device, and when; and the syncs that wait for them.
+//! [`Writeback`]: dirty pages and their order on the way to the device.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use headstack_workload::{Kind, Span};
+use headstack_workload::Span;
 
-use super::{PAGE_BYTES, PageCache, Sent};
 use crate::description::stack::PageCacheDescription;
 use crate::spans::common_with_all;
-use crate::stack::Orders;
 
 /// Dirty pages and their way to the device.
 #[derive(Clone, Debug, Default)]
@@ -17,17 +15,17 @@ pub(super) struct Writeback {
     /// Pages that a sync or their age sends, with the number of the round that they belong to.
     tagged: BTreeMap<u64, u64>,
     /// Pages at the device, with their round.
-    writing: BTreeMap<u64, u64>,
-    writes_under_way: u32,
+    pub writing: BTreeMap<u64, u64>,
+    pub writes_under_way: u32,
     /// Next page of background writeback, which goes in circles.
     cursor: u64,
     /// Since when a page is dirty that nothing sends yet.
     dirty_since_ns: Option<u64>,
     /// Rounds in order: number, pages that are not on the device yet.
-    rounds: VecDeque<(u64, u64)>,
+    pub rounds: VecDeque<(u64, u64)>,
     round: u64,
     /// Syncs that wait for their round.
-    syncs: VecDeque<(u64, u32)>,
+    pub syncs: VecDeque<(u64, u32)>,
 }
 
 impl Writeback {
@@ -55,7 +53,7 @@ impl Writeback {
     }
 
     /// Puts all dirty pages into a round; returns the newest round that has pages.
-    fn tag_all(&mut self) -> Option<u64> {
+    pub fn tag_all(&mut self) -> Option<u64> {
         self.dirty_since_ns = None;
         let pages = std::mem::take(&mut self.dirty);
         if !pages.is_empty() {
@@ -79,7 +77,7 @@ impl Writeback {
     }
 
     /// Notes that a page of a round is on the device, or need not get there.
-    fn count_off(&mut self, round: u64) {
+    pub fn count_off(&mut self, round: u64) {
         let at = self.rounds.binary_search_by_key(&round, |&(number, _)| number).expect("the round has this page");
         self.rounds[at].1 -= 1;
         while self.rounds.front().is_some_and(|&(_, pages)| pages == 0) {
@@ -89,7 +87,7 @@ impl Writeback {
 
     /// Takes the next run of pages to write, at most `pages_max`: tagged ones first, then with `background` any dirty
     /// ones. Returns the first page and the one after the last.
-    fn take_run(&mut self, pages_max: u64, background: bool) -> Option<(u64, u64)> {
+    pub fn take_run(&mut self, pages_max: u64, background: bool) -> Option<(u64, u64)> {
         let tagged = self.tagged.range(self.cursor..).next().or_else(|| self.tagged.iter().next());
         if let Some((&first, &round)) = tagged {
             let mut end = first;
@@ -123,78 +121,19 @@ impl Writeback {
     /// Appends the parts of `spans` in pages that are not on the device.
     pub fn not_on_device(&self, spans: &[Span], is_dirty: impl Fn(u64) -> bool, into: &mut Vec<Span>) {
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
-        let from = first.start_bytes / PAGE_BYTES;
-        let until = (last.start_bytes + last.length_bytes).div_ceil(PAGE_BYTES);
+        let from = first.start_bytes / PageCacheDescription::PAGE_BYTES;
+        let until = (last.start_bytes + last.length_bytes).div_ceil(PageCacheDescription::PAGE_BYTES);
         let mut pages: BTreeSet<u64> = self.dirty.range(from..until).copied().collect();
         pages.extend(self.tagged.range(from..until).map(|(&page, _)| page));
         pages.extend(self.writing.range(from..until).map(|(&page, _)| page));
         for page in pages {
             debug_assert!(is_dirty(page), "page {page} is not dirty in memory");
-            common_with_all(spans, page * PAGE_BYTES, (page + 1) * PAGE_BYTES, into);
+            common_with_all(
+                spans,
+                page * PageCacheDescription::PAGE_BYTES,
+                (page + 1) * PageCacheDescription::PAGE_BYTES,
+                into,
+            );
         }
-    }
-}
-
-impl PageCache {
-    /// Sends everything that is dirty now to the device; the sync goes on when it is there.
-    pub(super) fn sync(&mut self, now_ns: u64, number: u32, orders: &mut Orders) {
-        match self.writeback.tag_all() {
-            None => self.pass(number, orders),
-            Some(round) => {
-                self.writeback.syncs.push_back((round, number));
-                self.maybe_write_back(now_ns, orders);
-            }
-        }
-    }
-
-    /// Writes pages back that are too old.
-    pub(super) fn write_back_old(&mut self, now_ns: u64, orders: &mut Orders) {
-        self.writeback.tag_all();
-        self.maybe_write_back(now_ns, orders);
-    }
-
-    /// Sends pages to the device while there are tagged ones, or too many dirty ones.
-    pub(super) fn maybe_write_back(&mut self, _now_ns: u64, orders: &mut Orders) {
-        let pages_max = u64::from(self.description.write_bytes_max) / PAGE_BYTES;
-        while self.writeback.writes_under_way < self.description.writes_max {
-            let background = self.pages.dirty_pages > self.description.background_pages();
-            let Some((first, end)) = self.writeback.take_run(pages_max, background) else { return };
-            self.writeback.writes_under_way += 1;
-            self.counters.written_pages += end - first;
-            (first..end).for_each(|page| self.pages.begin_writing(page));
-            let request = self.request_for(Kind::Write, first, end);
-            self.send(Sent::Write { first, end }, request, orders);
-        }
-    }
-
-    /// Notes that pages are on the device; syncs that waited for them go on.
-    pub(super) fn pages_written(
-        &mut self,
-        now_ns: u64,
-        (first, end): (u64, u64),
-        failed: Option<(u64, bool)>,
-        orders: &mut Orders,
-    ) {
-        self.writeback.writes_under_way -= 1;
-        for page in first..end {
-            let round = self.writeback.writing.remove(&page).expect("the page was on its way");
-            self.pages.end_writing(page);
-            self.writeback.count_off(round);
-        }
-        if failed.is_some() {
-            for &(_, number) in &self.writeback.syncs {
-                self.requests.get_mut(number).failed = failed;
-            }
-        }
-        let first_round = self.writeback.rounds.front().map_or(u64::MAX, |&(round, _)| round);
-        while let Some(&(round, number)) = self.writeback.syncs.front() {
-            if round >= first_round {
-                break;
-            }
-            self.writeback.syncs.pop_front();
-            self.pass(number, orders);
-        }
-        self.release_throttled(now_ns, orders);
-        self.maybe_write_back(now_ns, orders);
     }
 }

@@ -3,8 +3,7 @@
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
-use super::Stack;
-use super::layer::LayerModel;
+use super::{Stack, System};
 use crate::array::GroupStatus;
 use crate::description::array::IncidentKind;
 use crate::device::Device;
@@ -12,7 +11,7 @@ use crate::error::SimError;
 use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::snapshot::Snapshot;
 use crate::spans::put_in_order;
-use crate::system::System;
+use crate::stack::LayerModel;
 
 impl Stack {
     /// Returns the bytes that it exports.
@@ -97,8 +96,8 @@ impl Stack {
     ///
     /// # Errors
     /// An incident that cannot happen to that system.
-    pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
-        self.below[0].strike(now_ns, what)?;
+    pub fn strike(&mut self, now_ns: u64, incident: IncidentKind) -> Result<(), SimError> {
+        self.below[0].strike(now_ns, incident)?;
         self.next_ns[0] = self.below[0].next_event_ns();
         Ok(())
     }

@@ -1,0 +1,115 @@
+//! Stacks of the catalogue, and files of one's own.
+
+use std::fs;
+
+use headstack_catalogue::stack::instances::Instance;
+use headstack_catalogue::{Blueprint, Changes, Described, Drafter, ResolvedSystem, load_system, stacks};
+use headstack_sim::StackDescription;
+use headstack_sim::SystemDescription;
+use headstack_sim::stack::description::LayerDescription;
+
+fn load(name: &str) -> StackDescription {
+    match load_system(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}")).description() {
+        SystemDescription::Stack(stack) => *stack,
+        SystemDescription::Drive(_) | SystemDescription::Array(_) => panic!("{name} is not a stack"),
+    }
+}
+
+/// Returns the error of a stack file with this text.
+fn error_of(text: &str) -> String {
+    let folder = std::env::temp_dir().join(format!("headstack-stacks-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("stack.toml");
+    fs::write(&path, text).unwrap();
+    let error = load_system(path.to_str().unwrap(), &Changes::default()).unwrap_err().to_string();
+    fs::remove_dir_all(&folder).unwrap();
+    error.replace(&format!("{}/", folder.display()), "")
+}
+
+#[test]
+fn every_stack_is_complete_and_its_blueprint_gives_the_same() {
+    assert!(stacks().len() >= 15);
+    for entry in stacks() {
+        let ResolvedSystem::Stack(stack) = load_system(entry.id, &Changes::default()).unwrap() else {
+            panic!("{} is not a stack", entry.id)
+        };
+        assert!(stack.file.notes.is_some(), "{} has no notes", entry.id);
+        assert!(stack.source("stack.over").is_some(), "{} has no source", entry.id);
+        let drafter = Drafter::new(Blueprint::for_system(entry.id, &[]).unwrap()).unwrap();
+        assert_eq!(drafter.with(&[]).unwrap(), Described::System(stack.description));
+    }
+}
+
+#[test]
+fn layers_are_in_the_order_of_the_file() {
+    let stack = load("postgresql-ext4-gp3");
+    let LayerDescription::PageCache(cache) = &stack.layer else { panic!("{:?}", stack.layer) };
+    assert_eq!((cache.memory_bytes, cache.background_percent, cache.read_ahead_bytes), (4 << 30, 10, 128 << 10));
+    let SystemDescription::Stack(journal) = &stack.below[0] else { panic!() };
+    let LayerDescription::Journal(ext4) = &journal.layer else { panic!("{:?}", journal.layer) };
+    assert_eq!((ext4.journal_bytes, ext4.interval_ns, ext4.forced_writes), (1 << 30, 5_000_000_000, true));
+    let SystemDescription::Stack(instance) = &journal.below[0] else { panic!() };
+    let LayerDescription::InstanceLimit(limit) = &instance.layer else { panic!("{:?}", instance.layer) };
+    assert_eq!(*limit, Instance::named("m6i.large").unwrap().limits());
+}
+
+#[test]
+fn a_stack_over_a_stack_has_the_layers_of_both() {
+    let server = load("file-server-xfs-raid6");
+    assert!(matches!(server.layer, LayerDescription::Network(_)));
+    let SystemDescription::Stack(cache) = &server.below[0] else { panic!() };
+    assert!(matches!(cache.layer, LayerDescription::PageCache(_)));
+}
+
+/// Disks behind libata get no forced writes.
+#[test]
+fn forced_writes_follow_from_the_devices() {
+    let takes = |name: &str| {
+        let mut system = SystemDescription::Stack(Box::new(load(name)));
+        while let SystemDescription::Stack(stack) = system {
+            if let LayerDescription::Journal(journal) = &stack.layer {
+                return journal.forced_writes;
+            }
+            system = stack.below[0].clone();
+        }
+        panic!("{name} has no file system")
+    };
+    assert!(takes("ext4-nvme"));
+    assert!(!takes("xfs-md-raid6-12x16tb"));
+}
+
+#[test]
+fn impossible_files_are_refused_in_one_line() {
+    let file = |layers: &str, rest: &str| {
+        format!("name = \"x\"\n[stack]\nlayers = [{layers}]\nover = \"pm9a3-1920gb\"\n{rest}")
+    };
+    for (layers, rest, expected) in [
+        ("", "", "stack.toml:3: stack.layers: no layer; at least one is needed"),
+        ("\"ext4\", \"ext4\"", "", "stack.layers: `ext4` twice"),
+        ("\"ext4\", \"xfs\"", "", "one file system is allowed"),
+        ("\"ext4\", \"page_cache\"", "[page_cache]\nmemory = \"1GiB\"\n", "it must be above"),
+        ("\"ext4\"", "[xfs]\nsize = \"64MiB\"\n", "xfs: `xfs` is not among stack.layers"),
+        ("\"page_cache\"", "", "page_cache.memory: this key is missing"),
+        ("\"network\"", "[network]\nprotocol = \"nvme-tcp\"\n", "network.speed: this key is missing"),
+        ("\"instance\"", "[instance]\ntype = \"m6i.larg\"\n", "no instance type \"m6i.larg\"; closest: m6i.large"),
+        ("\"ext4\"", "[ext4]\nsize = \"2TB\"\n", "journal.size"),
+        ("\"ext4\"", "[ext4]\ninterval = \"-1s\"\n", "a negative time is not allowed"),
+        ("\"zfs2\"", "", "zfs2"),
+    ] {
+        let error = error_of(&file(layers, rest));
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let missing = error_of("name = \"x\"\n[stack]\nlayers = [\"ext4\"]\nover = \"pm9a3-1920g\"\n");
+    assert!(missing.contains("closest: pm9a3-1920gb"), "{missing}");
+}
+
+/// Values of a stack file can be varied, as in a sweep.
+#[test]
+fn keys_of_a_stack_can_be_varied() {
+    let drafter = Drafter::new(Blueprint::for_system("postgresql-ext4-gp3", &[]).unwrap()).unwrap();
+    let varied = drafter.with(&[("page_cache.memory".to_owned(), "1GiB".to_owned())]).unwrap();
+    let Described::System(SystemDescription::Stack(stack)) = varied else { panic!() };
+    let LayerDescription::PageCache(cache) = &stack.layer else { panic!() };
+    assert_eq!(cache.memory_bytes, 1 << 30);
+}

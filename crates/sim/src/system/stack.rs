@@ -1,0 +1,139 @@
+//! [`Stack`]: the events of a layer and of the systems below it.
+
+use headstack_workload::Request;
+
+use super::{Stack, System};
+use crate::description::system::StackDescription;
+use crate::drive::Completion;
+use crate::error::SimError;
+use crate::pending_requests::Failed;
+use crate::stack::{Answer, Layer, LayerModel, Order, Orders};
+
+impl Stack {
+    /// Creates an idle stack. Each system below gets a seed of its own.
+    ///
+    /// # Errors
+    /// The first impossible value in the description.
+    pub fn new(description: &StackDescription, seed: u64) -> Result<Stack, SimError> {
+        description.check_layer()?;
+        let seeds = (0..).map(|port: u64| seed.wrapping_add(port.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let below: Result<Vec<System>, SimError> =
+            description.below.iter().zip(seeds).map(|(system, seed)| System::new(system, seed)).collect();
+        let below = below?;
+        Ok(Stack {
+            layer: Layer::new(&description.layer, &description.below),
+            port_names: (0..below.len()).map(|port| description.device_name(port, "")).collect(),
+            next_ns: below.iter().map(System::next_event_ns).collect(),
+            below,
+            orders: Orders::new(),
+            returned: Vec::new(),
+            returned_failed: Vec::new(),
+            immediate: Vec::new(),
+            failed: Vec::new(),
+            capacity_bytes: description.capacity_bytes(),
+            outstanding: 0,
+        })
+    }
+
+    /// Returns the time of the next event; `u64::MAX` if there is none.
+    pub fn next_event_ns(&self) -> u64 {
+        let immediate_ns = self.immediate.first().map_or(u64::MAX, |completion| completion.at_ns);
+        self.next_ns.iter().fold(self.layer.next_event_ns().min(immediate_ns), |first, &next| first.min(next))
+    }
+
+    /// Takes a request; see [`System::submit`].
+    pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
+        debug_assert!(self.next_event_ns() >= now_ns, "earlier events are processed before a request");
+        self.outstanding += 1;
+        self.layer.submit(now_ns, id, request, &mut self.orders);
+        let mut immediate = std::mem::take(&mut self.immediate);
+        self.carry_out(now_ns, &mut immediate);
+        self.immediate = immediate;
+    }
+
+    /// Processes every event up to `now_ns`; see [`System::advance`].
+    pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        loop {
+            done.append(&mut self.immediate);
+            let at_ns = self.next_event_ns();
+            if at_ns > now_ns {
+                break;
+            }
+            self.step(at_ns, done);
+        }
+        debug_assert!(
+            self.outstanding == 0 || self.next_event_ns() < u64::MAX,
+            "no event is scheduled, but {} requests wait",
+            self.outstanding
+        );
+    }
+
+    /// Processes events up to the first that completes a request; see [`System::advance_to_completions`].
+    pub fn advance_to_completions(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
+        let mut now_ns = self.next_event_ns();
+        loop {
+            self.advance(now_ns, done);
+            let next_ns = self.next_event_ns();
+            if !done.is_empty() || next_ns > limit_ns || next_ns == u64::MAX {
+                return now_ns;
+            }
+            now_ns = next_ns;
+        }
+    }
+
+    /// Processes the events of one moment: answers from below first, then those of the layer.
+    fn step(&mut self, at_ns: u64, done: &mut Vec<Completion>) {
+        for port in 0..self.below.len() {
+            if self.next_ns[port] == at_ns {
+                self.step_below(at_ns, port, done);
+            }
+        }
+        if self.layer.next_event_ns() <= at_ns {
+            self.layer.wake(at_ns, &mut self.orders);
+            self.carry_out(at_ns, done);
+        }
+    }
+
+    fn step_below(&mut self, at_ns: u64, port: usize, done: &mut Vec<Completion>) {
+        let mut returned = std::mem::take(&mut self.returned);
+        self.below[port].advance(at_ns, &mut returned);
+        self.below[port].take_failed(&mut self.returned_failed);
+        self.next_ns[port] = self.below[port].next_event_ns();
+        for completion in returned.drain(..) {
+            let failed = self.returned_failed.iter().position(|failed| failed.id == completion.id);
+            let failed = failed.map(|at| self.returned_failed.swap_remove(at));
+            let failed = failed.map(|failed| (failed.at_bytes, failed.write));
+            let answer = Answer { id: completion.id, started_ns: completion.started_ns, failed };
+            self.layer.answered(at_ns, port as u32, &answer, &mut self.orders);
+        }
+        self.returned = returned;
+        debug_assert!(self.returned_failed.is_empty(), "only a completed request has failed");
+        self.carry_out(at_ns, done);
+    }
+
+    /// Delivers what the layer ordered.
+    fn carry_out(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
+        while let Some(order) = self.orders.pop_front() {
+            match order {
+                Order::Send { port, id, request } => {
+                    let port = port as usize;
+                    // Another layer may have sent to this system at the same moment, before its events of that moment.
+                    self.below[port].submit(now_ns, id, &request);
+                    self.next_ns[port] = self.below[port].next_event_ns();
+                }
+                Order::Answer(answer) => {
+                    self.outstanding -= 1;
+                    if let Some((at_bytes, write)) = answer.failed {
+                        self.failed.push(Failed { id: answer.id, at_bytes, write });
+                    }
+                    done.push(Completion { at_ns: now_ns, id: answer.id, started_ns: answer.started_ns });
+                }
+            }
+        }
+    }
+
+    /// Appends the requests that completed in error since the last call; see [`System::take_failed`].
+    pub fn take_failed(&mut self, into: &mut Vec<Failed>) {
+        into.append(&mut self.failed);
+    }
+}

@@ -1,0 +1,63 @@
+"""Stacks: the catalogue's, runs on them, and files of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+from conftest import Headstack
+from headstack.results.intervals.described import described
+
+
+def test_every_stack_is_listed_and_shown(headstack: Headstack) -> None:
+    listed = headstack("catalog", "stacks", "list").stdout
+    for name in hs.stacks.list():
+        assert name in listed
+        stack = hs.stacks.show(name)
+        assert stack.summary["layers"]
+        assert stack.capacity_bytes > 0
+        assert all(value["rule"] for value in stack.derived)
+    shown = headstack("catalog", "stacks", "show", "postgresql-ext4-gp3").stdout
+    first, *rest = shown.splitlines()
+    assert first.endswith("page_cache, ext4, instance over aws-gp3-500")
+    assert any(row.startswith("ext4.size") and "derived: default of mkfs.ext4" in row for row in rest)
+    assert headstack("catalog", "stacks", "show", "ext4-nvme", "--toml").stdout.startswith("name")
+
+
+def test_a_run_on_a_stack_says_what_is_not_modelled(headstack: Headstack) -> None:
+    done = headstack("run", "ext4-nvme", "--size", "4KiB", "--read", "0", "--fsync", "1", "--requests", "2000")
+    assert done.returncode == 0
+    assert "not modelled: fragmentation" in done.stdout + done.stderr
+
+
+def test_an_append_costs_more_than_an_overwrite(tmp_path: Path) -> None:
+    """Over two rounds more on the device: the journal and the forced commit block."""
+    text = 'name = "x"\n[stack]\nlayers = ["ext4"]\nover = "990-pro-2tb"\n'
+    (tmp_path / "old.toml").write_text(text)
+    (tmp_path / "new.toml").write_text(f'{text}[ext4]\nwritten = "0B"\n')
+    load = {"size": "4KiB", "read": 0, "random": 0, "fsync": 1, "requests": 2000}
+    overwrites, appends = hs.run([str(tmp_path / "old.toml"), str(tmp_path / "new.toml")], **load)
+    assert appends["iops"] < overwrites["iops"] / 1.5
+
+
+def test_the_smaller_limit_decides(headstack: Headstack) -> None:
+    """gp3 has 3,000 IOPS and m5.large 3,600 without credits."""
+    load = {"size": "4KiB", "read": 100, "random": 100, "depth": 64, "time": "20s"}
+    (limited,) = hs.run("aws-m5-large", **load)
+    assert limited["iops"] == pytest.approx(3000, rel=0.02)
+
+
+@pytest.mark.parametrize("option", [("--fail", "d1@1s"), ("--lun", "a"), ("--level", "raid5")])
+def test_options_of_arrays_are_refused_in_one_line(headstack: Headstack, option: tuple[str, str]) -> None:
+    done = headstack("run", "ext4-nvme", "--size", "4KiB", *option)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "only arrays have this option" in done.stderr
+
+
+def test_a_stack_has_its_own_class_of_errors() -> None:
+    one, four = hs.run("ext4-nvme", size="4KiB", read=0, depth=[1, 4], requests=500)
+    assert four["iops"] > one["iops"]
+    assert described(hs.stacks.show("ext4-nvme")).of_class == "stack"
