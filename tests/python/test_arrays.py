@@ -251,7 +251,7 @@ def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(f
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "va-710"], "no drive or array"),
+        (["run", "va-710"], "no drive, array or stack"),
         (["catalog", "arrays", "show", "va-710"], "no array"),
         (["catalog", "arrays", "show", "va-710", "--toml"], "no array"),
         (["catalog", "arrays", "show", ATLAS], "no array"),

@@ -426,7 +426,7 @@ def test_the_course_of_a_lun_is_kept_in_bounded_memory() -> None:
 
 def test_what_cannot_be_done_is_one_line(headstack: Headstack) -> None:
     for arguments, message in [
-        (("zones", "no-such-drive"), "no drive or array"),
+        (("zones", "no-such-drive"), "no drive, array or stack"),
         (("zones", NULL, "--positions", "1"), "positions"),
         (("zones", NULL, "--time", "0s"), "--time: 0s is out of range; must be above 0s"),
         (("latency", "missing"), "missing: not found; to create it, add --create SIZE"),

@@ -43,7 +43,7 @@ def test_help_imports_nothing_heavy() -> None:
     ("words", "message"),
     [
         (("runn",), "No such command 'runn'. Did you mean 'run'?"),
-        (("catalog", "foo"), "No such command 'foo'; commands: arrays, drives, prices, scenarios, workloads"),
+        (("catalog", "foo"), "No such command 'foo'; commands: arrays, drives, prices, scenarios, stacks, workloads"),
         (("catalog", "prices", "foo"), "No such command 'foo'; commands: check, list"),
         (("crash", "foo"), "No such command 'foo'; commands: convert, explore, replay, show"),
     ],
@@ -209,7 +209,7 @@ def test_catalogue_commands(headstack: Headstack) -> None:
 
 def test_version_names_the_catalogue(headstack: Headstack) -> None:
     text = bytearray()
-    for folder in ("arrays", "drives", "scenarios", "volumes", "workloads"):
+    for folder in ("arrays", "drives", "scenarios", "stacks", "volumes", "workloads"):
         for file in sorted((REPOSITORY / "catalogue" / folder).glob("*.toml"), key=lambda file: file.stem):
             text += f"{folder}/{file.name}\0{file.read_text(encoding='utf-8')}\0".encode()
     # 128-bit FNV-1a.

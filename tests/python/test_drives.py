@@ -100,7 +100,7 @@ def test_a_price_names_its_day_and_class() -> None:
         (["--interface", "scsi,usb"], "interface: 'usb' is unknown; allowed: ata, sata"),
         (["--size", "1TB"], "No such option '--size'"),
         (["--since", "lately"], "since: 'lately' is not a whole number"),
-        (["--min-capacity", "4"], "min_capacity: '4' is not a capacity; add a unit, for example 4TB"),
+        (["--min-capacity", "4"], "--min-capacity: '4' is not a capacity; add a unit, for example 4TB"),
         (["--vendor", "acme"], "vendor: 'acme' is unknown; allowed: Compaq, "),
         (["--price", "cheap"], "price: 'cheap' is unknown; allowed: under-100, 100-to-300, 300-to-1000, over-1000"),
         (["--sort", "colour"], "sort: 'colour' is unknown; allowed: name, year, capacity, price, usd-per-gb, rpm, "),

@@ -369,5 +369,5 @@ def test_files_and_prices_are_in_the_page(headstack: Headstack, tmp_path: Path) 
 def test_what_is_unknown_is_refused_in_one_line(headstack: Headstack, tmp_path: Path) -> None:
     done = headstack("explore", "cheetah-x15", "-o", "page.html")
     assert done.returncode == 2
-    assert "no drive or array" in done.stderr
+    assert "no drive, array or stack" in done.stderr
     assert not (tmp_path / "page.html").exists()

@@ -143,7 +143,7 @@ def test_the_command_names_the_drive(headstack: Headstack, tmp_path: Path, logs:
     wrong = headstack("judge", "log.parquet", "--twin", "sda=exos-x99")
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1
-    assert 'no drive or array "exos-x99" in the catalogue' in wrong.stderr
+    assert 'no drive, array or stack "exos-x99" in the catalogue' in wrong.stderr
     other = headstack("judge", "log.parquet", "--twin", f"sdz={DISK}")
     assert "--twin sdz: no disk of this name or model" in other.stdout
 

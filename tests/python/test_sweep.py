@@ -108,7 +108,7 @@ def test_designs_have_their_points() -> None:
     grid = Design(("a", "b"), (axis("a", "1..4:4"), axes[1]))
     assert list(grid) == list(itertools.product("1234", "xy"))
     for wrong, message in (
-        ({"sample": "grid", "points": 3}, "--points: the values determine the size of a grid"),
+        ({"sample": "grid", "points": 3}, "points: the values determine the size of a grid"),
         ({"sample": "sobol"}, "points: sobol needs a number"),
         ({"sample": "best"}, "sample: 'best' is unknown; allowed: grid, random, sobol"),
     ):
@@ -416,7 +416,7 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: needs a grid"),
         (["--depth", "1", "--plot", "x.xls"], "x.xls: unknown picture format"),
         (["dc-s3700-400gb", "--vary", "seek.read_average=5ms"], "dc-s3700-400gb: seek: unknown key"),
-        (["nosuch", "--depth", "1"], 'no drive or array "nosuch" in the catalogue'),
+        (["nosuch", "--depth", "1"], 'no drive, array or stack "nosuch" in the catalogue'),
         (["--depth", "1", "--best", "iop", "--requests", "10"], "iop: there is no such column; did you mean iops?"),
     ],
 )
