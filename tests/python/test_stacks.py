@@ -37,15 +37,14 @@ def test_an_append_costs_more_than_an_overwrite(tmp_path: Path) -> None:
     text = 'name = "x"\n[stack]\nlayers = ["ext4"]\nover = "990-pro-2tb"\n'
     (tmp_path / "old.toml").write_text(text)
     (tmp_path / "new.toml").write_text(f'{text}[ext4]\nwritten = "0B"\n')
-    load = {"size": "4KiB", "read": 0, "random": 0, "fsync": 1, "requests": 2000}
-    overwrites, appends = hs.run([str(tmp_path / "old.toml"), str(tmp_path / "new.toml")], **load)
+    files = [str(tmp_path / "old.toml"), str(tmp_path / "new.toml")]
+    overwrites, appends = hs.run(files, size="4KiB", read=0, random=0, fsync=1, requests=2000)
     assert appends["iops"] < overwrites["iops"] / 1.5
 
 
 def test_the_smaller_limit_decides(headstack: Headstack) -> None:
     """gp3 has 3,000 IOPS and m5.large 3,600 without credits."""
-    load = {"size": "4KiB", "read": 100, "random": 100, "depth": 64, "time": "20s"}
-    (limited,) = hs.run("aws-m5-large", **load)
+    (limited,) = hs.run("aws-m5-large", size="4KiB", read=100, random=100, depth=64, time="20s")
     assert limited["iops"] == pytest.approx(3000, rel=0.02)
 
 

@@ -231,7 +231,8 @@ class Bench:
 
 def held_bytes(tested: Drive | Array | Stack) -> int:
     """Returns the capacity of buffers and caches in bytes, below a stack those of the system that holds the data."""
-    memory = sum(layer["layer"].get("page-cache", {}).get("memory_bytes", 0) for layer in layers_of(tested.system))
+    layers = layers_of(tested.system)
+    memory = sum(int(layer["layer"].get("page-cache", {}).get("memory_bytes", 0)) for layer in layers)
     system = base_of(tested.system)
     buffers = [disk["buffer"] for disk in disks(system)]
     sectors = [int(buffer["segments"] * buffer["segment_sectors"]) for buffer in buffers]
