@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 Counts = Literal["requests", "bytes"]
 """The unit that a limit counts."""
@@ -29,6 +29,10 @@ class Volume(TypedDict):
     """Latency of a write that no limit delays."""
     queue_depth: int
     """Number of requests that its driver keeps in it."""
+    slack_ns: NotRequired[int]
+    """How long a limit keeps an unused allowance; 0 if missing."""
+    read_crowding_ppm: NotRequired[int]
+    """How much each read in flight lengthens another, in millionths of the time between reads at their limit."""
 
 
 class Accounting(TypedDict):

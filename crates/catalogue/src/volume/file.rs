@@ -29,6 +29,8 @@ pub struct VolumeFile {
     /// Type or limits of the volume.
     #[serde(default, skip_serializing_if = "is_default")]
     pub volume: VolumeTable,
+    /// Cloud instance whose local disks this file describes; not used by the model.
+    pub instance: Option<InstanceTable>,
     /// Sources, as in [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
@@ -46,7 +48,35 @@ pub struct VolumeCapacityTable {
     pub logical_block: Option<Bytes>,
 }
 
-/// Table `[volume]`, with a `type`, or with `limits`, `read` and `write`.
+/// Table `[instance]`: the cloud instance of local disks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceTable {
+    /// Instance type, as the provider writes it.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Instances with the same kind of disk.
+    pub family: String,
+    /// Number of local disks.
+    pub disks: u32,
+    /// Size of one disk.
+    pub disk: Bytes,
+    /// Origin of the rates: `measured`, or `stated` by the provider.
+    pub rates: RatesOrigin,
+}
+
+/// Origin of rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatesOrigin {
+    /// Measured by someone other than the provider.
+    #[default]
+    Measured,
+    /// Stated by the provider.
+    Stated,
+}
+
+/// Table `[volume]`, with a `type`, or with rates or `limits`, and with `read` and `write`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeTable {
@@ -57,6 +87,14 @@ pub struct VolumeTable {
     pub iops: Option<u64>,
     /// Provisioned throughput, if the type supports it.
     pub throughput: Option<Rate>,
+    /// Limit of reads per second, without a type.
+    pub read_iops: Option<u64>,
+    /// Limit of writes per second, without a type.
+    pub write_iops: Option<u64>,
+    /// Limit of bytes read per second, without a type.
+    pub read_throughput: Option<Rate>,
+    /// Limit of bytes written per second, without a type.
+    pub write_throughput: Option<Rate>,
     /// Accounting unit: a longer request counts as several requests of this size.
     pub unit: Option<Bytes>,
     /// Whether consecutive requests are counted together up to one unit.
@@ -65,6 +103,10 @@ pub struct VolumeTable {
     pub whole_units: Option<bool>,
     /// Queue depth of the volume's driver.
     pub queue_depth: Option<u32>,
+    /// How long a limit keeps an unused allowance; by default that of the type, and 0 without a type.
+    pub slack: Option<DurationNs>,
+    /// How much each read in flight lengthens another, as a share of the time between reads at their limit.
+    pub read_crowding: Option<f64>,
     /// Limits that replace those of the type.
     pub limits: Option<Vec<LimitTable>>,
     /// Latency of a read that is not delayed by a limit.

@@ -25,6 +25,22 @@ pub struct VolumeDescription {
     pub write: Latency,
     /// Queue depth of the volume's driver.
     pub queue_depth: u32,
+    /// How long each limit keeps an unused allowance, in ns: after a pause, this much of a second's worth passes at
+    /// once. 0 spaces requests evenly, so that random arrivals queue before the limit is reached.
+    #[serde(default)]
+    pub slack_ns: u64,
+    /// How much each read in flight lengthens another, in millionths of the time between reads at their limit. The
+    /// median is then about `median / (1 - crowding * share of the limit)`, as in flash whose reads share dies.
+    #[serde(default)]
+    pub read_crowding_ppm: u32,
+}
+
+impl VolumeDescription {
+    /// Returns the lowest limit of reads per second; `None` without one.
+    pub fn reads_per_s(&self) -> Option<u64> {
+        let limits = self.limits.iter().filter(|limit| limit.counts == Counts::Requests);
+        limits.filter(|limit| limit.of != LimitScope::Writes).map(|limit| limit.per_s).min()
+    }
 }
 
 /// How requests are counted.
@@ -98,6 +114,9 @@ pub struct Latency {
     pub p99_ns: u64,
 }
 
+/// Longest slack of a limit, in ns. A longer one would exceed the stated rate over a second.
+const MAX_SLACK_NS: u64 = 1_000_000_000;
+
 /// Checks the description of a volume.
 ///
 /// # Errors
@@ -114,6 +133,17 @@ pub fn check(volume: &VolumeDescription) -> Result<(), InvalidDescription> {
         "0 bytes is not allowed; must be more than 0".to_owned()
     })?;
     require(volume.queue_depth >= 1, "volume.queue_depth", || "0 is out of range; must be 1 or more".to_owned())?;
+    let slack_ns = volume.slack_ns;
+    require(slack_ns <= MAX_SLACK_NS, "volume.slack", || {
+        format!("{slack_ns} ns is out of range; must be 0 to {MAX_SLACK_NS} ns, since limits are stated per second")
+    })?;
+    let crowding_ppm = volume.read_crowding_ppm;
+    require(crowding_ppm < 1_000_000, "volume.read_crowding", || {
+        format!("{crowding_ppm} millionths are out of range; must be below 1, so that reads reach their limit")
+    })?;
+    require(crowding_ppm == 0 || volume.reads_per_s().is_some(), "volume.read_crowding", || {
+        "needs a limit of reads per second".to_owned()
+    })?;
     check_limits(&volume.limits, "volume.limits")?;
     for (latency, key) in [(volume.read, "volume.read"), (volume.write, "volume.write")] {
         let Latency { floor_ns, median_ns, p99_ns } = latency;

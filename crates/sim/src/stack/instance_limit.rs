@@ -26,7 +26,7 @@ impl InstanceLimit {
     /// Creates unused limits with full buckets.
     pub fn new(description: &InstanceLimitDescription) -> InstanceLimit {
         InstanceLimit {
-            limiter: Limiter::new(description.accounting, &description.limits),
+            limiter: Limiter::new(description.accounting, &description.limits, 0),
             waiting: VecDeque::new(),
             delayed: 0,
             limited_ns: 0,

@@ -45,9 +45,9 @@ impl Run {
 }
 
 impl Limiter {
-    /// Creates unused limits with full buckets.
-    pub fn new(accounting: Accounting, limits: &[Limit]) -> Limiter {
-        let limits = limits.iter().map(|limit| (*limit, Bucket::new(limit))).collect();
+    /// Creates unused limits with full buckets. `slack_ns` is how far requests may run ahead of a limit.
+    pub fn new(accounting: Accounting, limits: &[Limit], slack_ns: u64) -> Limiter {
+        let limits = limits.iter().map(|limit| (*limit, Bucket::new(limit, slack_ns))).collect();
         Limiter { accounting, limits, runs: [Run::default(); 2] }
     }
 

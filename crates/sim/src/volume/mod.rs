@@ -42,10 +42,22 @@ pub struct Volume {
     limiter: Limiter,
     reads: Draws,
     writes: Draws,
-    /// Requests in flight: completion time, arrival number, id, start of service.
-    under_way: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
+    /// Requests in flight, the next to complete first.
+    under_way: BinaryHeap<Reverse<InFlight>>,
+    /// Number of reads in flight.
+    reads_under_way: u64,
     arrivals: u64,
     counters: VolumeCounters,
+}
+
+/// A request in flight, ordered by completion and then by arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct InFlight {
+    completion_ns: u64,
+    arrival_number: u64,
+    id: u32,
+    started_ns: u64,
+    is_read: bool,
 }
 
 impl Volume {
@@ -56,10 +68,11 @@ impl Volume {
     pub fn new(description: &VolumeDescription, seed: u64) -> Result<Volume, InvalidDescription> {
         check(description)?;
         Ok(Volume {
-            limiter: Limiter::new(description.accounting, &description.limits),
+            limiter: Limiter::new(description.accounting, &description.limits, description.slack_ns),
             reads: Draws::new(&description.read, seed),
             writes: Draws::new(&description.write, seed.wrapping_add(1)),
             under_way: BinaryHeap::new(),
+            reads_under_way: 0,
             arrivals: 0,
             counters: VolumeCounters::default(),
             description: description.clone(),
@@ -84,7 +97,7 @@ impl Volume {
     /// Returns the time of the next event, or `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
-        self.under_way.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
+        self.under_way.peek().map_or(u64::MAX, |Reverse(first)| first.completion_ns)
     }
 
     /// Submits a request. Flushes and trims take a write's latency and count toward no limit, because acknowledged data
@@ -99,31 +112,53 @@ impl Volume {
             }
             Kind::Flush | Kind::Trim => now_ns,
         };
+        let is_read = request.kind == Kind::Read;
         let latency_ns = match request.kind {
-            Kind::Read => self.reads.draw_ns(),
+            Kind::Read => {
+                let alone_ns = self.reads.draw_ns();
+                alone_ns + self.crowding_ns(alone_ns)
+            }
             Kind::Write | Kind::Flush | Kind::Trim => self.writes.draw_ns(),
         };
         self.counters.limited_ns += begin_ns - now_ns;
         self.counters.served_ns += latency_ns;
         self.arrivals += 1;
-        self.under_way.push(Reverse((begin_ns + latency_ns, self.arrivals, id, begin_ns)));
+        self.reads_under_way += u64::from(is_read);
+        self.under_way.push(Reverse(InFlight {
+            completion_ns: begin_ns + latency_ns,
+            arrival_number: self.arrivals,
+            id,
+            started_ns: begin_ns,
+            is_read,
+        }));
+    }
+
+    /// Returns how much the reads in flight lengthen a read that takes `alone_ns` without them.
+    fn crowding_ns(&self, alone_ns: u64) -> u64 {
+        let VolumeDescription { read_crowding_ppm, read, .. } = &self.description;
+        let Some(reads_per_s) = self.description.reads_per_s().filter(|_| *read_crowding_ppm > 0) else { return 0 };
+        // Each read in flight adds its share of the time between reads at the limit, relative to the median latency.
+        let added = u128::from(alone_ns) * u128::from(self.reads_under_way) * u128::from(*read_crowding_ppm) * 1_000;
+        (added / (u128::from(reads_per_s) * u128::from(read.median_ns))) as u64
     }
 
     /// Processes every event up to `now_ns`, in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, mut completed: impl FnMut(Completion)) {
-        while let Some(&Reverse((at_ns, _, id, started_ns))) = self.under_way.peek() {
-            if at_ns > now_ns {
+        while let Some(&Reverse(InFlight { completion_ns, id, started_ns, is_read, .. })) = self.under_way.peek() {
+            if completion_ns > now_ns {
                 return;
             }
             self.under_way.pop();
-            completed(Completion { at_ns, id, started_ns });
+            self.reads_under_way -= u64::from(is_read);
+            completed(Completion { at_ns: completion_ns, id, started_ns });
         }
     }
 
     /// Handles a power cycle of the host: requests in flight are lost, and credits remain.
     pub(crate) fn power_cycle(&mut self) {
         self.under_way.clear();
+        self.reads_under_way = 0;
     }
 
     /// Returns the volume's current state for display; the caller fills in the name.
