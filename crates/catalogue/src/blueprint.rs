@@ -15,8 +15,8 @@ use crate::demand::is_scenario;
 use crate::frozen::{Frozen, get};
 use crate::stack::file::StackFile;
 use crate::{
-    ResolvedDevice, SCENARIOS, SYSTEMS, WORKLOADS, beside, find, key_error, read_document, resolve_device, stack,
-    unknown, whole,
+    ResolvedDevice, SCENARIOS, WORKLOADS, beside, find, key_error, read_document, resolve_device, stack,
+    system_folders, unknown, whole,
 };
 
 /// The complete input of a description as text: the file that is varied, and the files that it names. It depends
@@ -51,8 +51,8 @@ impl Blueprint {
     /// # Errors
     /// If the name is unknown or a file cannot be read.
     pub fn for_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
-        let Some(document) = find(name, &SYSTEMS)? else {
-            return Err(unknown("drive, array or stack", name, &SYSTEMS.map(|(_, entries)| entries)));
+        let Some(document) = find(name, &system_folders())? else {
+            return Err(unknown("drive, array or stack", name, &system_folders().map(|(_, entries)| entries)));
         };
         Blueprint::for_system_document(&document, drives)
     }

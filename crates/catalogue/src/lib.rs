@@ -81,6 +81,11 @@ pub fn stacks() -> &'static [Entry] {
     STACKS
 }
 
+/// Returns the local disks of cloud instances, family by family.
+pub fn instances() -> &'static [Entry] {
+    volume::instances::entries()
+}
+
 /// Returns the scenarios, sorted by id.
 pub fn scenarios() -> &'static [Entry] {
     SCENARIOS
@@ -104,7 +109,7 @@ pub fn hash() -> String {
     let files = folders.into_iter().flat_map(|(folder, entries)| entries.iter().map(move |entry| (folder, entry)));
     let text: String =
         files.map(|(folder, Entry { file_name, text, .. })| format!("{folder}/{file_name}\0{text}\0")).collect();
-    content_hash(text.as_bytes())
+    content_hash(format!("{text}instances/rates.toml\0{}\0", volume::instances::TEXT).as_bytes())
 }
 
 impl Entry {
@@ -176,9 +181,9 @@ impl ResolvedSystem {
 /// # Errors
 /// If the drive or file does not exist or cannot be completed.
 pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
-    let document = match find(name_or_path, &[("drives", DRIVES), ("volumes", VOLUMES)])? {
+    let document = match find(name_or_path, &device_folders())? {
         Some(document) => document,
-        None => return Err(unknown("drive", name_or_path, &[DRIVES, VOLUMES])),
+        None => return Err(unknown("drive", name_or_path, &device_folders().map(|(_, entries)| entries))),
     };
     if array::is_array(&document) {
         return Err(whole(document.file(), "this is an array; a drive is required"));
@@ -228,9 +233,11 @@ pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray
 /// # Errors
 /// Returns the same errors as [`load_drive`] and [`load_array`], and an error for changes to a drive.
 pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSystem, InputError> {
-    let document = match find(name_or_path, &SYSTEMS)? {
+    let document = match find(name_or_path, &system_folders())? {
         Some(document) => document,
-        None => return Err(unknown("drive, array or stack", name_or_path, &SYSTEMS.map(|(_, entries)| entries))),
+        None => {
+            return Err(unknown("drive, array or stack", name_or_path, &system_folders().map(|(_, entries)| entries)));
+        }
     };
     if stack::is_stack(&document) {
         if let Some(key) = changes.first() {
@@ -251,9 +258,15 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
     }
 }
 
-/// Folders of the catalogue with systems.
-const SYSTEMS: [(&str, &[Entry]); 4] =
-    [("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES), ("stacks", STACKS)];
+/// Returns the entries of drives, each with its folder.
+fn device_folders() -> [(&'static str, &'static [Entry]); 3] {
+    [("drives", DRIVES), ("volumes", VOLUMES), ("instances", instances())]
+}
+
+/// Returns the entries of all systems, each with its folder.
+fn system_folders() -> [(&'static str, &'static [Entry]); 5] {
+    [("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES), ("instances", instances()), ("stacks", STACKS)]
+}
 
 /// Returns the file at a path, or the catalogue's entry with this id or exact name; `None` if there is none.
 fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Option<Document>, InputError> {

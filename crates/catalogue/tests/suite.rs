@@ -8,6 +8,7 @@ mod complete;
 mod drives;
 mod errors;
 mod flash_arrays;
+mod instances;
 mod known_arrays;
 mod power;
 mod published;

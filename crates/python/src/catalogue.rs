@@ -81,10 +81,11 @@ pub fn drive_ids() -> Vec<&'static str> {
     headstack_catalogue::drives().iter().map(|entry| entry.id).collect()
 }
 
-/// Returns the text of the catalogue file of a drive or a volume. Raises `InputError`.
+/// Returns the text of the catalogue file of a drive, a volume or an instance's local disks. Raises `InputError`.
 #[pyfunction]
 pub fn drive_toml(id: &str) -> PyResult<&'static str> {
-    let entry_found = headstack_catalogue::volumes().iter().find(|entry| entry.id == id);
+    let mut clouds = headstack_catalogue::volumes().iter().chain(headstack_catalogue::instances());
+    let entry_found = clouds.find(|entry| entry.id == id);
     entry_found.map_or_else(|| text_of(headstack_catalogue::drives(), "drive", id), |entry| Ok(entry.text))
 }
 
@@ -92,6 +93,12 @@ pub fn drive_toml(id: &str) -> PyResult<&'static str> {
 #[pyfunction]
 pub fn volume_ids() -> Vec<&'static str> {
     headstack_catalogue::volumes().iter().map(|entry| entry.id).collect()
+}
+
+/// Returns the cloud instances whose local disks are in the catalogue.
+#[pyfunction]
+pub fn instance_ids() -> Vec<&'static str> {
+    headstack_catalogue::instances().iter().map(|entry| entry.id).collect()
 }
 
 /// Returns the ids of the arrays in the catalogue.

@@ -62,10 +62,10 @@ mod _native {
     #[pymodule_export]
     use super::catalogue::{
         SystemSize, array_ids, array_toml, catalogue_hash, complete_workload, current_column, drive_ids, drive_to_toml,
-        drive_toml, import_disksim, load_array, load_demand, load_drive, load_faults, load_scenario, load_system,
-        load_workload, parse_range, read_fit, read_study, scenario_ids, scenario_toml, scenario_with_clients,
-        scenario_writes, stack_ids, stack_toml, system_size, take_notes_of_renamed_keys, volume_ids, workload_ids,
-        workload_toml,
+        drive_toml, import_disksim, instance_ids, load_array, load_demand, load_drive, load_faults, load_scenario,
+        load_system, load_workload, parse_range, read_fit, read_study, scenario_ids, scenario_toml,
+        scenario_with_clients, scenario_writes, stack_ids, stack_toml, system_size, take_notes_of_renamed_keys,
+        volume_ids, workload_ids, workload_toml,
     };
     #[pymodule_export]
     use super::crash::{CrashImage, CrashRecording, CrashSearch, CrashedDevice, crash_folder, ext4_files, ext4_folder};

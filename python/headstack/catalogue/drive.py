@@ -1,4 +1,4 @@
-"""``Drive``, an HDD, an SSD or a cloud volume from the catalogue, a TOML file or DiskSim's parameters."""
+"""``Drive``, a drive, cloud volume or set of local disks from the catalogue, a TOML file or DiskSim's parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Drive:
     span: tuple[int, int] | None = None
     """First byte and length in bytes of the used part; ``None`` for the whole drive."""
     kind: str = "disk"
-    """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for a cloud volume."""
+    """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for a cloud volume or the local disks of an instance."""
     path: str = ""
     """Source of the description: a file, or an id in the catalogue."""
 
@@ -127,6 +127,20 @@ class Drive:
                 "power_loss_protected": self.description["buffer"]["power_loss_protected"],
                 "tbw": float(tbw) if (tbw := stated.get("endurance.tbw")) else None,
                 "dwpd": float(dwpd) if (dwpd := stated.get("endurance.dwpd")) else None,
+            }
+        if "instance.family" in stated:
+            return {
+                **common,
+                "kind": "instance",
+                "interface": "nvme",
+                "queue_depth": self.description["queue_depth"],
+                "family": stated["instance.family"],
+                "disks": int(stated["instance.disks"]),
+                "rates": stated["instance.rates"],
+                "random_read_iops": float(stated["volume.read_iops"]),
+                "random_write_iops": float(stated["volume.write_iops"]),
+                "sequential_read_bytes_per_s": _rate(stated["volume.read_throughput"]),
+                "sequential_write_bytes_per_s": _rate(stated["volume.write_throughput"]),
             }
         if self.kind == "volume":
             # The rates before burst credits are used up.

@@ -15,8 +15,9 @@ from headstack.catalogue.drive import Drive
 from headstack.catalogue.price_list import CLASSES, Price
 from headstack.io.values import choice, number, size_bytes, spread, whole
 
-KINDS = ("disk", "ssd", "hdd", "volume")
-"""Values of ``kind``; ``hdd`` is a synonym of ``disk``. Cloud volumes are only listed on request."""
+KINDS = ("disk", "ssd", "hdd", "volume", "instance")
+"""Values of ``kind``; ``hdd`` is a synonym of ``disk``. Cloud volumes and the local disks of cloud instances are only
+listed on request."""
 INTERFACES = ("ata", "sata", "scsi", "fc", "sas", "nvme")
 PRICES = tuple(CLASSES)
 SORTS = {
@@ -34,6 +35,7 @@ SORTS = {
 
 def list(
     kind: str | None = None,
+    family: str | None = None,
     year: str | int | None = None,
     rpm: str | int | None = None,
     capacity: str | None = None,
@@ -54,7 +56,8 @@ def list(
     ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` (inclusive), ``LOW..`` or ``..HIGH``; a single speed or
     capacity matches within 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
     ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one value or a
-    comma-separated list; a vendor is a full name or its initials. Your own ``prices`` (``hs.prices.read("mine.csv")``)
+    comma-separated list; a vendor is a full name or its initials. ``family`` is one family of cloud instances, such as
+    ``i4g``, or a list, and implies ``kind="instance"``. Your own ``prices`` (``hs.prices.read("mine.csv")``)
     take precedence over headstack's. ``sort`` is one of ``SORTS``, ascending unless ``reverse``; drives without that
     value come last. Raises ``InputError`` for invalid values.
 
@@ -62,6 +65,12 @@ def list(
     'dc-s3700-400gb'
     """
     wanted: builtins.list[tuple[str, Callable[[Any], bool]]] = []
+    if family is not None:
+        if kind not in (None, "instance"):
+            raise InputError(f"only instances have a family; remove it or kind {kind}", key="family")
+        kind = "instance"
+        allowed = families()
+        wanted.append(("family", {choice("family", name.strip(), allowed) for name in family.split(",")}.__contains__))
     if kind is not None:
         wanted.append(("kind", {choice("kind", kind, KINDS).replace("hdd", "disk")}.__contains__))
     for key, name, text, allowed in (
@@ -85,8 +94,9 @@ def list(
     ):
         if end is not None:
             wanted.append((key, partial(_beyond, fits, parse(name, str(end)))))
-    table = partial(listings.drives, prices=prices)
-    ids = listings.Listing.of(_native.volume_ids() if kind == "volume" else _native.drive_ids(), table)
+    table = listings.instances if kind == "instance" else partial(listings.drives, prices=prices)
+    listed = {"volume": _native.volume_ids, "instance": _native.instance_ids}.get(kind or "", _native.drive_ids)
+    ids = listings.Listing.of(listed(), table)
     if sort is not None:
         choice("sort", sort, tuple(SORTS))
     if not wanted and vendor is None and sort is None:
@@ -100,7 +110,9 @@ def list(
         for drive_id in ids
         if all(summaries[drive_id].get(key) is not None and fits(summaries[drive_id][key]) for key, fits in wanted)
     ]
-    return listings.Listing.of(_sorted(fitting, summaries, SORTS[sort or "name"], reverse), table)
+    # The catalogue's order is by name; of instances, by size.
+    ranked = _sorted(fitting, summaries, SORTS[sort], reverse) if sort else fitting[:: -1 if reverse else 1]
+    return listings.Listing.of(ranked, table)
 
 
 def vendors() -> tuple[str, ...]:
@@ -112,6 +124,15 @@ def vendors() -> tuple[str, ...]:
     return tuple(
         sorted({vendor for drive_id in _native.drive_ids() if (vendor := Drive.load(drive_id).summary["vendor"])})
     )
+
+
+def families() -> tuple[str, ...]:
+    """Returns the families of cloud instances with local disks.
+
+    >>> "i4g" in hs.drives.families()
+    True
+    """
+    return tuple(dict.fromkeys(Drive.load(name).summary["family"] for name in _native.instance_ids()))
 
 
 def _beyond(fits: Callable[[float, float], bool], end: float, value: float) -> bool:

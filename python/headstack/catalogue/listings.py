@@ -36,6 +36,65 @@ class Listing(tuple[str, ...]):
         return format_repr(*self._table(self), f"names: {len(self)}", "a wider terminal shows them")
 
 
+def instances(names: Iterable[str]) -> Table:
+    """Returns a row for each cloud instance, with the limits of all its local disks together."""
+    columns = [
+        Names("name"),
+        Figures("disks", 2),
+        Figures("capacity", 1),
+        Figures("read IOPS", 0),
+        Figures("write IOPS", 0),
+        Figures("read MB/s", 0),
+        Figures("write MB/s", 0),
+        Words("rates", 3),
+    ]
+    rows = [
+        [
+            entry["id"],
+            str(entry["disks"]),
+            _native.format_bytes(entry["capacity_bytes"]),
+            *_rates(entry),
+            entry["rates"],
+        ]
+        for entry in (Drive.load(name).summary for name in names)
+    ]
+    return columns, rows
+
+
+def instance_families(names: Iterable[str]) -> Table:
+    """Returns a row for each family of cloud instances, with its smallest and largest instance."""
+    columns = [
+        Names("family"),
+        Words("vendor", 1),
+        Figures("types", 0),
+        Words("smallest", 2),
+        Figures("read IOPS", 0),
+        Figures("write IOPS", 0),
+        Words("largest", 2),
+        Figures("read IOPS", 0),
+        Figures("write IOPS", 0),
+        Words("rates", 3),
+    ]
+    members: dict[str, list[dict[str, Any]]] = {}
+    for name in names:
+        summary = Drive.load(name).summary
+        members.setdefault(summary["family"], []).append(summary)
+    rows = []
+    for family, entries in members.items():
+        ends = [extreme(entries, key=lambda entry: entry["random_read_iops"]) for extreme in (min, max)]
+        figures = [text for end in ends for text in (end["id"], *_rates(end)[:2])]
+        origins = ", ".join(sorted({entry["rates"] for entry in entries}))
+        rows.append([family, entries[0]["vendor"], str(len(entries)), *figures, origins])
+    return columns, rows
+
+
+def _rates(entry: dict[str, Any]) -> list[str]:
+    """Returns the limits of an instance's local disks: read and write IOPS, read and write MB/s."""
+    iops = [entry["random_read_iops"], entry["random_write_iops"]]
+    megabytes = [entry[f"sequential_{way}_bytes_per_s"] / 1e6 for way in ("read", "write")]
+    return [f"{rate:,.0f}" for rate in (*iops, *megabytes)]
+
+
 def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
     """Returns a row for each drive with its price, for which ``prices`` take precedence."""
     columns = [

@@ -187,6 +187,12 @@ def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model],
     for pattern in patterns:
         names_allowed = [*catalogue_ids, *_classes()]
         if not fnmatch.filter(names_allowed, pattern):
+            if fnmatch.filter(_native.instance_ids(), pattern):
+                raise InputError(
+                    f"{pattern!r} has no price: local disks are sold only with their cloud instance; compare them with "
+                    f"headstack run",
+                    key="among",
+                )
             closest = unmodelled(pattern) or _closest(pattern, names_allowed)
             raise InputError(f"{pattern!r} is neither a drive nor a class of drives; {closest}", key="among")
     models, without_price = [], []

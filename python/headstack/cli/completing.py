@@ -184,8 +184,9 @@ def complete_files(incomplete: str) -> Items:
 
 
 def system_names() -> list[str]:
-    """Returns the names of drives, arrays, volumes and stacks."""
-    return [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids(), *_native.stack_ids()]
+    """Returns the names of drives, arrays, volumes, instances and stacks."""
+    drives = [*_native.drive_ids(), *_native.volume_ids(), *_native.instance_ids()]
+    return [*drives, *_native.array_ids(), *_native.stack_ids()]
 
 
 def demand_names() -> list[str]:
@@ -208,7 +209,7 @@ def fit_names() -> Sequence[str]:
 
 
 SYSTEM, DEMAND = Named(system_names, ranges=True), Named(demand_names)
-DRIVE = Named(lambda: [*_native.drive_ids(), *_native.volume_ids()])
+DRIVE = Named(lambda: [*_native.drive_ids(), *_native.volume_ids(), *_native.instance_ids()])
 ARRAY, STACK = Named(_native.array_ids), Named(_native.stack_ids)
 WORKLOAD, SCENARIO = Named(_native.workload_ids), Named(_native.scenario_ids)
 MAP = Named(lambda: ("stacked", "round-robin", "hashed"))

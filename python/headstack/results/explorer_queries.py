@@ -251,7 +251,7 @@ def _demands() -> frozenset[str]:
 
 @cache
 def _catalogue() -> frozenset[str]:
-    return frozenset([*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids()])
+    return frozenset([*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids(), *_native.instance_ids()])
 
 
 def _described(

@@ -1,6 +1,7 @@
 //! Cloud volumes: the TOML form and the limits of the volume types. See docs/design/volumes.md.
 
 pub mod file;
+pub mod instances;
 pub mod pricing;
 pub mod types;
 

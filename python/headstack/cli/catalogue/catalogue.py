@@ -37,9 +37,15 @@ def drives() -> None:
 @drives.command("list")
 @click.option(
     "--kind",
-    metavar="disk|ssd|volume",
+    metavar="disk|ssd|volume|instance",
     type=Among(KINDS),
-    help="Kind of drive: disk (or hdd), ssd, or cloud volume.",
+    help="Kind of drive: disk (or hdd), ssd, cloud volume, or local disks of a cloud instance.",
+)
+@click.option(
+    "--family",
+    metavar="NAME",
+    type=Among(hs.drives.families),
+    help="Family of cloud instances, or a list, for example i4g,i7i: one row for each instance.",
 )
 @click.option("--since", metavar="YEAR", help="Introduced in this year or later, for example 2018.")
 @click.option("--until", metavar="YEAR", help="Introduced in this year or earlier.")
@@ -74,6 +80,10 @@ def list_drives(as_json: bool, prices: str | None, **conditions: Any) -> None:
     headstack catalog drives list --kind ssd --year 2022.. --min-capacity 4TB
     headstack catalog drives list --kind disk --vendor wd,seagate --sort capacity --reverse
     headstack catalog drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
+    headstack catalog drives list --kind instance
+    headstack catalog drives list --family i4g
+
+    --kind instance alone prints one row for each family of instances; every other condition, one for each instance.
 
     A RANGE is LOW..HIGH (both ends included), LOW.. or ..HIGH; a single capacity or speed matches within 1 %. Prices
     are the newest known; --json has their dates. Drives without a price have no price class and are sorted last. A
@@ -84,10 +94,15 @@ def list_drives(as_json: bool, prices: str | None, **conditions: Any) -> None:
     names = hs.drives.list(prices=own_prices, **conditions)
     if as_json:
         print(to_json([Drive.load(name).summary_with(own_prices) for name in names]), end="")
-    elif names:
-        print_table(*listings.drives(names, own_prices))
-    else:
+    elif not names:
         print(f"no drive matches ({len(hs.drives.list())} searched)")
+    elif names[0] not in _native.instance_ids():
+        print_table(*listings.drives(names, own_prices))
+    elif any(value for option, value in conditions.items() if option != "kind"):
+        print_table(*listings.instances(names))
+    else:
+        print_table(*listings.instance_families(names))
+        say("\nFor the instances of a family, add --family NAME.")
 
 
 @drives.command("show")

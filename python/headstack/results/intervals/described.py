@@ -16,8 +16,11 @@ from headstack.io.json_text import read_json
 from headstack.results.intervals.calibration import ClassScores, catalogue_scores, twin_scores
 from headstack.results.intervals.workloads import MOSTLY, NEARLY_ALL
 
-SILENT = ("name", "vendor", "model", "year", "notes", "price", "endurance", "reliability", "power", "twin")
+SILENT = ("name", "vendor", "model", "year", "notes", "price", "endurance", "reliability", "power", "twin", "instance")
 """Keys, or tables of keys, that affect no simulated time."""
+
+NOT_KNOWN = "D not known"
+"""Start of the source of an assumed value, which was not measured on the device."""
 
 MEMBERS = 8
 """The number of descriptions of a twin's sample that are run in addition to the best one. The scores of twins use the
@@ -38,6 +41,8 @@ class Described(NamedTuple):
     """Whether the description was fitted to measurements of a device."""
     sample: tuple[System, ...] = ()
     """Other descriptions that fit the measurements of a twin equally well."""
+    assumed: tuple[str, ...] = ()
+    """Requests whose latency is not known for the device, so that the description assumes it: ``reads``, ``writes``."""
 
     @property
     def mostly(self) -> float:
@@ -69,7 +74,12 @@ def described(system: Drive | Array | Stack, changed: Callable[[Any], System] = 
         of_class = "array of flash"
     sample = stated.get("twin.sample") if is_twin else None
     members = () if sample is None else tuple(map(changed, _sample(Path(system.path).parent / str(sample))))
-    return Described(of_class, stated_share(system), is_twin, members)
+    assumed = tuple(
+        requests
+        for requests, key in (("reads", "volume.read.median"), ("writes", "volume.write.median"))
+        if any(value["key"] == key and (value["source"] or "").startswith(NOT_KNOWN) for value in system.stated)
+    )
+    return Described(of_class, stated_share(system), is_twin, members, assumed)
 
 
 def class_of(drive: Drive) -> str:

@@ -210,7 +210,10 @@ def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> st
     learned = [interval for interval in intervals.values() if isinstance(interval, Learnt)]
     refused = {figure: interval.why for figure, interval in intervals.items() if isinstance(interval, Refusal)}
     if not learned:
-        return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}"
+        assumed = f"; the latency of {' and '.join(described.assumed)} is not known, but assumed" * bool(
+            described.assumed
+        )
+        return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}{assumed}"
     fewest = min(learned, key=lambda interval: interval.devices)
     when = "" if fewest.years is None else f" of {' to '.join(map(str, dict.fromkeys(fewest.years)))}"
     devices = CLASSES[described.of_class][fewest.devices != 1]
