@@ -14,6 +14,7 @@ from headstack import _native
 from headstack._native import InputError, format_bytes
 from headstack.choice.blueprint import Blueprint, demand_blueprint
 from headstack.choice.limits import Limit
+from headstack.choice.sustained import OpenClass, open_classes, open_classes_of
 from headstack.io.json_text import quoted
 from headstack.prediction.environment import classes_of
 from headstack.prediction.request_class import RequestClass
@@ -39,6 +40,13 @@ class Demand:
     """Id or file of the load; empty for a combination of several loads."""
     classes: tuple[RequestClass, ...]
     """Mix of requests; empty for a scenario or a trace, for which no bound is computed."""
+    streams: tuple[OpenClass, ...] = ()
+    """Requests of a scenario that arrive in open loops of their own."""
+
+    @property
+    def open_classes(self) -> tuple[OpenClass, ...]:
+        """Requests that arrive in an open loop without end; empty for a closed loop, and for a trace, which ends."""
+        return self.streams or open_classes(self.rate_per_s or 0.0, self.classes if self.rate_per_s else ())
 
     @property
     def is_scenario(self) -> bool:
@@ -90,7 +98,7 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
             raise InputError("rate: a scenario has its own load; use --scale", file=name)
         stated = _native.load_demand(name)["scenario"]
         clients = depth or stated.get("clients")
-        return Demand(stated["name"], blueprint, None, None, clients, name, ())
+        return Demand(stated["name"], blueprint, None, None, clients, name, (), open_classes_of(stated["streams"]))
     workload = _native.load_demand(name)["workload"]
     arrivals = workload["arrivals"]
     if rate is None and depth is None:
@@ -107,6 +115,7 @@ def _combine_workloads(names: list[str], rates: Sequence[float]) -> Demand:
     if len(rates) != len(names):
         raise InputError(f"{', '.join(names)}: concurrent workloads need one rate each; give --rate {len(names)} times")
     streams = []
+    open_streams: list[OpenClass] = []
     for name, rate in zip(names, rates, strict=True):
         blueprint = demand_blueprint(name)
         if blueprint["kind"] != "workload":
@@ -117,11 +126,13 @@ def _combine_workloads(names: list[str], rates: Sequence[float]) -> Demand:
         }
         access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}
         streams.append({"name": workload["name"], "access": access})
+        open_streams += open_classes(rate, classes_of(name, _native.load_demand(name)["workload"]["lines"]))
     name = " and ".join(stream["name"] for stream in streams)
     # The length is replaced in each run.
     workload = {"name": name, "run_length": {"requests": 1000}, "streams": streams}
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in workload.items())
-    return Demand(name, {"kind": "scenario", "text": text, "drives": {}}, None, None, None, "", ())
+    combined: Blueprint = {"kind": "scenario", "text": text, "drives": {}}
+    return Demand(name, combined, None, None, None, "", (), tuple(open_streams))
 
 
 def _toml(value: Any) -> str:

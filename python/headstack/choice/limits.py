@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 from headstack._native import InputError, parse_duration_ns
 from headstack.choice.answer import Decision, Verdict
 from headstack.choice.run_rows import RunRow
+from headstack.choice.sustained import SustainedLoad
 from headstack.io.values import number, rate_bytes_per_s
 from headstack.results.reasons import NOT_STEADY, TooShort
 
@@ -126,6 +127,34 @@ class Estimate:
     impossible: bool = False
     """Whether no run was possible, with the reason in ``why``."""
 
+    def __post_init__(self) -> None:
+        low, high = self.low, self.high
+        if self.value is not None and low is not None and high is not None and not low <= self.value <= high:
+            raise ValueError(f"the interval {low:g} to {high:g} excludes its estimate {self.value:g}")
+
+    @staticmethod
+    def around(value: float | None, low: float | None, high: float | None, requests: int, **others: Any) -> Estimate:
+        """Returns an estimate whose interval is extended to its value. The interval of a run excludes requests that
+        turned out to belong to the warm-up, but its figures include them. Both must be on one side of a limit."""
+        if value is not None and low is not None and high is not None:
+            low, high = min(low, value), max(high, value)
+        return Estimate(value, low, high, requests, **others)
+
+    def under(self, limit: Limit, load: SustainedLoad, run_requests: int) -> Estimate:
+        """Returns the estimate from a run of ``run_requests`` under this load on the limits of a volume: without a
+        steady state at a limit, and without an interval from a run that is too short for the queue at it."""
+        if self.impossible or self.piles_up:
+            return self
+        if load.is_overload:
+            most = {"iops": load.iops_max, "mb_per_s": load.bytes_per_s_max / 1e6}.get(limit.figure, math.inf)
+            value = None if self.value is None else min(self.value, most)
+            low, high = (None, None) if limit.is_most else (value, value)
+            return Estimate(value, low, high, self.requests, piles_up=True)
+        if limit.is_most and run_requests < load.requests_min:
+            why = f"runs of {load.requests_min:,.0f} requests are needed at {load.utilization:.1%} of a limit"
+            return Estimate(self.value, None, None, self.requests, why.replace("%", " %"), "correlated")
+        return self
+
 
 def estimate_from_row(limit: Limit, row: RunRow) -> Estimate:
     """Returns the figure of a limit on all requests from a row of a run. The interval of a rate in a closed loop
@@ -138,7 +167,7 @@ def estimate_from_row(limit: Limit, row: RunRow) -> Estimate:
         low, high = row.figures[f"{name}_low_ms"], row.figures[f"{name}_high_ms"]
         if low is None and code is None:
             why, code = FEW_BEYOND, "few_beyond"
-        return Estimate(value, low, high, requests, why, code, piles_up)
+        return Estimate.around(value, low, high, requests, why=why, code=code, piles_up=piles_up)
     mean, low_ms, high_ms = (row.figures[name] for name in ("mean_ms", "mean_low_ms", "mean_high_ms"))
     if row.figures["rate_per_s"] is not None:
         return (
@@ -148,7 +177,8 @@ def estimate_from_row(limit: Limit, row: RunRow) -> Estimate:
         )
     if value is None or mean is None or low_ms is None or high_ms is None:
         return Estimate(value, None, None, requests, why, code, piles_up)
-    return Estimate(value, value * mean / high_ms, value * mean / low_ms, requests, piles_up=piles_up)
+    low, high = value * mean / high_ms, value * mean / low_ms
+    return Estimate.around(value, low, high, requests, piles_up=piles_up)
 
 
 DECISIVE_MISS_FACTOR = 2.0

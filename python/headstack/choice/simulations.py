@@ -21,6 +21,7 @@ from headstack.choice.limits import Estimate, Limit, estimate_from_row
 from headstack.choice.rebuilding import schedule_while_rebuilding
 from headstack.choice.run_rows import COLUMNS, RunRow
 from headstack.choice.space import Candidate, Family, array_of, blueprint_of
+from headstack.choice.sustained import SustainedLoad, sustained_load
 from headstack.io.atomic_files import write_text
 from headstack.report.figures import RunInputs
 from headstack.results.explorer_queries import figures_of
@@ -97,6 +98,8 @@ class Simulations:
     _rows: dict[Key, RunRow] = field(default_factory=dict)
     _of_kind: dict[Key, tuple[float | None, bool]] = field(default_factory=dict)
     """The figure of one kind of request, and whether the queue grows without bound."""
+    _volumes: dict[str, Any] = field(default_factory=dict)
+    """Descriptions of cloud volumes by name."""
     runs: int = 0
     requests: int = 0
     under_way: float = 0.0
@@ -137,10 +140,24 @@ class Simulations:
         self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0
     ) -> list[Estimate]:
         """Returns the figure of a limit for several candidates, after this many requests each."""
+        loads = [self.sustained_load(candidate, factor) for candidate in candidates]
         if limit.kind:
-            return self._by_kind(limit, candidates, requests, factor)
-        rows = self.rows([Trial(candidate, requests, factor, limit.rebuilding) for candidate in candidates])
-        return [self._estimate_from_row(limit, row, requests) for row in rows]
+            estimates = self._by_kind(limit, candidates, requests, factor)
+            run_requests = self._part(limit, requests)
+        else:
+            rows = self.rows([Trial(candidate, requests, factor, limit.rebuilding) for candidate in candidates])
+            estimates, run_requests = [self._estimate_from_row(limit, row, requests) for row in rows], requests
+        return [each.under(limit, load, run_requests) for each, load in zip(estimates, loads, strict=True)]
+
+    def sustained_load(self, candidate: Candidate, factor: float = 1.0) -> SustainedLoad:
+        """Returns the load of the job, multiplied by ``factor``, on the limits of a cloud volume; none for drives."""
+        classes = self.job.demand.open_classes
+        if candidate.family.offer is None or not classes:
+            return SustainedLoad()
+        name = candidate.name
+        if name not in self._volumes:
+            self._volumes[name] = array_of(candidate).description
+        return sustained_load(self._volumes[name], classes, factor)
 
     def _estimate_from_row(self, limit: Limit, row: RunRow, requests: int) -> Estimate:
         if row.impossible is not None:
@@ -280,7 +297,7 @@ class Simulations:
     def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Estimate]:
         """Returns the results for a limit on only reads or only writes: runs with several seeds, each with a part of
         the requests, and Student's interval of their figures."""
-        part = max(limit.requests_min, requests // SEEDS)
+        part = self._part(limit, requests)
         whys = [_never_rebuilds(Trial(candidate, part, factor, limit.rebuilding)) for candidate in candidates]
         if any(whys):
             rebuildable = [candidate for candidate, why in zip(candidates, whys, strict=True) if not why]
@@ -305,6 +322,10 @@ class Simulations:
             half = STUDENT_975 * deviation / math.sqrt(SEEDS)
             estimates.append(Estimate(mean, mean - half, mean + half, part * SEEDS, piles_up=piles_up))
         return estimates
+
+    def _part(self, limit: Limit, requests: int) -> int:
+        """Returns the requests of each of several runs with other seeds."""
+        return max(limit.requests_min, requests // SEEDS)
 
     def _figures(self, limit: Limit, trials: Sequence[Trial]) -> list[tuple[float | None, bool]]:
         """Returns the figure of a limit on one kind of request in each run, and whether the queue grows without
