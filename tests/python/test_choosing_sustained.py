@@ -1,4 +1,4 @@
-"""Choices near the sustained limits of cloud volumes: no load at a limit or above it is met, whatever a run shows."""
+"""Choices near hard limits of volumes and hosts: no load at a limit or above it is met."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from headstack.choice.limits import Estimate, estimate_from_row, judge, limit_of
 from headstack.choice.question_parser import parse_question
 from headstack.choice.simulations import Simulations, Trial
 from headstack.choice.space import Candidate
-from headstack.choice.sustained import OpenClass, open_classes_of, sustained_load
+from headstack.choice.sustained import (
+    OpenClass,
+    SustainedLoad,
+    array_costs,
+    open_classes_of,
+    sustained_load,
+    volume_costs,
+)
 from headstack.twin.volume_types import Limit, Volume
 
 LATENCY: Any = {"floor_ns": 300_000, "median_ns": 440_000, "p99_ns": 940_000}
@@ -66,6 +73,10 @@ def decisions(
     return {judge(to_meet, runs.estimate(to_meet, [system], requests)[0]) for requests in lengths}
 
 
+def load_on(system: Volume, classes: list[OpenClass]) -> SustainedLoad:
+    return sustained_load(volume_costs(system, classes), classes)
+
+
 READS = OpenClass(1_000.0, 8192, is_read=True, is_random=True)
 WRITES = OpenClass(500.0, 16384, is_read=False, is_random=True)
 
@@ -84,7 +95,7 @@ WRITES = OpenClass(500.0, 16384, is_read=False, is_random=True)
     ],
 )
 def test_utilization_is_that_of_the_busiest_limit(limits: list[Limit], utilization: float) -> None:
-    load = sustained_load(volume(*limits), [READS, WRITES])
+    load = load_on(volume(*limits), [READS, WRITES])
     assert load.utilization == pytest.approx(utilization)
     assert load.is_overload == (utilization >= 1)
     assert math.isinf(load.requests_min) == (utilization >= 1)
@@ -94,25 +105,61 @@ def test_requests_are_counted_as_the_volume_counts_them() -> None:
     large = OpenClass(100.0, 300 << 10, is_read=True, is_random=True)
     merged = OpenClass(1_600.0, 16 << 10, is_read=True, is_random=False)
     per_s = limit("requests", 400)
-    assert sustained_load(volume(per_s), [large]).utilization == 0.5
-    assert sustained_load(volume(per_s, unit=None), [large]).utilization == 0.25
-    assert sustained_load(volume(per_s), [merged]).utilization == 0.25
-    assert sustained_load(volume(per_s, merges=False), [merged]).utilization == 4
+    assert load_on(volume(per_s), [large]).utilization == 0.5
+    assert load_on(volume(per_s, unit=None), [large]).utilization == 0.25
+    assert load_on(volume(per_s), [merged]).utilization == 0.25
+    assert load_on(volume(per_s, merges=False), [merged]).utilization == 4
     per_byte = limit("bytes", 100 << 20)
-    assert sustained_load(volume(per_byte, whole=True), [READS]).utilization == 2.5
-    assert sustained_load(volume(per_byte), [READS]).utilization == pytest.approx(0.078125)
+    assert load_on(volume(per_byte, whole=True), [READS]).utilization == 2.5
+    assert load_on(volume(per_byte), [READS]).utilization == pytest.approx(0.078125)
+
+
+def test_arrays_are_limited_by_their_processors_and_host_links() -> None:
+    """Two processors take 1 ms for a request: 1,500 of 2,000 per second. A link takes 10 ns per byte and 18.08 us per
+    read, or 100 us for 8 KiB; its lanes are shared or separate."""
+    link = {"ns_per_byte": 10.0, "read_ns": 18_080, "write_ns": 36_160, "full_duplex": False}
+    array: dict[str, Any] = {
+        "controller": {"request_ns": 1_000_000, "processors": 2},
+        "links": [{}, link],
+        "host_links": [1],
+    }
+    classes = [READS, WRITES]
+    assert array_costs(array, classes) == [[5e-4, 5e-4], [pytest.approx(1e-4), pytest.approx(2e-4)]]
+    assert sustained_load(array_costs(array, classes), classes).utilization == pytest.approx(0.75)
+    assert sustained_load(array_costs(array, classes), classes, 4 / 3).is_overload
+    apart = {**array, "links": [{}, {**link, "full_duplex": True}]}
+    assert array_costs(apart, classes)[1:] == [[pytest.approx(1e-4), 0], [0, pytest.approx(2e-4)]]
+
+
+@pytest.mark.parametrize(("share", "decision"), [(1.001, "does not"), (0.2, "meets")])
+def test_a_load_at_the_processors_of_an_array_is_never_met(share: float, decision: Decision) -> None:
+    """8 us for each request of ``md-raid6-12x16tb`` are 125,000 per second."""
+    chooser = parse_question(
+        ["random-read-4k"],
+        rates=[share * 125_000],
+        limits=["mean=1h"],
+        on="2026-01",
+        among=["pm893-3840gb"],
+        hosts=["md-raid6-12x16tb"],
+        levels=["raid0"],
+        drives=(12, 12),
+        estimate_prices=True,
+    )
+    system, runs = volume_of(chooser, "12 x"), Simulations(chooser.job)
+    (to_meet,) = chooser.job.limits
+    assert judge(to_meet, runs.estimate(to_meet, [system], 8_000)[0]) == decision
 
 
 def test_throughput_at_a_limit_is_what_the_limit_sustains() -> None:
-    load = sustained_load(volume(limit("requests", 500, "reads")), [READS, WRITES])
+    load = load_on(volume(limit("requests", 500, "reads")), [READS, WRITES])
     assert (load.iops_max, load.bytes_per_s_max) == (1_000, 500 * 8192 + 500 * 16384)
-    assert math.isinf(sustained_load(volume(limit("requests", 3_000)), [READS, WRITES]).iops_max)
+    assert math.isinf(load_on(volume(limit("requests", 3_000)), [READS, WRITES]).iops_max)
 
 
 def test_runs_near_a_limit_are_as_long_as_its_queue_takes() -> None:
     """Twice the square of the slack for equal requests: 200 requests at 90 %, 20,000 at 99 %."""
     for per_s, relaxation in ((900, 200), (990, 20_000)):
-        load = sustained_load(volume(limit("requests", 1_000)), [OpenClass(per_s, 8192, True, True)])
+        load = load_on(volume(limit("requests", 1_000)), [OpenClass(per_s, 8192, True, True)])
         assert load.requests_min == pytest.approx(16 * relaxation)
 
 
@@ -147,7 +194,7 @@ def test_no_latency_is_met_at_a_limit_or_above_it(rate: float) -> None:
 def test_a_run_at_99_percent_of_a_limit_decides_only_when_its_queue_is_steady() -> None:
     assert "meets" not in decisions(2_970, "p99=10ms", (2_000, 8_000, 32_000))
     assert decisions(2_970, "p99=1s", (8_000,)) == {"undecided"}
-    load = sustained_load(volume(limit("requests", 3_000)), [OpenClass(2_970, 8192, True, True)])
+    load = load_on(volume(limit("requests", 3_000)), [OpenClass(2_970, 8192, True, True)])
     estimate = Estimate(40, 38, 42, 320_001)
     assert judge(limit_of("p99=1s"), estimate.under(limit_of("p99=1s"), load, 319_999)) == "undecided"
     assert judge(limit_of("p99=1s"), estimate.under(limit_of("p99=1s"), load, 320_001)) == "meets"

@@ -21,7 +21,7 @@ from headstack.choice.limits import Estimate, Limit, estimate_from_row
 from headstack.choice.rebuilding import schedule_while_rebuilding
 from headstack.choice.run_rows import COLUMNS, RunRow
 from headstack.choice.space import Candidate, Family, array_of, blueprint_of
-from headstack.choice.sustained import SustainedLoad, sustained_load
+from headstack.choice.sustained import SustainedLoad, array_costs, sustained_load, volume_costs
 from headstack.io.atomic_files import write_text
 from headstack.report.figures import RunInputs
 from headstack.results.explorer_queries import figures_of
@@ -98,8 +98,8 @@ class Simulations:
     _rows: dict[Key, RunRow] = field(default_factory=dict)
     _of_kind: dict[Key, tuple[float | None, bool]] = field(default_factory=dict)
     """The figure of one kind of request, and whether the queue grows without bound."""
-    _volumes: dict[str, Any] = field(default_factory=dict)
-    """Descriptions of cloud volumes by name."""
+    _costs: dict[str, list[list[float]]] = field(default_factory=dict)
+    """Seconds of each limit that a request of each class takes, by volume or host."""
     runs: int = 0
     requests: int = 0
     under_way: float = 0.0
@@ -150,14 +150,17 @@ class Simulations:
         return [each.under(limit, load, run_requests) for each, load in zip(estimates, loads, strict=True)]
 
     def sustained_load(self, candidate: Candidate, factor: float = 1.0) -> SustainedLoad:
-        """Returns the load of the job, multiplied by ``factor``, on the limits of a cloud volume; none for drives."""
+        """Returns the load of the job, multiplied by ``factor``, on the limits of a cloud volume or of a host."""
         classes = self.job.demand.open_classes
-        if candidate.family.offer is None or not classes:
+        if not classes:
             return SustainedLoad()
-        name = candidate.name
-        if name not in self._volumes:
-            self._volumes[name] = array_of(candidate).description
-        return sustained_load(self._volumes[name], classes, factor)
+        host = candidate.family.host
+        name = candidate.name if host is None else host.name
+        if name not in self._costs:
+            description: Any = array_of(candidate).description
+            costs_of = volume_costs if "limits" in description else array_costs
+            self._costs[name] = costs_of(description, classes)
+        return sustained_load(self._costs[name], classes, factor)
 
     def _estimate_from_row(self, limit: Limit, row: RunRow, requests: int) -> Estimate:
         if row.impossible is not None:

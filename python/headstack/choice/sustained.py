@@ -1,4 +1,5 @@
-"""``SustainedLoad``: the load that an open loop puts on the sustained limits of a cloud volume, computed without a run.
+"""``SustainedLoad``: the load that an open loop puts on hard limits, computed without a run: the sustained limits of a
+cloud volume, and the host links and processors of an array.
 
 At or above a limit, the queue grows without bound, but slowly: at 100 %, a short run still shows the latency of an
 unlimited volume. Just below a limit, the queue takes longer to reach its steady state than most runs last.
@@ -34,7 +35,7 @@ class OpenClass:
 
 @dataclass(frozen=True)
 class SustainedLoad:
-    """The load on the sustained limits of a volume. Burst credits do not count: they end."""
+    """The load on the sustained limits of a system. Burst credits do not count: they end."""
 
     utilization: float = 0.0
     """Share of the busiest limit that the load needs; above 1 if it needs more than the limit."""
@@ -96,37 +97,58 @@ def _classes_of_access(access: Mapping[str, Any], per_s: float) -> list[OpenClas
     ]
 
 
-def sustained_load(volume: Volume, classes: Sequence[OpenClass], factor: float = 1.0) -> SustainedLoad:
-    """Returns the load of requests that arrive in an open loop, multiplied by ``factor``, on the limits of a volume."""
-    if not classes:
-        return SustainedLoad()
-    per_s_of_all = factor * sum(each.per_s for each in classes)
+def sustained_load(
+    costs: Sequence[Sequence[float]], classes: Sequence[OpenClass], factor: float = 1.0
+) -> SustainedLoad:
+    """Returns the load of requests that arrive in an open loop, multiplied by ``factor``, on limits. ``costs`` are the
+    seconds of each limit that one request of each class takes."""
+    rates = [factor * each.per_s for each in classes]
     utilization, requests_min = 0.0, 0.0
     slowed = [1.0] * len(classes)
-    for limit in volume["limits"]:
-        counted = [place for place, each in enumerate(classes) if _counts(limit, each)]
-        rates = [factor * classes[place].per_s for place in counted]
-        costs = [_cost(limit["counts"], volume["accounting"], classes[place]) for place in counted]
-        units_per_s = sum(rate * cost for rate, cost in zip(rates, costs, strict=True))
-        used = units_per_s / limit["per_s"]
+    for of_limit in costs:
+        used = sum(rate * cost for rate, cost in zip(rates, of_limit, strict=True))
         if not used:
             continue
         utilization = max(utilization, used)
-        for place in counted:
-            slowed[place] = max(slowed[place], used)
-        # Variance of the units of Poisson arrivals, relative to the mean units of one: 1 for equal requests.
-        squares = sum(rate * cost**2 for rate, cost in zip(rates, costs, strict=True))
-        variance = squares * sum(rates) / units_per_s**2
-        requests_min = max(requests_min, RELAXATIONS * _relaxation(used, variance) * per_s_of_all / sum(rates))
-    kept = [factor * each.per_s / by for each, by in zip(classes, slowed, strict=True)]
+        slowed = [max(by, used) if cost else by for by, cost in zip(slowed, of_limit, strict=True)]
+        # Variance of the work of Poisson arrivals, relative to the mean work of one: 1 for equal requests.
+        counted = sum(rate for rate, cost in zip(rates, of_limit, strict=True) if cost)
+        variance = counted * sum(rate * cost**2 for rate, cost in zip(rates, of_limit, strict=True)) / used**2
+        requests_min = max(requests_min, RELAXATIONS * _relaxation(used, variance) * sum(rates) / counted)
+    if utilization < FULL:
+        return SustainedLoad(utilization, requests_min)
+    kept = [rate / by for rate, by in zip(rates, slowed, strict=True)]
     bytes_per_s = sum(rate * each.size_bytes for rate, each in zip(kept, classes, strict=True))
-    is_bounded = utilization >= FULL
-    return SustainedLoad(
-        utilization,
-        requests_min,
-        sum(kept) if is_bounded else math.inf,
-        bytes_per_s if is_bounded else math.inf,
-    )
+    return SustainedLoad(utilization, requests_min, sum(kept), bytes_per_s)
+
+
+def volume_costs(volume: Volume, classes: Sequence[OpenClass]) -> list[list[float]]:
+    """Returns the seconds of each limit of a volume that a request of each class takes."""
+    accounting = volume["accounting"]
+    return [
+        [_cost(limit["counts"], accounting, each) / limit["per_s"] if _counts(limit, each) else 0.0 for each in classes]
+        for limit in volume["limits"]
+    ]
+
+
+def array_costs(description: Mapping[str, Any], classes: Sequence[OpenClass]) -> list[list[float]]:
+    """Returns the seconds that a request of each class takes, at least, of an array's processors and of each direction
+    of its host links. Cache hits cross these too."""
+    controller = description["controller"]
+    costs = [[controller["request_ns"] / controller["processors"] / 1e9] * len(classes)]
+    for number in description["host_links"]:
+        link = description["links"][number]
+        times = [
+            (link["ns_per_byte"] * each.size_bytes + link["read_ns" if each.is_read else "write_ns"]) / 1e9
+            for each in classes
+        ]
+        if link["full_duplex"]:
+            for is_read in (True, False):
+                pairs = zip(times, classes, strict=True)
+                costs.append([time if each.is_read == is_read else 0.0 for time, each in pairs])
+        else:
+            costs.append(times)
+    return costs
 
 
 def _relaxation(utilization: float, variance: float) -> float:
