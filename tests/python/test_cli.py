@@ -212,6 +212,8 @@ def test_version_names_the_catalogue(headstack: Headstack) -> None:
     for folder in ("arrays", "drives", "scenarios", "stacks", "volumes", "workloads"):
         for file in sorted((REPOSITORY / "catalogue" / folder).glob("*.toml"), key=lambda file: file.stem):
             text += f"{folder}/{file.name}\0{file.read_text(encoding='utf-8')}\0".encode()
+    rates = (REPOSITORY / "catalogue/instances/rates.toml").read_text(encoding="utf-8")
+    text += f"instances/rates.toml\0{rates}\0".encode()
     # 128-bit FNV-1a.
     hash = 0x6C62272E07BB014262B821756295C58D
     for byte in text:
