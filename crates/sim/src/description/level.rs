@@ -204,6 +204,9 @@ pub enum SmallWrites {
     ReadModifyWrite,
     /// Reconstruct-write: read the rest of the stripe.
     Reconstruct,
+    /// The write is a block of its own in a new place, with its own parities, and reads nothing. Of levels with records
+    /// only, below a layer that does copy on write; the other levels choose as with `cheapest`.
+    NewBlocks,
 }
 
 #[cfg(test)]

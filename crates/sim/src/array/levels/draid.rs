@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::placing::{Choice, Extent, Redundancy, Rules, Shape, Sparing, Usual, unit_end, units};
 use super::records::{Columns, Records};
-use crate::description::level::DRAID_MEMBERS_MAX;
+use crate::description::level::{DRAID_MEMBERS_MAX, SmallWrites};
 
 /// Height of a row: bytes on each member.
 pub const ROW_BYTES: u64 = 16 << 20;
@@ -109,6 +109,7 @@ impl Map {
 pub struct Draid {
     map: Map,
     orders: Arc<Orders>,
+    has_new_blocks: bool,
 }
 
 /// The permutations of the members, and their inverses.
@@ -162,7 +163,8 @@ impl Draid {
 
     fn with_rows(shape: &Shape, parity: u32, data: u32, spares: u32, row_bytes: u64) -> Draid {
         let map = Map::new(shape, parity, data, spares, row_bytes);
-        Draid { orders: Arc::new(Orders::new(map.members as usize)), map }
+        let has_new_blocks = shape.small_writes == SmallWrites::NewBlocks;
+        Draid { orders: Arc::new(Orders::new(map.members as usize)), map, has_new_blocks }
     }
 
     /// Returns the slice that contains a byte of a slot.
@@ -229,14 +231,21 @@ impl Records for Draid {
         self.map.record_bytes
     }
 
-    fn columns(&self, record: u64) -> Columns {
+    fn has_new_blocks(&self) -> bool {
+        self.has_new_blocks
+    }
+
+    /// Returns the columns of a block. A shorter block is padded to whole rows of its group, which are written.
+    fn columns_of_block(&self, record: u64, bytes: u64) -> Columns {
         let map = &self.map;
         let (group, within) = (record / map.records_each, record % map.records_each * map.height_bytes());
-        let sectors = map.record_bytes.div_ceil(map.sector_bytes);
+        let sectors = bytes.div_ceil(map.sector_bytes);
         let (rows, rest) = (sectors / map.data, sectors % map.data);
+        let is_padded = bytes < map.record_bytes;
+        let height_bytes = sectors.div_ceil(map.data) * map.sector_bytes;
         let length_bytes = |column: u64| match column.checked_sub(map.parities) {
-            None => map.height_bytes(),
-            Some(data) => (rows + u64::from(data < rest)) * map.sector_bytes,
+            Some(data) if !is_padded => (rows + u64::from(data < rest)) * map.sector_bytes,
+            Some(_) | None => height_bytes,
         };
         let columns = (0..map.width()).map(|column| {
             let (slot, at_bytes) = self.column(group, column);

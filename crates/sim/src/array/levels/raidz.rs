@@ -8,6 +8,7 @@
 
 use super::placing::{Choice, Extent, Redundancy, Rules, Shape, USUAL_WIDTH, Usual};
 use super::records::{Columns, Records};
+use crate::description::level::SmallWrites;
 
 pub const fn rules(parity: u32) -> Rules {
     Rules {
@@ -57,6 +58,7 @@ pub struct Raidz {
     allocated: u64,
     /// Number of records that fit.
     records: u64,
+    has_new_blocks: bool,
 }
 
 impl Raidz {
@@ -65,7 +67,8 @@ impl Raidz {
         let parities = u64::from(parity);
         let allocated = allocated_sectors(record_bytes.div_ceil(sector_bytes), members, parities);
         let records = members.saturating_mul(shape.units()) / allocated;
-        Raidz { members, parities, sector_bytes, record_bytes, allocated, records }
+        let has_new_blocks = shape.small_writes == SmallWrites::NewBlocks;
+        Raidz { members, parities, sector_bytes, record_bytes, allocated, records, has_new_blocks }
     }
 }
 
@@ -82,12 +85,16 @@ impl Records for Raidz {
         self.record_bytes
     }
 
-    /// Returns the columns of a record. The sectors of the record are distributed over the members. Each column is one
+    fn has_new_blocks(&self) -> bool {
+        self.has_new_blocks
+    }
+
+    /// Returns the columns of a block. The sectors of the block are distributed over the members. Each column is one
     /// run of sectors on a member; if the last row is partial, the columns in it are one sector longer.
-    fn columns(&self, record: u64) -> Columns {
+    fn columns_of_block(&self, record: u64, bytes: u64) -> Columns {
         let first = record * self.allocated;
         let (slot, row) = (first % self.members, first / self.members);
-        let data = self.record_bytes.div_ceil(self.sector_bytes);
+        let data = bytes.div_ceil(self.sector_bytes);
         let (rows, rest) = (data / (self.members - self.parities), data % (self.members - self.parities));
         let longer = if rest == 0 { 0 } else { rest + self.parities };
         let count = if rows == 0 { longer } else { self.members };

@@ -4,7 +4,9 @@
 //! columns is enough to reconstruct the others.
 //!
 //! OpenZFS writes a record to a new place each time; here a record has a fixed place, as if the pool had been filled in
-//! order of addresses.
+//! order of addresses. Below a layer that chooses the places, a shorter access at the start of a record's place is a
+//! whole block, such as a log block or a compressed record, with its own parities
+//! ([`crate::description::level::SmallWrites::NewBlocks`]).
 
 use super::placing::{Coding, Extent, Placing, Plan, RowPart, Tear, unit_end, units};
 
@@ -41,14 +43,30 @@ pub trait Records {
     /// Returns the size of a record, in bytes.
     fn record_bytes(&self) -> u64;
 
+    /// Whether a shorter access at the start of a record's place is a block of its own.
+    fn has_new_blocks(&self) -> bool;
+
     /// Returns the columns of a record.
-    fn columns(&self, record: u64) -> Columns;
+    fn columns(&self, record: u64) -> Columns {
+        self.columns_of_block(record, self.record_bytes())
+    }
+
+    /// Returns the columns of a block of `bytes` at the place of a record.
+    fn columns_of_block(&self, record: u64, bytes: u64) -> Columns;
 
     /// Calls `each` with the records that may have bytes on an extent, in ascending order.
     fn records_on(&self, extent: &Extent, each: impl FnMut(u64));
 
     /// Whether no record lacks more columns than it has parities; `whole` states whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
+}
+
+/// Returns the columns of the block that a part reads or writes, and whether they are those of a whole record.
+fn columns_of_part<R: Records>(level: &R, part: &RowPart) -> (Columns, bool) {
+    if level.has_new_blocks() && part.from_bytes == 0 && part.to_bytes < level.record_bytes() {
+        return (level.columns_of_block(part.row, part.to_bytes), false);
+    }
+    (level.columns(part.row), true)
 }
 
 fn overlaps(one: &Extent, other: &Extent) -> bool {
@@ -145,18 +163,18 @@ impl<R: Records> Coding for R {
     }
 
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan {
-        let columns = self.columns(part.row);
+        let (columns, whole) = columns_of_part(self, part);
         let written = |columns: &[Extent]| columns.iter().filter(|column| writable(column)).copied().collect();
         let (data, parity) = (written(columns.data()), written(columns.parity()));
         let mut plan = Plan { reads: Vec::new(), data, parity, modifies: false };
-        if part.length_bytes() < self.record_bytes() {
+        if whole && part.length_bytes() < self.record_bytes() {
             self.read(part, readable, &mut plan.reads);
         }
         plan
     }
 
     fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64 {
-        let columns = self.columns(part.row);
+        let (columns, _) = columns_of_part(self, part);
         let needed = columns.data().len();
         let from = into.len();
         into.extend(columns.in_order().filter(|column| readable(column)).take(needed));
@@ -171,5 +189,56 @@ impl<R: Records> Coding for R {
                 columns.parity().iter().for_each(|parity| each(*parity));
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draid::Draid;
+    use super::super::placing::tests::shape;
+    use super::super::placing::{Coding, RowPart, Shape};
+    use super::super::raidz::Raidz;
+    use crate::description::level::SmallWrites;
+
+    const KIB: u64 = 1 << 10;
+
+    /// A block that is shorter than a record takes its own sectors and parities; on dRAID it is padded to a whole row of
+    /// its group: 40 KiB for 4 KiB at 2:8d. Without new blocks, such a write reads the record.
+    #[test]
+    fn a_new_block_takes_its_own_columns() {
+        let shape = |small_writes: SmallWrites| Shape {
+            members: 12,
+            record_bytes: 128 * KIB,
+            unit_bytes: 4 * KIB,
+            member_bytes: 1 << 30,
+            small_writes,
+            ..shape()
+        };
+        let (new, old) = (shape(SmallWrites::NewBlocks), shape(SmallWrites::Cheapest));
+        let part = |kib: u64| RowPart { row: 5, from_bytes: 0, to_bytes: kib * KIB };
+        let written = |level: &dyn Fn(&RowPart) -> super::super::placing::Plan, kib: u64| {
+            let plan = level(&part(kib));
+            let bytes = plan.data.iter().chain(&plan.parity).map(|extent| extent.length_bytes).sum::<u64>();
+            (plan.reads.len(), plan.data.len(), plan.parity.len(), bytes / KIB)
+        };
+        let raidz = |shape: &Shape| {
+            let level = Raidz::new(shape, 2);
+            move |part: &RowPart| level.plan(part, &|_| true, &|_| true)
+        };
+        assert_eq!(written(&raidz(&new), 4), (0, 1, 2, 12));
+        assert_eq!(written(&raidz(&new), 8), (0, 2, 2, 16));
+        assert_eq!(written(&raidz(&new), 64), (0, 10, 2, 64 + 16));
+        assert_eq!(written(&raidz(&new), 128).0, 0);
+        assert_eq!(written(&raidz(&old), 4).0, 10);
+        let draid = |shape: &Shape| {
+            let level = Draid::new(shape, 2, 8, 1);
+            move |part: &RowPart| level.plan(part, &|_| true, &|_| true)
+        };
+        assert_eq!(written(&draid(&new), 4), (0, 8, 2, 40));
+        assert_eq!(written(&draid(&new), 36), (0, 8, 2, 80));
+        assert_eq!(written(&draid(&old), 4).0, 8);
+        let mut reads = Vec::new();
+        Raidz::new(&new, 2).read(&part(8), &|_| true, &mut reads);
+        assert_eq!(reads.len(), 2, "a read takes the data columns of the block");
     }
 }

@@ -213,7 +213,7 @@ impl Coding for Rows {
         let modify = old.iter().all(readable) && plan.parity.iter().all(readable);
         let rebuild = rest.iter().all(readable);
         (plan.reads, plan.modifies) = match (modify, rebuild, self.small_writes) {
-            (true, true, SmallWrites::Cheapest) if old.len() < rest.len() => (old, true),
+            (true, true, SmallWrites::Cheapest | SmallWrites::NewBlocks) if old.len() < rest.len() => (old, true),
             (true, true, SmallWrites::ReadModifyWrite) if !rest.is_empty() => (old, true),
             (_, true, _) => (rest, false),
             (true, false, _) => (old, true),
