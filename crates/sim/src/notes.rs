@@ -8,7 +8,7 @@ use headstack_workload::Workload;
 use crate::description::array::{ArrayDescription, CacheWrites, Group};
 use crate::description::device::DeviceDescription;
 use crate::description::drive::{SlowProcesses, WriteCache};
-use crate::description::stack::LayerDescription;
+use crate::description::stack::{LayerDescription, ZfsDescription};
 use crate::description::system::SystemDescription;
 
 /// Returns a note if requests of a workload are misaligned on a drive whose physical sectors are larger than its blocks
@@ -54,6 +54,16 @@ pub fn note_of_openzfs(system: &SystemDescription) -> Option<String> {
     has_records.then(|| NOTE_OF_OPENZFS.to_owned())
 }
 
+/// Part of a pool above which OpenZFS slows down as free space fragments, in percent (OpenZFS documentation, Workload
+/// Tuning).
+const FULL_PERCENT: u64 = 80;
+
+/// Returns the part of a pool that a dataset fills, in percent.
+fn fill_percent(zfs: &ZfsDescription, below: &[SystemDescription]) -> u64 {
+    let pool = below.get(zfs.data_port() as usize).map_or(0, SystemDescription::capacity_bytes);
+    (u128::from(zfs.capacity_bytes) * 100).checked_div(u128::from(pool)).unwrap_or(0) as u64
+}
+
 /// Returns a note on what decides answers of real stacks and is left out of the layers of this one.
 pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
     let mut left_out: Vec<&str> = Vec::new();
@@ -64,6 +74,10 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
             LayerDescription::Network(_) => "packet loss and other traffic",
             LayerDescription::Journal(_) => "fragmentation, directories and the processor time of the file system",
             LayerDescription::PageCache(_) => "memory pressure and other files",
+            LayerDescription::Zfs(zfs) => match fill_percent(zfs, &stack.below) > FULL_PERCENT {
+                true => "fragmentation of the pool, which is over 80 % full; processor contention; scrubs",
+                false => "processor contention; scrubs",
+            },
         });
         below = &stack.below[0];
     }

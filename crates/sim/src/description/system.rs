@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::array::ArrayDescription;
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
-use super::stack::LayerDescription;
+use super::level::SmallWrites;
+use super::stack::{LayerDescription, PoolShape};
 use crate::error::{InvalidDescription, fault};
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
@@ -35,6 +36,18 @@ impl SystemDescription {
             SystemDescription::Drive(_) => "drive",
             SystemDescription::Array(_) => "array",
             SystemDescription::Stack(_) => "stack",
+        }
+    }
+
+    /// Returns its top-level devices as a layer of ZFS sees them: the LUNs of an array, or the whole system.
+    pub(crate) fn pool_shape(&self) -> PoolShape {
+        let SystemDescription::Array(array) = self else {
+            return PoolShape { vdev_bytes: vec![self.capacity_bytes()], records: None };
+        };
+        let with_records = array.groups.iter().find(|group| group.level.rules().has_records);
+        PoolShape {
+            vdev_bytes: array.luns.iter().map(|lun| lun.length_bytes).collect(),
+            records: with_records.map(|group| (group.level, group.record_bytes)),
         }
     }
 
@@ -135,8 +148,27 @@ impl StackDescription {
         if self.below.is_empty() {
             return fault("stack.below", "no system; at least one is needed");
         }
-        let below_bytes: Vec<u64> = self.below.iter().map(SystemDescription::capacity_bytes).collect();
-        super::stack::check(&self.layer, &below_bytes)
+        let below: Vec<PoolShape> = self.below.iter().map(SystemDescription::pool_shape).collect();
+        super::stack::check(&self.layer, &below)
+    }
+
+    /// Returns the systems below as the layer uses them: ZFS writes blocks of RAIDZ and dRAID to new places.
+    pub(crate) fn adapted_below(&self) -> Vec<SystemDescription> {
+        let mut below = self.below.clone();
+        match &self.layer {
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::Journal(_)
+            | LayerDescription::PageCache(_) => {}
+            LayerDescription::Zfs(_) => {
+                for system in &mut below {
+                    let SystemDescription::Array(array) = system else { continue };
+                    let groups = array.groups.iter_mut().filter(|group| group.level.rules().has_records);
+                    groups.for_each(|group| group.small_writes = SmallWrites::NewBlocks);
+                }
+            }
+        }
+        below
     }
 
     /// Returns the name of a device of a system below, which is `own` there.

@@ -8,6 +8,7 @@ use super::journal::Journal;
 use super::network::Network;
 use super::orders::{Answer, LayerModel, Orders};
 use super::page_cache::PageCache;
+use super::zfs::Zfs;
 use crate::description::stack::LayerDescription;
 use crate::description::system::SystemDescription;
 use crate::snapshot::Snapshot;
@@ -19,6 +20,7 @@ pub(crate) enum Layer {
     Network(Box<Network>),
     Journal(Box<Journal>),
     PageCache(Box<PageCache>),
+    Zfs(Box<Zfs>),
 }
 
 macro_rules! of_layer {
@@ -28,6 +30,7 @@ macro_rules! of_layer {
             Layer::Network($kind) => $answer,
             Layer::Journal($kind) => $answer,
             Layer::PageCache($kind) => $answer,
+            Layer::Zfs($kind) => $answer,
         }
     };
 }
@@ -41,6 +44,7 @@ impl Layer {
             LayerDescription::Network(network) => Layer::Network(Box::new(Network::new(network))),
             LayerDescription::Journal(journal) => Layer::Journal(Box::new(Journal::new(journal, capacity_bytes))),
             LayerDescription::PageCache(cache) => Layer::PageCache(Box::new(PageCache::new(cache, capacity_bytes))),
+            LayerDescription::Zfs(zfs) => Layer::Zfs(Box::new(Zfs::new(zfs, below))),
         }
     }
 }

@@ -10,6 +10,7 @@ mod layer;
 mod network;
 mod orders;
 mod page_cache;
+mod zfs;
 
 pub use crate::description::stack as description;
 pub(crate) use layer::Layer;

@@ -51,6 +51,11 @@ impl Stack {
         self.owner(device).map(|(port, number)| read(&self.below[port], number))
     }
 
+    /// Returns the systems below, in order.
+    pub fn systems(&self) -> &[System] {
+        &self.below
+    }
+
     /// The system that holds the data.
     pub fn base(&self) -> &System {
         &self.below[0]

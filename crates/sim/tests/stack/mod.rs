@@ -2,6 +2,7 @@
 
 mod delays;
 mod files;
+mod zfs;
 
 use headstack_result::RunResult;
 use headstack_sim::StackDescription;

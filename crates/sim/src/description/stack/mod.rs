@@ -4,6 +4,7 @@
 mod journal;
 mod limits;
 mod page_cache;
+mod zfs;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,11 @@ use crate::error::{InvalidDescription, fault};
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub use page_cache::PageCacheDescription;
+pub use zfs::{
+    ArcMaximum, IndirectRule, LogBias, LogBlockSizes, PrimaryCache, Sync, ZfsDescription, ZfsParameters,
+    dirty_data_max_bytes,
+};
+pub(crate) use zfs::{PoolShape, Reserved};
 
 /// A layer between an application and its devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +30,8 @@ pub enum LayerDescription {
     Journal(JournalDescription),
     /// The page cache of a host.
     PageCache(PageCacheDescription),
+    /// OpenZFS over a pool, with an optional log, cache and special device.
+    Zfs(Box<ZfsDescription>),
 }
 
 impl LayerDescription {
@@ -37,16 +45,20 @@ impl LayerDescription {
                 JournalKind::Xfs => "XFS",
             },
             LayerDescription::PageCache(_) => "page cache",
+            LayerDescription::Zfs(_) => "ZFS",
         }
     }
 }
 
-/// Rejects impossible layers. `below_bytes` are the capacities of the systems below.
+/// Rejects impossible layers over systems of these shapes.
 ///
 /// # Errors
 /// The first impossible value.
-pub(crate) fn check(layer: &LayerDescription, below_bytes: &[u64]) -> Result<(), InvalidDescription> {
+pub(crate) fn check(layer: &LayerDescription, below: &[PoolShape]) -> Result<(), InvalidDescription> {
+    let below_bytes: Vec<u64> = below.iter().map(PoolShape::bytes).collect();
+    let below_bytes = below_bytes.as_slice();
     match layer {
+        LayerDescription::Zfs(zfs) => zfs::check(zfs, below),
         LayerDescription::InstanceLimit(limit) => {
             check_one(layer.kind(), below_bytes)?;
             limits::check_instance(limit)
@@ -82,6 +94,7 @@ impl LayerDescription {
     pub fn port_name(&self, port: usize) -> String {
         match self {
             LayerDescription::Journal(_) => "journal".to_owned(),
+            LayerDescription::Zfs(zfs) => zfs.port_name(port),
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
                 format!("system {port}")
             }
@@ -95,6 +108,7 @@ impl LayerDescription {
                 below_bytes
             }
             LayerDescription::Journal(journal) => journal.capacity_bytes(below_bytes),
+            LayerDescription::Zfs(zfs) => zfs.capacity_bytes,
         }
     }
 }

@@ -1,0 +1,220 @@
+//! The sync of a transaction group (spa_sync): data, metadata in passes, a flush, uberblocks, a flush.
+
+use headstack_workload::Kind;
+
+use super::groups::{Change, Group, Round, Step, Syncing};
+use super::queues::{Class, plain};
+use super::{Purpose, Timer, Zfs};
+use crate::stack::orders::Orders;
+
+/// Block pointers in an indirect block: 128 KiB (`DN_MAX_INDBLKSHIFT` 17) of 128 B each.
+const POINTERS: u64 = 1024;
+/// Compressed bytes of a block pointer: its checksum of 32 B, address, size and birth times do not compress. Derived;
+/// range 40 to 90 B.
+const POINTER_BYTES: u64 = 64;
+/// Copies of a dataset's metadata, and of the pool's own (`zfs_redundant_metadata` all: one more than the data, and two
+/// more).
+const DATASET_COPIES: u32 = 2;
+const POOL_COPIES: u32 = 3;
+/// Passes of the pool's own metadata after the dataset's: the second rewrites what the first one allocated
+/// (`zfs_sync_pass_rewrite` 2), and the third is empty but for frees that are deferred (`zfs_sync_pass_deferred_free` 2).
+const POOL_PASSES: usize = 2;
+/// Blocks of such a pass: object set, dnodes and a space map. Assumed.
+const POOL_BLOCKS: u32 = 3;
+
+impl Zfs {
+    /// Schedules the sync of the open group after a change, or starts it.
+    pub(super) fn group_changed(&mut self, now_ns: u64, orders: &mut Orders) {
+        if self.groups.is_due() && self.groups.quiesced.is_none() {
+            self.groups.quiesce();
+            if self.groups.syncing.is_none() {
+                self.begin_sync(now_ns, orders);
+            }
+            return;
+        }
+        self.schedule_group(now_ns);
+    }
+
+    /// Schedules the timeout of the open group, which counts from the start of the last sync.
+    fn schedule_group(&mut self, now_ns: u64) {
+        let number = self.groups.open.number;
+        let is_busy = self.groups.syncing.is_some() || self.groups.quiesced.is_some();
+        if is_busy || self.groups.open.changes.is_empty() || self.groups.timed == number {
+            return;
+        }
+        self.groups.timed = number;
+        let at_ns = now_ns.max(self.groups.started_ns + self.zfs.parameters.txg_timeout_ns);
+        self.set_timer(at_ns, Timer::Group(number));
+    }
+
+    pub(super) fn group_timeout(&mut self, now_ns: u64, number: u64, orders: &mut Orders) {
+        let is_busy = self.groups.syncing.is_some() || self.groups.quiesced.is_some();
+        if number == self.groups.open.number && !is_busy {
+            self.groups.quiesce();
+            self.begin_sync(now_ns, orders);
+        }
+    }
+
+    /// Writes the data of the quiesced group, in order of addresses.
+    fn begin_sync(&mut self, now_ns: u64, orders: &mut Orders) {
+        let Some(group) = self.groups.quiesced.take() else { return };
+        self.groups.started_ns = now_ns;
+        let mut changes: Vec<(u64, Change)> = group.changes.iter().map(|(&record, &change)| (record, change)).collect();
+        changes.sort_unstable_by_key(|(record, _)| *record);
+        let rounds = self.rounds(&changes);
+        let (mut moves, mut outstanding) = (Vec::with_capacity(changes.len()), 0);
+        for (record, change) in changes {
+            let slot = match change {
+                Change::Free => None,
+                Change::Data { slot: Some(slot), .. } => {
+                    self.groups.dirty_bytes -= self.record_bytes;
+                    Some(slot)
+                }
+                Change::Data { slot: None, .. } => {
+                    // A pool without room, which the check of descriptions excludes, writes in place.
+                    let slot = self.space.allocate().or_else(|| self.space.place(record)).unwrap_or(record);
+                    let request = plain(Kind::Write, self.space.address(slot), self.stored_bytes);
+                    self.queues.add(now_ns, self.data_port, Class::AsyncWrite, request, Purpose::Data(record));
+                    outstanding += 1;
+                    Some(slot)
+                }
+            };
+            moves.push((record, slot));
+        }
+        self.counters.data_bytes += u64::from(outstanding) * u64::from(self.stored_bytes);
+        self.groups.syncing = Some(Syncing { group, step: Step::Data, outstanding, moves, rounds });
+        self.queues.issue(self.data_port, orders);
+        self.dirty_changed(now_ns, orders);
+        if outstanding == 0 {
+            self.next_step(now_ns, orders);
+        }
+    }
+
+    /// Returns the metadata of a group: the indirect blocks above its records, level by level, then the dnodes and
+    /// object set of the dataset, then the passes of the pool's own metadata.
+    fn rounds(&self, changes: &[(u64, Change)]) -> Vec<Round> {
+        let (mut rounds, mut below, mut covered) = (Vec::new(), self.space.records(), POINTERS);
+        loop {
+            let mut blocks = 0;
+            let mut last = u64::MAX;
+            for (record, _) in changes {
+                let block = record / covered;
+                blocks += u32::from(block != last);
+                last = block;
+            }
+            let pointers = below.min(POINTERS);
+            let bytes = (pointers * POINTER_BYTES).next_multiple_of(u64::from(self.zfs.sector_bytes)) as u32;
+            rounds.push(Round { blocks, copies: DATASET_COPIES, bytes });
+            below = below.div_ceil(POINTERS);
+            if below <= 1 {
+                break;
+            }
+            covered *= POINTERS;
+        }
+        let sector = self.zfs.sector_bytes;
+        rounds.push(Round { blocks: 2, copies: DATASET_COPIES, bytes: sector });
+        rounds.extend([Round { blocks: POOL_BLOCKS, copies: POOL_COPIES, bytes: sector }; POOL_PASSES]);
+        rounds
+    }
+
+    /// Processes a record whose data are on the pool: it is clean, and in the ARC.
+    pub(super) fn data_written(&mut self, now_ns: u64, record: u64, orders: &mut Orders) {
+        self.groups.dirty_bytes -= self.record_bytes;
+        if self.caches_data {
+            self.arc.admit(now_ns, record, self.stored_bytes, false);
+            self.schedule_feed(now_ns);
+        }
+        self.dirty_changed(now_ns, orders);
+        self.sync_part_done(now_ns, orders);
+    }
+
+    pub(super) fn sync_part_done(&mut self, now_ns: u64, orders: &mut Orders) {
+        let Some(syncing) = &mut self.groups.syncing else { return };
+        syncing.outstanding -= 1;
+        if syncing.outstanding == 0 {
+            self.next_step(now_ns, orders);
+        }
+    }
+
+    fn next_step(&mut self, now_ns: u64, orders: &mut Orders) {
+        let Some(syncing) = &mut self.groups.syncing else { return };
+        syncing.step = match syncing.step {
+            Step::Data => Step::Metadata(0),
+            Step::Metadata(round) if round + 1 < syncing.rounds.len() => Step::Metadata(round + 1),
+            Step::Metadata(_) => Step::Flush,
+            Step::Flush => Step::Uberblock,
+            Step::Uberblock => Step::LastFlush,
+            Step::LastFlush => return self.end_sync(now_ns, orders),
+        };
+        match syncing.step {
+            Step::Data => {}
+            Step::Metadata(round) => {
+                let round = syncing.rounds[round];
+                self.write_metadata(now_ns, round, orders);
+            }
+            Step::Uberblock => self.write_uberblocks(now_ns, orders),
+            Step::Flush | Step::LastFlush => self.flush_pool(orders),
+        }
+    }
+
+    fn write_metadata(&mut self, now_ns: u64, round: Round, orders: &mut Orders) {
+        let mut count = 0;
+        for block in 0..round.blocks as usize {
+            for copy in 0..round.copies {
+                let at_bytes = self.metadata_rings.metadata(copy, block, round.bytes);
+                let request = plain(Kind::Write, at_bytes, round.bytes);
+                self.queues.add(now_ns, self.metadata_port, Class::AsyncWrite, request, Purpose::Sync);
+                count += 1;
+            }
+        }
+        self.expect(count);
+        self.counters.metadata_bytes += u64::from(count) * u64::from(round.bytes);
+        self.queues.issue(self.metadata_port, orders);
+    }
+
+    fn write_uberblocks(&mut self, now_ns: u64, orders: &mut Orders) {
+        let (labels, bytes) = (self.labels.0.clone(), self.labels.1);
+        self.expect(labels.len() as u32);
+        for at_bytes in labels {
+            self.queues.add(now_ns, 0, Class::SyncWrite, plain(Kind::Write, at_bytes, bytes), Purpose::Sync);
+        }
+        self.queues.issue(0, orders);
+    }
+
+    /// Flushes every system that the group wrote to.
+    fn flush_pool(&mut self, orders: &mut Orders) {
+        let mut ports = vec![0, self.data_port, self.metadata_port];
+        ports.sort_unstable();
+        ports.dedup();
+        self.expect(ports.len() as u32);
+        self.counters.group_flushes += 1;
+        ports.into_iter().for_each(|port| self.queues.flush(port, Purpose::Sync, orders));
+    }
+
+    fn expect(&mut self, count: u32) {
+        if let Some(syncing) = &mut self.groups.syncing {
+            syncing.outstanding += count;
+        }
+    }
+
+    /// Makes the group stable, and starts or schedules the next one.
+    fn end_sync(&mut self, now_ns: u64, orders: &mut Orders) {
+        let Some(Syncing { group, moves, .. }) = self.groups.syncing.take() else { return };
+        let Group { number, changes, logged_bytes, unused_slots, last_write, .. } = group;
+        self.counters.groups += 1;
+        for record in changes.into_keys() {
+            self.unstable.settle(record, 0, self.record_bytes as u32, last_write);
+        }
+        self.space.commit(moves.into_iter());
+        unused_slots.into_iter().for_each(|slot| self.space.release(slot));
+        self.groups.synced = number;
+        self.groups.logged_bytes -= logged_bytes;
+        self.log.forget(number);
+        self.dirty_changed(now_ns, orders);
+        if self.groups.quiesced.is_some() {
+            self.begin_sync(now_ns, orders);
+        } else {
+            self.schedule_group(now_ns);
+        }
+    }
+}

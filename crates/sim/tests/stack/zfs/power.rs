@@ -1,0 +1,173 @@
+//! Power cuts: acknowledged synchronous data survive at every event.
+
+use std::collections::HashMap;
+
+use headstack_sim::stack::description::{Sync, ZfsDescription, ZfsParameters};
+use headstack_sim::system::System;
+use headstack_sim::{SystemDescription, ssd::description::SsdDescription};
+use headstack_workload::{Kind, Request, Span};
+
+use super::*;
+use crate::common::{Dice, MS, flush, request};
+
+const BLOCK: u64 = 4096;
+
+/// An SSD whose cache loses data at a power cut.
+fn forgetful() -> SystemDescription {
+    let mut ssd: SsdDescription = small_ssd();
+    ssd.buffer.power_loss_protected = false;
+    drive(ssd)
+}
+
+/// State of a block: number of its last write, and of the last one that must survive.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    submitted: u64,
+    acknowledged: u64,
+    safe: u64,
+}
+
+/// A request, the number of its write, and the blocks with the writes that were acknowledged when it began.
+type InFlight = (Request, u64, Vec<(u64, u64)>);
+
+/// Submits random requests, and compares the data at risk with what was acknowledged, at every event.
+fn survives_cuts(description: &ZfsDescription, below: &[SystemDescription], seed: u64) -> [u64; 2] {
+    let mut bench = Bench::new(&zfs(description, below));
+    let mut dice = Dice(seed);
+    let mut blocks: HashMap<u64, Written> = HashMap::new();
+    // Requests in flight: their number, and what was acknowledged when a flush began.
+    let mut in_flight: HashMap<u32, InFlight> = HashMap::new();
+    let (mut number, mut events, mut at_risk) = (0, 0, 0);
+    while number < 1_500 {
+        let pause_ns = dice.below(3 * MS);
+        let until_ns = bench.now_ns + if dice.below(50) == 0 { SECOND } else { pause_ns };
+        while bench.system.next_event_ns() <= until_ns {
+            let done = bench.run_to(bench.system.next_event_ns());
+            events += 1;
+            for completion in done {
+                let (request, own, covered) = in_flight.remove(&completion.id).unwrap();
+                for block in
+                    request.offset_bytes / BLOCK..(request.offset_bytes + u64::from(request.length_bytes)) / BLOCK
+                {
+                    let state = blocks.entry(block).or_default();
+                    state.acknowledged = state.acknowledged.max(own);
+                    if request.force_unit_access {
+                        state.safe = state.safe.max(own);
+                    }
+                }
+                for (block, write) in covered {
+                    let state = blocks.entry(block).or_default();
+                    state.safe = state.safe.max(write);
+                }
+            }
+            let volatile = bench.volatile();
+            let is_volatile =
+                |block: u64| volatile.iter().any(|&(from, to)| from < (block + 1) * BLOCK && block * BLOCK < to);
+            for (&block, state) in &blocks {
+                // The newest write is safe, or a later one makes the block undecided.
+                let lost = is_volatile(block);
+                at_risk += u64::from(lost);
+                assert!(!lost || state.safe < state.submitted, "block {block} at {} ns: {state:?}", bench.now_ns);
+            }
+        }
+        bench.run_to(until_ns);
+        number += 1;
+        let mut request = match dice.below(10) {
+            0 => flush(),
+            1 => request(Kind::Read, dice.below(2_000) * BLOCK, BLOCK),
+            _ => request(Kind::Write, dice.below(400) * BLOCK, (1 + dice.below(20)) * BLOCK),
+        };
+        request.force_unit_access = request.kind == Kind::Write && dice.below(3) == 0;
+        let mut covered = Vec::new();
+        if request.kind == Kind::Flush {
+            covered = blocks.iter().map(|(&block, state)| (block, state.acknowledged)).collect();
+        }
+        let mut own = 0;
+        if request.kind == Kind::Write {
+            own = number;
+            for block in request.offset_bytes / BLOCK..(request.offset_bytes + u64::from(request.length_bytes)) / BLOCK
+            {
+                blocks.entry(block).or_default().submitted = number;
+            }
+        }
+        let id = bench.submit(&request);
+        in_flight.insert(id, (request, own, covered));
+    }
+    [events, at_risk]
+}
+
+/// Acknowledged writes with FUA, and writes before an acknowledged flush, are never at risk; other writes are, until
+/// their group syncs.
+#[test]
+fn acknowledged_synchronous_data_survive_a_cut_at_every_event() {
+    let of =
+        |parameters: ZfsParameters| ZfsDescription { dirty_data_max_bytes: 16 * MIB, parameters, ..small(64 * MIB) };
+    let slog = ZfsDescription { log: Some(1), ..of(ZfsParameters::v2_4()) };
+    let always = ZfsDescription { sync: Sync::Always, ..of(ZfsParameters::v2_3()) };
+    for (description, below) in [
+        (of(ZfsParameters::v2_4()), vec![forgetful()]),
+        (of(ZfsParameters::v2_1()), vec![forgetful()]),
+        (slog, vec![forgetful(), forgetful()]),
+        (always, vec![forgetful()]),
+    ] {
+        for seed in 1..=2 {
+            let [events, at_risk] = survives_cuts(&description, &below, seed);
+            assert!(events > 3_000 && at_risk > 100, "{events} events, {at_risk} blocks at risk");
+        }
+    }
+}
+
+/// When a synchronous write is acknowledged, the devices hold nothing that a cut would take.
+#[test]
+fn the_devices_have_flushed_what_a_commit_covers() {
+    for slog in [None, Some(1)] {
+        let description = ZfsDescription { log: slog, ..small(64 * MIB) };
+        let below = vec![forgetful(); if slog.is_some() { 2 } else { 1 }];
+        let mut bench = Bench::new(&zfs(&description, &below));
+        for at in 0..20 {
+            let write = request(Kind::Write, at * RECORD, RECORD);
+            bench.takes_ns(&Request { force_unit_access: true, ..write });
+            let System::Stack(stack) = &bench.system else { panic!("it is a stack") };
+            let mut held = Vec::new();
+            let all = [Span { start_bytes: 0, length_bytes: 768 * MIB }];
+            stack.systems().iter().for_each(|system| system.volatile(bench.now_ns, &all, &mut held));
+            assert_eq!(held, [], "write {at}");
+        }
+    }
+}
+
+/// `sync=disabled` loses what its groups have not synced, although a flush was acknowledged.
+#[test]
+fn sync_disabled_loses_acknowledged_data() {
+    let description = ZfsDescription { sync: Sync::Disabled, ..small(64 * MIB) };
+    let mut bench = Bench::new(&zfs(&description, &[forgetful()]));
+    bench.takes_ns(&request(Kind::Write, RECORD, RECORD));
+    bench.takes_ns(&flush());
+    assert_eq!(bench.volatile(), [(RECORD, 2 * RECORD)]);
+    bench.settle();
+    assert_eq!(bench.volatile(), []);
+}
+
+/// A power cycle empties memory: the next read goes to the device, the next requests are served.
+#[test]
+fn a_power_cycle_empties_memory() {
+    let description = small(64 * MIB);
+    let mut bench = Bench::new(&zfs(&description, &[forgetful()]));
+    let read = request(Kind::Read, 0, 4096);
+    let cold_ns = bench.takes_ns(&read);
+    assert_eq!(bench.takes_ns(&read), description.read_ns);
+    for record in 0..50 {
+        bench.submit(&request(Kind::Write, record * RECORD, RECORD));
+        bench.submit(&flush());
+    }
+    bench.run_to(bench.now_ns + MS);
+    bench.system.power_fails(bench.now_ns);
+    bench.system.power_cycle(bench.now_ns);
+    assert_eq!(bench.volatile(), []);
+    assert_eq!(bench.settle(), []);
+    assert_eq!(bench.system.levels()[..2], [0, 0]);
+    assert_eq!(bench.takes_ns(&read), cold_ns);
+    bench.takes_ns(&request(Kind::Write, 0, RECORD));
+    bench.takes_ns(&flush());
+    bench.settle();
+}
