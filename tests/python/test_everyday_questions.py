@@ -31,11 +31,12 @@ def refused(headstack: Headstack, *words: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("name", ["nfs", "NFS", "server:/export", "nfs:/export", "iscsi"])
-def test_network_storage_is_not_modelled(name: str) -> None:
+@pytest.mark.parametrize("name", ["nfs", "NFS", "server:/export", "nfs:/export", "iscsi", "zfs", "xfs"])
+def test_a_layer_names_a_stack(name: str) -> None:
     answer = unmodelled(name)
     assert answer is not None
-    assert answer.startswith("network storage is not modelled")
+    (stack,) = re.findall(r"for example (\S+) \(headstack catalog stacks list\)", answer)
+    assert stack in _native.stack_ids()
 
 
 def test_names_of_the_catalogue_are_modelled() -> None:
@@ -47,10 +48,11 @@ def test_names_of_the_catalogue_are_modelled() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nfs", "headstack measure FILE"),
+        ("nfs", "headstack catalog stacks list"),
+        ("smb", "headstack measure FILE"),
         ("ceph", "distributed storage is not modelled"),
-        ("zfs", "zfs-raidz2-8-nas"),
-        ("ext4", "file systems and the page cache are not modelled"),
+        ("zfs", "zfs-raidz2-12-slog"),
+        ("btrfs", "this file system is not modelled"),
         ("raid6", "--level raid6"),
         ("gp3", "headstack catalog drives list"),
     ],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 _LISTED = "headstack catalog arrays list"
+_STACKS = "headstack catalog stacks list"
 
 _NETWORK = (
     "network storage is not modelled (protocol, network and server cache); measure a file on it with headstack "
@@ -16,13 +17,13 @@ _DISTRIBUTED = (
     "headstack measure, or simulate one node's drives with headstack run"
 )
 _FILE_SYSTEM = (
-    "file systems and the page cache are not modelled; measure one with headstack measure FILE --create 1GiB, or run "
-    "a real one on a simulated drive with headstack serve"
+    "this file system is not modelled, only ext4, XFS and ZFS; measure one with headstack measure FILE --create 1GiB, "
+    "or run a real one on a simulated drive with headstack serve"
 )
-_ZFS = (
-    "of ZFS only the layout of RAIDZ and dRAID is modelled, not ARC, ZIL or transaction groups; name an array, for "
-    f"example zfs-raidz2-8-nas ({_LISTED})"
-)
+_PROTOCOL = f"a protocol; name a stack over it, for example nvme-tcp-raid10-8-nvme ({_STACKS})"
+_NFS = f"a protocol; name a stack over it, for example nfs-zfs-raidz2-8-nas ({_STACKS})"
+_JOURNALED = f"a file system; name a stack with it, for example ext4-nvme ({_STACKS})"
+_ZFS = f"a file system; name a stack with it, for example zfs-raidz2-12-slog ({_STACKS})"
 _LAYER = (
     "layers of the host between file system and drive are not modelled, except RAID; measure the device with "
     "headstack measure, or simulate the drive or array below it with headstack run"
@@ -39,16 +40,19 @@ _SMR = (
 )
 
 _ANSWERS: tuple[tuple[str, str], ...] = (
-    ("nfs nfsv3 nfsv4 nfs3 nfs4 smb cifs samba iscsi nvmeof nvme-of nvmetcp nvme-tcp fcoe sshfs afp webdav", _NETWORK),
+    ("nfs nfsv3 nfsv4 nfs3 nfs4", _NFS),
+    ("iscsi nvmeof nvme-of nvmetcp nvme-tcp nvme-rdma", _PROTOCOL),
+    ("smb cifs samba fcoe sshfs afp webdav", _NETWORK),
     (
         "ceph cephfs rbd rados gluster glusterfs lustre beegfs gpfs s3 minio hdfs moosefs longhorn linstor drbd vsan "
         "vastdata weka seaweedfs openebs portworx efs fsx",
         _DISTRIBUTED,
     ),
     (
-        "ext2 ext3 ext4 xfs btrfs f2fs bcachefs ntfs refs apfs jfs reiserfs exfat fat32 vfat ufs tmpfs overlayfs",
+        "ext2 ext3 btrfs f2fs bcachefs ntfs refs apfs jfs reiserfs exfat fat32 vfat ufs tmpfs overlayfs",
         _FILE_SYSTEM,
     ),
+    ("ext4 xfs", _JOURNALED),
     ("zfs zpool openzfs zil slog arc l2arc", _ZFS),
     ("lvm lvm2 luks dm-crypt dmcrypt bcache dm-cache lvmcache vdo dm-thin multipath dm-multipath loop", _LAYER),
     (
@@ -66,9 +70,9 @@ _BY_NAME = {name: answer for names, answer in _ANSWERS for name in names.split()
 def unmodelled(name: str) -> str | None:
     """Returns the sentence for a name that is not modelled, without the name; ``None`` if it is not known.
 
-    The forms ``nfs:/export``, ``ceph://pool`` and ``server:/export`` are recognized, too.
+    The forms ``smb:/share``, ``ceph://pool`` and ``server:/export`` are recognized, too.
 
-    >>> unmodelled("NFS").startswith("network storage is not modelled")
+    >>> unmodelled("SMB").startswith("network storage is not modelled")
     True
     """
     word = name.strip().lower()
@@ -77,4 +81,4 @@ def unmodelled(name: str) -> str | None:
     scheme, separator, rest = word.partition(":")
     if separator and scheme in _BY_NAME:
         return _BY_NAME[scheme]
-    return _NETWORK if separator and re.match(r"/\w", rest) and not scheme.startswith(("nbd", "/")) else None
+    return _NFS if separator and re.match(r"/\w", rest) and not scheme.startswith(("nbd", "/")) else None

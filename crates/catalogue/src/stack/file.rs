@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::instances::Instance;
 use super::protocols::Protocol;
+use super::zfs_table::ZfsTable;
 use crate::file::is_default;
 
 /// A stack file.
@@ -28,6 +29,9 @@ pub struct StackFile {
     /// File system XFS.
     #[serde(default, skip_serializing_if = "is_default")]
     pub xfs: JournalTable,
+    /// OpenZFS.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub zfs: ZfsTable,
     /// Network to the host of the layers below.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkTable,
@@ -61,6 +65,8 @@ pub enum LayerName {
     Ext4,
     /// Table `[xfs]`.
     Xfs,
+    /// Table `[zfs]`.
+    Zfs,
     /// Table `[network]`.
     Network,
     /// Table `[instance]`.
@@ -68,12 +74,23 @@ pub enum LayerName {
 }
 
 impl LayerName {
+    /// All layers.
+    pub const ALL: [LayerName; 6] = [
+        LayerName::PageCache,
+        LayerName::Ext4,
+        LayerName::Xfs,
+        LayerName::Zfs,
+        LayerName::Network,
+        LayerName::Instance,
+    ];
+
     /// Returns the name in files.
     pub fn key(self) -> &'static str {
         match self {
             LayerName::PageCache => "page_cache",
             LayerName::Ext4 => "ext4",
             LayerName::Xfs => "xfs",
+            LayerName::Zfs => "zfs",
             LayerName::Network => "network",
             LayerName::Instance => "instance",
         }

@@ -4,6 +4,8 @@ pub mod file;
 pub mod instances;
 mod journals;
 pub mod protocols;
+mod zfs;
+pub mod zfs_table;
 
 use headstack_sim::stack::description::{LayerDescription, NetworkDescription, PageCacheDescription};
 use headstack_sim::{StackDescription, SystemDescription};
@@ -52,10 +54,13 @@ pub fn resolve(
     for &name in file.stack.layers.iter().rev() {
         let mut systems = vec![below];
         let layer = completer.layer(name, &systems[0])?;
-        if let LayerDescription::Journal(journal) = &layer
-            && journal.external
-        {
-            systems.push(load(file.stack.journal.as_deref().expect("an external journal has a system"))?);
+        let names: Vec<&str> = match name {
+            LayerName::Ext4 | LayerName::Xfs => file.stack.journal.as_deref().into_iter().collect(),
+            LayerName::Zfs => file.zfs.devices().collect(),
+            LayerName::PageCache | LayerName::Network | LayerName::Instance => Vec::new(),
+        };
+        for device in names {
+            systems.push(load(device)?);
         }
         let stack = StackDescription { name: file.name.clone(), layer, below: systems };
         below = SystemDescription::Stack(Box::new(stack));
@@ -83,13 +88,16 @@ fn check_layers(document: &Document, file: &StackFile) -> Result<(), InputError>
     if place(LayerName::Ext4).is_some() && place(LayerName::Xfs).is_some() {
         return Err(document.error("stack.layers", "`ext4` and `xfs`; one file system is allowed"));
     }
+    if place(LayerName::Zfs).is_some_and(|at| at + 1 < layers.len()) {
+        return Err(document.error("stack.layers", "a layer below `zfs`; it must be the last, over a pool"));
+    }
     if place(LayerName::PageCache) > file_system && file_system.is_some() {
         return Err(document.error("stack.layers", "`page_cache` is below the file system; it must be above"));
     }
     if file.stack.journal.is_some() && file_system.is_none() {
         return Err(document.error("stack.journal", "a journal without `ext4` or `xfs` among the layers"));
     }
-    for name in [LayerName::PageCache, LayerName::Ext4, LayerName::Xfs, LayerName::Network, LayerName::Instance] {
+    for name in LayerName::ALL {
         if document.states(name.key()) && place(name).is_none() {
             return Err(document.error(name.key(), format!("`{}` is not among stack.layers", name.key())));
         }
@@ -109,6 +117,7 @@ impl Completer<'_> {
         Ok(match name {
             LayerName::PageCache => LayerDescription::PageCache(self.page_cache()?),
             LayerName::Ext4 | LayerName::Xfs => LayerDescription::Journal(self.journal(name, below)?),
+            LayerName::Zfs => LayerDescription::Zfs(Box::new(self.zfs(below)?)),
             LayerName::Network => LayerDescription::Network(self.network()?),
             LayerName::Instance => match self.file.instance.kind {
                 Some(instance) => LayerDescription::InstanceLimit(instance.limits()),
