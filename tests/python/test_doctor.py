@@ -557,3 +557,11 @@ def test_nothing_is_written(tmp_path: Path) -> None:
     writes = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|^\d+ +(?!open)\w")
     # Programs may open the null device to discard output.
     assert [line for line in started if writes.search(line) and "/dev/null" not in line] == []
+
+
+def test_doctor_loads_without_the_packages_of_judging() -> None:
+    """They are extras of the wheel; without them a note replaces the verdicts."""
+    blocked = "import sys; sys.modules['numpy'] = sys.modules['polars'] = None; "
+    code = f"{blocked}import headstack.diagnosis.doctor.diagnosis"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -123,7 +123,7 @@ def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -
         ([CHEETAH, "--mode", "asap", "--depth", "0"], "depth must be at least 1"),
         ([CHEETAH, "--depth", "4"], "depth: applies only to the mode asap"),
         ([CHEETAH, "--time-scale", "0"], "time_scale must be above 0"),
-        ([CHEETAH, "--mode", "asap", "--time-scale", "2"], "time_scale: applies only to the mode timed"),
+        ([CHEETAH, "--mode", "asap", "--time-scale", "2"], "--time-scale: applies only to the mode timed"),
         ([CHEETAH, "--outside", "wrap"], "outside: 'wrap' is unknown"),
         ([CHEETAH, "--requests", "many"], "--requests: 'many'"),
         ([f"{CHEETAH}@10GB"], "a replay uses a whole system"),

@@ -10,7 +10,7 @@ from headstack.diagnosis.doctor.findings import Check, Finding, Host, Urgency
 from headstack.diagnosis.doctor.limits import rate_text
 from headstack.diagnosis.doctor.load import DeviceLoad
 from headstack.diagnosis.inspection.verdict import REPLACE, judge
-from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, CPU_FULL, PRESSURE, STEAL
+from headstack.diagnosis.judging.suspects.thresholds import AT_LIMIT, CPU_FULL, PRESSURE, STEAL
 from headstack.diagnosis.judging.verdict import SLOW, Kind
 
 BUSY_FLUSHES = 0.5

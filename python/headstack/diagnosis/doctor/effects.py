@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from headstack.diagnosis.doctor.blocks import BlockDevice, Kind
 from headstack.diagnosis.inspection.catalogued import entry_of
 from headstack.diagnosis.inspection.model import Identity
-from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.latencies import time_text
 
 Origin: TypeAlias = Literal["simulated", "computed", "observed", "not known"]
 TYPICAL: Mapping[Kind, str] = {

@@ -9,7 +9,7 @@ from headstack.diagnosis.doctor.blocks import BlockDevice, Kind
 from headstack.diagnosis.doctor.findings import Finding, Host
 from headstack.diagnosis.doctor.stack import uses_of
 from headstack.diagnosis.inspection.verdict import judge
-from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.report.figures import Report, Section, Table
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ import numpy as np
 
 from headstack.diagnosis.judging.evidence import Z_MAX
 from headstack.diagnosis.judging.fleet import SEVERE
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.steps import REQUESTS_MIN, STEP_S
-from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.limits import Limit, limit_for
 from headstack.diagnosis.judging.suspects.phases import Phase
 from headstack.diagnosis.judging.suspects.record import PLACE, Array, Record
-from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, PRESSURE
+from headstack.diagnosis.judging.suspects.thresholds import AT_LIMIT, PRESSURE
 from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Verdict
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from dataclasses import replace
 from headstack.diagnosis.judging.evidence import TAIL
 from headstack.diagnosis.judging.expectation import PEERS_MIN, Twin
 from headstack.diagnosis.judging.fleet import METHODS, PEER_STEPS_JUDGED, SLOW_A_YEAR, TOLERANCES
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.levels import student_bound
 from headstack.diagnosis.judging.saying import LOOK
 from headstack.diagnosis.judging.steps import REQUESTS_MIN
-from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.phases import Phase, phases_of
 from headstack.diagnosis.judging.suspects.record import PLACE, Record
 from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Predicted, Slower, Verdict

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
-from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.suspects.flatness import is_round
 from headstack.diagnosis.judging.suspects.level import DEEP, by_depth, by_latency
 from headstack.diagnosis.judging.suspects.statements import Statement

@@ -11,9 +11,9 @@ from statistics import fmean, median
 from typing import Any
 
 from headstack._native import InputError
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.sources.files import How, Row, blocks, stem
 from headstack.diagnosis.judging.sources.series import Sample, intervals
-from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.verdict import Suspect
 

@@ -19,7 +19,7 @@ from headstack._native import InputError
 from headstack.diagnosis.judging.sources.files import How, Row, opened
 from headstack.diagnosis.judging.sources.times import Times
 from headstack.diagnosis.judging.suspects.statements import Statement
-from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, BELOW_LIMIT
+from headstack.diagnosis.judging.suspects.thresholds import AT_LIMIT, BELOW_LIMIT
 from headstack.diagnosis.judging.verdict import Suspect
 
 

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from contextlib import suppress
 
-from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.verdict import Suspect
 

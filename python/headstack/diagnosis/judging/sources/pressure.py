@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from headstack.diagnosis.judging.suspects.statements import Statement
-from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, BELOW_LIMIT, PRESSURE
+from headstack.diagnosis.judging.suspects.thresholds import AT_LIMIT, BELOW_LIMIT, PRESSURE
 from headstack.diagnosis.judging.verdict import Suspect
 
 PRESSURES = re.compile(

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean
 
-from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.suspects.level import by_depth, by_latency
 from headstack.diagnosis.judging.suspects.statements import Statement
-from headstack.diagnosis.judging.suspects.weighing import AT_LIMIT, host_weights
+from headstack.diagnosis.judging.suspects.thresholds import AT_LIMIT
+from headstack.diagnosis.judging.suspects.weighing import host_weights
 from headstack.diagnosis.judging.verdict import Suspect
 
 RATE = re.compile(r"(?i)iops|ops|(?:mb|mib|kb)(?:_|/|p)?s|rate|throughput|bandwidth|bw")

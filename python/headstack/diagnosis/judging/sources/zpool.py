@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.sources.files import How, Row, blocks, stem
 from headstack.diagnosis.judging.sources.series import Sample, intervals
-from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.statements import Statement
 
 HEADER = re.compile(r"^pool\s+alloc\s+free\s+read\s+write\s+read\s+write", re.MULTILINE)

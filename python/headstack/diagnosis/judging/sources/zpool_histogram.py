@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from headstack import _native
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.sources.histogram import FAST_S, quantile
 from headstack.diagnosis.judging.sources.zpool import GROUP, LEAF, SECONDS, parse_figure
-from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.level import OUTLIER
 from headstack.diagnosis.judging.suspects.statements import Statement
 from headstack.diagnosis.judging.verdict import Suspect

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headstack.catalogue.prices import PriceBook
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.steps import REQUESTS_MIN, TOO_SHORT
-from headstack.diagnosis.judging.suspects.evidence import time_text
 from headstack.diagnosis.judging.suspects.examining import Examined
 from headstack.diagnosis.judging.suspects.facts import Facts, change_of
 from headstack.diagnosis.judging.suspects.flatness import limit_share

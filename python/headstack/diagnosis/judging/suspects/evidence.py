@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from headstack import _native
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.suspects.facts import ALIKE, Change, Facts, is_scan
 from headstack.diagnosis.judging.suspects.flatness import flatness, limit_share, round_distance
 from headstack.diagnosis.judging.suspects.level import BURST, EXACT, USED
@@ -120,12 +121,3 @@ WOULD_CHANGE: dict[Suspect, str] = {
     "neighbour": "a quiet machine and back end at the same time",
     "none": "a latency that your program calls too long",
 }
-
-
-def time_text(seconds: float) -> str:
-    """Formats a latency."""
-    if not math.isfinite(seconds):
-        return "an unknown time"
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} us"

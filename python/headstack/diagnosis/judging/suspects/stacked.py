@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from headstack.diagnosis.judging.suspects.evidence import time_text
+from headstack.diagnosis.judging.latencies import time_text
 from headstack.diagnosis.judging.suspects.statements import Statement
 
 ABOVE = 5.0

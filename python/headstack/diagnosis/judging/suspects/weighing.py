@@ -17,15 +17,13 @@ from headstack.diagnosis.judging.suspects.flatness import flatness, limit_share
 from headstack.diagnosis.judging.suspects.level import DEEP, NETWORK, by_depth, by_level
 from headstack.diagnosis.judging.suspects.phases import Phase
 from headstack.diagnosis.judging.suspects.statements import Statement, evidence_of
+from headstack.diagnosis.judging.suspects.thresholds import AT_LIMIT, BELOW_LIMIT, CPU_FULL, PRESSURE, STEAL
 from headstack.diagnosis.judging.verdict import SUSPECTS, Suspect, Weighed
 
 LESS_ASKED = 0.5
 """Standard deviation of the logarithm by which the demand itself may have fallen meanwhile."""
 SPAN = math.log(300.0)
 """Range of slowdowns that occur; a suspect that allows any of them spreads its likelihood over it."""
-AT_LIMIT, BELOW_LIMIT = 0.97, 0.9
-"""Shares of a stated limit: real limiters hold 1 to 2 % below it (samples of a network block device at 250 and 400/s),
-and below 90 % a mean over intervals leaves no time at the limit."""
 WIDTHS = ((0.02, 1.1), (0.05, -1.3), (math.inf, -3.0))
 """Log-likelihood ratio of a limit by the relative deviation of the rate: a limiter's is below 2 % in nine of ten logs
 and above 5 % in one of fifty; a saturated device's is 2 to 15 %, below 2 % in three of ten."""
@@ -55,8 +53,6 @@ WAITING = 2.0
 HIDDEN = -2.0
 """Log-likelihood of a neighbour that shows no sign in the columns of the disk itself: most scrubs, rebuilds and backups
 read through the same device; those behind a network volume or an array do not."""
-CPU_FULL, STEAL, PRESSURE = 0.1, 0.1, 0.1
-"""Idle share below which a host is full, and shares of steal and of stalls by I/O from which they matter."""
 
 
 def weigh(facts: Facts) -> tuple[Weighed, ...]:
