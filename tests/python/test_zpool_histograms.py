@@ -27,7 +27,7 @@ def label(power: int) -> str:
     return f"{value_ns}ns"
 
 
-def shown(count: float) -> str:
+def format_count(count: float) -> str:
     return f"{count / 1024:.3g}K" if count >= 1024 else f"{count:g}"
 
 
@@ -42,12 +42,12 @@ def histogram(name: str, counts: Counts, layout: tuple[str, str, tuple[str, ...]
         "----------  " + "  ".join(["-----"] * len(columns)),
     ]
     for power in range(37):
-        cells = [shown(counts.get(column, {}).get(power, 0)) for column in columns]
+        cells = [format_count(counts.get(column, {}).get(power, 0)) for column in columns]
         lines.append(f"{label(power):<10}  " + "  ".join(f"{cell:>5}" for cell in cells))
     return "\n".join([*lines, "-" * 80]) + "\n"
 
 
-def one(statements: list[Statement], name: str, kind: str) -> Statement:
+def statement_of(statements: list[Statement], name: str, kind: str) -> Statement:
     (statement,) = [of for of in statements if of.disk == name and f" {kind} take " in of.evidence]
     return statement
 
@@ -79,20 +79,20 @@ def test_requests_that_wait_in_zfs_are_a_queue() -> None:
     assert since_import.weights == {"queue": 1.25, "host": 0.25, "device": -0.5, "limit": -0.5}
     assert "with the time in ZFS' queues 268 ms to 536 ms" in since_import.evidence
     again = histograms(histogram("tank", waits) + histogram("tank", waits), "f")
-    assert one(again, "tank", "writes").weights["queue"] == 2.5
+    assert statement_of(again, "tank", "writes").weights["queue"] == 2.5
     # One bucket apart is the same.
     near = histograms(histogram("tank", {"disk write": {23: 500}, "total write": {24: 500}}), "f")
-    assert one(near, "tank", "writes").weights == {}
+    assert statement_of(near, "tank", "writes").weights == {}
 
 
 def test_retries_and_fast_devices() -> None:
-    slow = one(histograms(histogram("sda", {"disk read": {24: 900, 30: 100}}), "f"), "sda", "reads")
+    slow = statement_of(histograms(histogram("sda", {"disk read": {24: 900, 30: 100}}), "f"), "sda", "reads")
     assert slow.weights == {"device": 0.75, "none": -0.5}
     assert "99 % less than 2 s: longer than a full queue" in slow.evidence
-    fast = one(histograms(histogram("nvme0n1", {"disk read": {16: 900}}), "f"), "nvme0n1", "reads")
+    fast = statement_of(histograms(histogram("nvme0n1", {"disk read": {16: 900}}), "f"), "nvme0n1", "reads")
     assert fast.weights == {"device": -1.5, "none": 0.75}
     # A percentile needs requests.
-    few = one(histograms(histogram("sda", {"disk read": {24: 90, 30: 9}}), "f"), "sda", "reads")
+    few = statement_of(histograms(histogram("sda", {"disk read": {24: 90, 30: 9}}), "f"), "sda", "reads")
     assert few.weights == {}
     assert "99 %" not in few.evidence
 
@@ -102,9 +102,9 @@ def test_a_disk_unlike_the_others_of_its_pool() -> None:
     text = "".join(histogram(name, DISK) for name in ("tank", "mirror-0", "sda", "sdb", "sdc")) + histogram("sdd", slow)
     stated = histograms(text, "f")
     assert {of.disk for of in stated} == {"sda", "sdb", "sdc", "sdd"}
-    assert one(stated, "sdd", "reads").weights == {"device": 0.75}
-    assert "half of those of the other disks take less than 33 ms" in one(stated, "sdd", "reads").evidence
-    assert one(stated, "sda", "reads").weights == {}
+    assert statement_of(stated, "sdd", "reads").weights == {"device": 0.75}
+    assert "half of those of the other disks take less than 33 ms" in statement_of(stated, "sdd", "reads").evidence
+    assert statement_of(stated, "sda", "reads").weights == {}
 
 
 def test_the_last_interval_counts_and_a_scrub_is_other_work() -> None:

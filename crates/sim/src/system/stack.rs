@@ -118,7 +118,6 @@ impl Stack {
             match order {
                 Order::Send { port, id, request } => {
                     let port = port as usize;
-                    // Another layer may have sent to this system at the same moment, before its events of that moment.
                     self.below[port].submit(now_ns, id, &request);
                     self.next_ns[port] = self.below[port].next_event_ns();
                 }

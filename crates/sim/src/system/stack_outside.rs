@@ -46,7 +46,7 @@ impl Stack {
         self.below[port].device_mut(Some(number))
     }
 
-    /// Returns the devices of all systems below, in order.
+    /// Reads a property of a device from the system below that contains it; `None` if there is no such device.
     pub(crate) fn with_owner<T>(&self, device: u32, read: impl FnOnce(&System, u32) -> T) -> Option<T> {
         self.owner(device).map(|(port, number)| read(&self.below[port], number))
     }

@@ -25,7 +25,7 @@ struct Entry {
 pub(super) struct ArcCache {
     replacement: Replacement,
     capacity_bytes: u64,
-    held_bytes: u64,
+    cached_bytes: u64,
     /// Ids of records in the cache and of ghosts.
     ids: FxHashMap<u64, u32>,
     entries: Vec<Entry>,
@@ -43,7 +43,7 @@ impl ArcCache {
         ArcCache {
             replacement: Replacement::new(CachePolicy::Arc, capacity_bytes, true),
             capacity_bytes,
-            held_bytes: 0,
+            cached_bytes: 0,
             ids: FxHashMap::default(),
             entries: Vec::new(),
             unused: Vec::new(),
@@ -54,8 +54,8 @@ impl ArcCache {
     }
 
     /// Returns the bytes of its records.
-    pub fn held_bytes(&self) -> u64 {
-        self.held_bytes
+    pub fn cached_bytes(&self) -> u64 {
+        self.cached_bytes
     }
 
     /// Whether it holds a record.
@@ -83,14 +83,14 @@ impl ArcCache {
         let used_ns = if prefetched { PREFETCHED } else { now_ns };
         self.entries[id as usize] = Entry { record, used_ns, admission: self.admissions };
         self.replacement.recall(id);
-        while self.held_bytes + u64::from(bytes) > self.capacity_bytes && self.held_bytes > 0 {
+        while self.cached_bytes + u64::from(bytes) > self.capacity_bytes && self.cached_bytes > 0 {
             let evicted = self.replacement.replace();
-            self.held_bytes -= u64::from(self.replacement.nodes().weight(evicted));
+            self.cached_bytes -= u64::from(self.replacement.nodes().weight(evicted));
             self.was_full = true;
             self.collect();
         }
         self.replacement.admit(id, bytes, record);
-        self.held_bytes += u64::from(bytes);
+        self.cached_bytes += u64::from(bytes);
         if let Some(admitted) = &mut self.admitted
             && !prefetched
         {
@@ -138,7 +138,7 @@ impl ArcCache {
         if let Some(&id) = self.ids.get(&record)
             && self.replacement.holds(id)
         {
-            self.held_bytes -= u64::from(self.replacement.nodes().weight(id));
+            self.cached_bytes -= u64::from(self.replacement.nodes().weight(id));
             self.replacement.discard(id);
             self.collect();
         }
@@ -189,7 +189,7 @@ mod tests {
             (0..5).for_each(|record| assert!(arc.hit(again_ns, record)));
             (100..200).for_each(|record| arc.admit(again_ns, record, RECORD, false));
             assert_eq!((0..5).all(|record| arc.holds(record)), protected);
-            assert_eq!(arc.held_bytes(), 10 * u64::from(RECORD));
+            assert_eq!(arc.cached_bytes(), 10 * u64::from(RECORD));
         }
     }
 

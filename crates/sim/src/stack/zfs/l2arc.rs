@@ -76,7 +76,7 @@ impl L2arc {
     }
 
     /// Returns the bytes of its records.
-    pub fn held_bytes(&self, record_bytes: u64) -> u64 {
+    pub fn cached_bytes(&self, record_bytes: u64) -> u64 {
         self.places.len() as u64 * record_bytes
     }
 

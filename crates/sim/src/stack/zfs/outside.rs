@@ -148,9 +148,9 @@ impl LayerModel for Zfs {
 
     fn add_levels(&self, into: &mut Levels) {
         into[IN_WRITE_CACHES] += self.groups.dirty_bytes;
-        into[IN_READ_CACHES] += self.arc.held_bytes();
+        into[IN_READ_CACHES] += self.arc.cached_bytes();
         let stored = u64::from(self.stored_bytes);
-        into[IN_FLASH_CACHES] += self.l2arc.as_ref().map_or(0, |l2arc| l2arc.held_bytes(stored));
+        into[IN_FLASH_CACHES] += self.l2arc.as_ref().map_or(0, |l2arc| l2arc.cached_bytes(stored));
     }
 
     fn warm_with(&mut self, request: &Request) -> bool {
