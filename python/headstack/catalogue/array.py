@@ -9,6 +9,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.catalogue.parts import span_of_part
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,7 @@ class Array:
         >>> hs.Array.load("va-7100").part("0%..50%").name
         'va-7100@0%..50%'
         """
-        if self.span is not None:
-            raise InputError(f"{self.name}: a range of a range ({text}); give only one range")
-        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
+        span = span_of_part(self.name, self.span, self.size, text)
         return replace(self, name=f"{self.name}@{text}", span=span)
 
     def lun(self, name: str) -> Array:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from headstack import _native
-from headstack._native import InputError
+from headstack.catalogue.parts import span_of_part
 from headstack.catalogue.price_list import Price, newest, price_class, shipped_prices
 
 
@@ -167,9 +167,7 @@ class Drive:
         >>> hs.Drive.load("cheetah-x15-36lp").part("10GB..20GB").span[1]
         10000000000
         """
-        if self.span is not None:
-            raise InputError(f"{self.name}: a range of a range ({text}); give only one range")
-        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
+        span = span_of_part(self.name, self.span, self.size, text)
         return replace(self, name=f"{self.name}@{text}", span=span)
 
     def to_toml(self) -> str:

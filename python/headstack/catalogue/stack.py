@@ -10,6 +10,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.catalogue.parts import span_of_part
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,7 @@ class Stack:
         >>> hs.stacks.show("ext4-nvme").part("0%..50%").name
         'ext4-nvme@0%..50%'
         """
-        if self.span is not None:
-            raise InputError(f"{self.name}: a range of a range ({text}); give only one range")
-        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
+        span = span_of_part(self.name, self.span, self.size, text)
         return replace(self, name=f"{self.name}@{text}", span=span)
 
 
