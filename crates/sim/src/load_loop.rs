@@ -16,7 +16,7 @@ use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faulted::FaultedSystem;
 use crate::faults::Schedule;
-use crate::notes::{note_of_flushes, note_of_layers, note_of_openzfs};
+use crate::notes::{note_of_flushes, note_of_layers, note_of_openzfs, note_of_processors};
 use crate::pending_requests::{Outcome, PendingRequest, PendingRequests};
 use crate::progress::Progress;
 use crate::recorder::{Recorder, Sink};
@@ -366,6 +366,8 @@ impl<'a> LoadLoop<'a> {
         let mut measuring = self.measuring.expect("a run ends by its measured part");
         self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         measuring.write_to(&mut result);
+        let note = note_of_processors(description, &result);
+        result.notes.extend(note);
         let end_ns = result.start_ns + result.duration_ns;
         result.energy = after.energy_since(&self.before, result.start_ns, end_ns);
         (result.components, result.counters) = after.since(&self.before);
