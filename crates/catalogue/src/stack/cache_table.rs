@@ -91,7 +91,7 @@ pub struct DmWritecacheTable {
     pub autocommit_blocks: Option<u32>,
     /// `writeback_jobs`.
     pub writeback_jobs: Option<u32>,
-    /// Where a write goes when no block is free.
+    /// Target of a write when no block is free.
     pub when_full: Option<WhenFull>,
     /// `autocommit_time`.
     pub commit: Option<DurationNs>,

@@ -115,11 +115,11 @@ pub struct DmWritecacheRules {
     pub autocommit_blocks: u32,
     /// Most copies to the origin at a time.
     pub writeback_jobs: u32,
-    /// What a write of a new block does when no block is free.
+    /// Behavior of a write of a new block when no block is free.
     pub when_full: WhenFull,
 }
 
-/// What a write does when no block of dm-writecache is free.
+/// Behavior of a write when no block of dm-writecache is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum WhenFull {
@@ -177,10 +177,10 @@ pub(super) fn check(cache: &BlockCacheDescription, below_bytes: &[u64]) -> Resul
         CacheSoftware::Bcache(_) => "bucket",
         CacheSoftware::DmCache(_) | CacheSoftware::DmWritecache(_) => "block",
     };
-    require((4096..=1 << 30).contains(&bucket_bytes) && bucket_bytes % 4096 == 0, &key(unit), || {
+    require((4096..=1 << 30).contains(&bucket_bytes) && bucket_bytes.is_multiple_of(4096), &key(unit), || {
         format!("{bucket_bytes} bytes are not allowed; must be a multiple of 4 KiB, up to 1 GiB")
     })?;
-    require(cache.metadata_bytes >= 1 << 20 && cache.metadata_bytes % 4096 == 0, &key("metadata"), || {
+    require(cache.metadata_bytes >= 1 << 20 && cache.metadata_bytes.is_multiple_of(4096), &key("metadata"), || {
         format!("{} bytes are not allowed; must be 1 MiB or more, in steps of 4 KiB", cache.metadata_bytes)
     })?;
     require(cache.buckets(cache_bytes) >= BUCKETS_MIN, &key("device"), || {
@@ -239,7 +239,7 @@ fn check_bcache(rules: &BcacheRules) -> Result<(), InvalidDescription> {
 }
 
 fn check_dm_cache(rules: &DmCacheRules, block_bytes: u64) -> Result<(), InvalidDescription> {
-    require(block_bytes >= 32 << 10 && block_bytes % (32 << 10) == 0, "dm_cache.block", || {
+    require(block_bytes >= 32 << 10 && block_bytes.is_multiple_of(32 << 10), "dm_cache.block", || {
         format!("{block_bytes} bytes are not allowed; must be a multiple of 32 KiB, up to 1 GiB")
     })?;
     require(rules.migration_bytes >= block_bytes, "dm_cache.migration_threshold", || {

@@ -9,7 +9,7 @@ use super::extents::{Extent, cut};
 pub(super) struct Job {
     pub start: u64,
     pub end: u64,
-    /// What is still to become clean: parts that were written again meanwhile are cut out.
+    /// Data that are to become clean; parts that were written again meanwhile are cut out.
     pub pieces: Vec<Extent>,
     /// Places on the cache device that it reads.
     pub sources: Vec<Extent>,

@@ -95,7 +95,7 @@ impl Map {
         self.check();
     }
 
-    /// Maps an extent, in place of whatever its bytes had. The bucket must be pinned.
+    /// Maps an extent; its bytes lose their earlier place. The bucket must be pinned.
     pub fn map(&mut self, extent: Extent, dirty: bool) {
         self.unmap(extent.start, extent.end());
         let (space, bucket_bytes) = (&self.space, self.bucket_bytes);

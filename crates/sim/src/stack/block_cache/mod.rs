@@ -62,7 +62,7 @@ pub(crate) struct BlockCache {
     inserts: BTreeMap<u32, Insert>,
     insert_number: u32,
     jobs: Jobs,
-    /// Where the scan for dirty data continues.
+    /// Address at which the scan for dirty data continues.
     cursor: u64,
     /// Whether the scan is under way: bcache after its delay, dm-writecache between its watermarks, dm-cache if a
     /// promotion needs a clean block.

@@ -38,7 +38,7 @@ pub(super) struct Space {
     buckets: Vec<Bucket>,
     contents: Contents,
     free: BTreeSet<u32>,
-    /// Where the search for a free bucket begins: buckets are used in ascending order.
+    /// First bucket of the next search for a free one: buckets are used in ascending order.
     cursor: u32,
     /// Bucket that takes extents, and its used bytes.
     open: Option<(u32, u32)>,

@@ -32,7 +32,7 @@ impl HostRequest {
     }
 }
 
-/// What the parts of a request are for.
+/// Purpose of the parts of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// They move data.

@@ -9,7 +9,7 @@ use super::{BlockCache, access};
 use crate::description::stack::{BcacheRules, CacheMode, CacheSoftware, WhenFull};
 use crate::stack::orders::Orders;
 
-/// Where a write of bcache goes.
+/// Route of a write of bcache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
     /// To the cache; later to the origin.
