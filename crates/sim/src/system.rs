@@ -290,6 +290,15 @@ impl System {
         }
     }
 
+    /// Returns the aligned bytes that a write changes as a whole, even if power fails meanwhile; `None` if only sectors
+    /// are, as on drives and arrays.
+    pub fn atomic_bytes(&self) -> Option<u64> {
+        match self {
+            System::Drive(_) | System::Array(_) => None,
+            System::Stack(stack) => stack.atomic_bytes(),
+        }
+    }
+
     /// Returns the end of the physical unit within which a torn write can stop: the track that holds the byte, the page
     /// in an SSD, the chunk in a striped array.
     pub fn tear_bound(&self, at_bytes: u64) -> u64 {
@@ -318,12 +327,13 @@ impl System {
         }
     }
 
-    /// Whether a write interrupted by a power cut can be on some members of an array and not on others.
+    /// Whether a write interrupted by a power cut can be on some members of an array and not on others. Below layers that
+    /// move data, the contents of members are not modelled.
     pub fn leaves_halves(&self) -> bool {
         match self {
             System::Drive(_) => false,
             System::Array(array) => array.leaves_halves(),
-            System::Stack(stack) => stack.base().leaves_halves(),
+            System::Stack(stack) => stack.leaves_halves(),
         }
     }
 
@@ -423,6 +433,8 @@ pub struct Stack {
     immediate: Vec<Completion>,
     failed: Vec<Failed>,
     capacity_bytes: u64,
+    /// Whether each byte lies at its own address in the first system below.
+    keeps_addresses: bool,
     /// Requests from above without an answer.
     outstanding: u32,
 }

@@ -33,6 +33,7 @@ impl Completer<'_> {
         let ashift = self.or_default("zfs.ashift", table.ashift, 12, "sectors of 4 KiB");
         let sector_bytes = 1_u32.checked_shl(ashift).unwrap_or(0);
         let commit_rule = "fitted to two measured drives; 10 to 110 us by processor";
+        let sync_rule = "fitted to one measured pool; 10 to 30 us by processor";
         let mut next_port = 1..;
         let mut port = |device: &Option<String>| device.as_ref().and_then(|_| next_port.next());
         let (log, cache, special) = (port(&table.log), port(&table.cache), port(&table.special));
@@ -62,6 +63,7 @@ impl Completer<'_> {
             dirty_data_max_bytes,
             arc_max_bytes,
             commit_ns: self.duration("zfs.commit", table.commit, defaults.commit_ns, commit_rule)?,
+            sync_record_ns: self.duration("zfs.sync_record", table.sync_record, defaults.sync_record_ns, sync_rule)?,
             cores: self.or_default("zfs.cores", table.cores, defaults.cores, "a common server"),
             ..defaults
         })

@@ -42,6 +42,8 @@ pub struct ZfsTable {
     pub special: Option<String>,
     /// Time of a commit besides its I/O.
     pub commit: Option<DurationNs>,
+    /// Time in which the thread that syncs the file prepares one record.
+    pub sync_record: Option<DurationNs>,
     /// Processor cores.
     pub cores: Option<u32>,
 }

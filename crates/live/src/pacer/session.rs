@@ -146,7 +146,7 @@ impl Session {
 /// Returns the array if the model is an array.
 fn array_of(model: &Model) -> Option<&ArrayDescription> {
     match model {
-        Model::System(system) => system.base_array(),
+        Model::System(system) => system.array_in_place(),
         Model::Constant(_) => None,
     }
 }

@@ -80,6 +80,16 @@ impl SystemDescription {
         }
     }
 
+    /// Returns the array whose addresses are those of the system: itself, or one below layers that move nothing.
+    pub fn array_in_place(&self) -> Option<&ArrayDescription> {
+        match self {
+            SystemDescription::Drive(_) => None,
+            SystemDescription::Array(array) => Some(array),
+            SystemDescription::Stack(stack) if stack.layer.keeps_addresses() => stack.below[0].array_in_place(),
+            SystemDescription::Stack(_) => None,
+        }
+    }
+
     /// Returns the exported capacity, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         match self {

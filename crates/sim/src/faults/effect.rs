@@ -45,6 +45,8 @@ pub(crate) enum Subject {
         block_bytes: u32,
         /// Names of the groups.
         groups: Vec<String>,
+        /// Whether contents of its members are modelled: no layer above moves data.
+        holds_contents: bool,
     },
 }
 
@@ -65,12 +67,13 @@ impl Subject {
             }
             SystemDescription::Array(array) => {
                 let groups = array.groups.iter().map(|group| group.name.clone()).collect();
-                Subject::Array { capacity_bytes, block_bytes, groups }
+                Subject::Array { capacity_bytes, block_bytes, groups, holds_contents: true }
             }
             SystemDescription::Stack(_) => {
                 let array = system.base_array();
                 let groups = array.iter().flat_map(|array| &array.groups).map(|group| group.name.clone()).collect();
-                Subject::Array { capacity_bytes, block_bytes, groups }
+                let holds_contents = system.array_in_place().is_some();
+                Subject::Array { capacity_bytes, block_bytes, groups, holds_contents }
             }
         }
     }
@@ -400,8 +403,17 @@ impl FaultContext<'_> {
         Err(("member", why.to_owned()))
     }
 
+    /// Returns the member whose contents a fault damages; `None` if the fault names none.
     fn member_or_none(&self, member: Option<&str>) -> Result<Option<u32>, Complaint> {
-        member.map(|name| self.member(name)).transpose()
+        let Some(name) = member else { return Ok(None) };
+        let number = self.member(name)?;
+        match self.subject {
+            Subject::Array { holds_contents: false, .. } => {
+                let why = "the contents of devices below a layer that moves data are not modelled; omit this key";
+                Err(("member", why.to_owned()))
+            }
+            Subject::Array { .. } | Subject::Constant { .. } | Subject::Device { .. } => Ok(Some(number)),
+        }
     }
 
     fn filter(&self, ranges: &[Stretch], kinds: &[RequestKind]) -> Result<Filter, Complaint> {

@@ -84,6 +84,10 @@ impl LayerModel for Layer {
         of_layer!(self, layer => layer.volatile(spans, into));
     }
 
+    fn atomic_bytes(&self) -> Option<u64> {
+        of_layer!(self, layer => layer.atomic_bytes())
+    }
+
     fn holds_data(&self) -> bool {
         of_layer!(self, layer => layer.holds_data())
     }

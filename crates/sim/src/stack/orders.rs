@@ -62,6 +62,12 @@ pub(crate) trait LayerModel {
     /// ascending and disjoint, and so is the result.
     fn volatile(&self, _spans: &[Span], _into: &mut Vec<Span>) {}
 
+    /// Returns the aligned bytes that a write changes as a whole, even if power fails meanwhile; `None` if the systems
+    /// below decide that.
+    fn atomic_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether it acknowledges data that are only in its memory.
     fn holds_data(&self) -> bool {
         false

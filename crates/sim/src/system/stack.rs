@@ -32,6 +32,7 @@ impl Stack {
             immediate: Vec::new(),
             failed: Vec::new(),
             capacity_bytes: description.capacity_bytes(),
+            keeps_addresses: description.layer.keeps_addresses(),
             outstanding: 0,
         })
     }

@@ -129,8 +129,16 @@ impl Stack {
         self.layer.holds_data() || self.below.iter().any(System::may_lose_data)
     }
 
+    /// Returns the aligned bytes that a write changes as a whole; see [`System::atomic_bytes`].
+    pub fn atomic_bytes(&self) -> Option<u64> {
+        self.layer.atomic_bytes().or_else(|| self.below[0].atomic_bytes())
+    }
+
     /// Returns the end of the physical unit within which a torn write can stop.
     pub fn tear_bound(&self, at_bytes: u64) -> u64 {
+        if let Some(unit_bytes) = self.atomic_bytes() {
+            return (at_bytes + 1).next_multiple_of(unit_bytes);
+        }
         let mut bound = at_bytes + 1;
         self.layer.pieces(Span { start_bytes: at_bytes, length_bytes: 1 }, &mut |port, place_bytes, _| {
             bound = at_bytes + (self.below[port as usize].tear_bound(place_bytes) - place_bytes);
@@ -153,9 +161,15 @@ impl Stack {
         self.below[0].group_states()
     }
 
-    /// Returns the standing of those groups; see [`System::standings`].
+    /// Whether members of the system that holds the data can differ; see [`System::leaves_halves`].
+    pub fn leaves_halves(&self) -> bool {
+        self.keeps_addresses && self.below[0].leaves_halves()
+    }
+
+    /// Returns the standing of those groups; see [`System::standings`]. `None` if their addresses are not those of the
+    /// stack.
     pub fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
-        self.below[0].standings(seen)
+        if self.keeps_addresses { self.below[0].standings(seen) } else { None }
     }
 
     /// Handles a power loss at `now_ns`.

@@ -81,7 +81,7 @@ impl<T> Timeline<T> {
             Machine::System(system) => {
                 let volatile = |spans: &[Span], into: &mut Vec<Span>| system.volatile(now_ns, spans, into);
                 let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
-                let atom_bytes = cut.atom_bytes.unwrap_or(self.power.atom_bytes);
+                let atom_bytes = atom_bytes(system, cut.atom_bytes.unwrap_or(self.power.atom_bytes));
                 let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
                 self.exposure.cut(now_ns, cut.tear, &medium, &mut random)
             }
@@ -118,7 +118,8 @@ impl<T> Timeline<T> {
         if let Machine::System(system) = &self.machine {
             let volatile = |spans: &[Span], into: &mut Vec<Span>| system.volatile(now_ns, spans, into);
             let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
-            let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes: self.power.atom_bytes };
+            let atom_bytes = atom_bytes(system, self.power.atom_bytes);
+            let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
             loss = self.exposure.drop_acknowledged(now_ns, &medium);
         }
         self.injector.note_loss(number, loss);
@@ -150,7 +151,7 @@ impl<T> Timeline<T> {
             (Some(changed), Outcome::Done) => {
                 let volatile = |spans: &[Span], into: &mut Vec<Span>| system.volatile(at_ns, spans, into);
                 let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
-                let atom_bytes = self.power.atom_bytes;
+                let atom_bytes = atom_bytes(system, self.power.atom_bytes);
                 let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
                 self.exposure.acknowledged(changed.number, at_ns, system.may_lose_data(), &medium);
             }
@@ -159,4 +160,9 @@ impl<T> Timeline<T> {
             }
         }
     }
+}
+
+/// Returns the bytes that a torn write changes as a whole: an atom of the drives, or what a layer above them guarantees.
+fn atom_bytes(system: &System, of_drives: u64) -> u64 {
+    of_drives.max(system.atomic_bytes().unwrap_or(0))
 }

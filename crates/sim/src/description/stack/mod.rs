@@ -110,6 +110,14 @@ impl LayerDescription {
         }
     }
 
+    /// Whether each byte lies at its own address in the first system below.
+    pub fn keeps_addresses(&self) -> bool {
+        match self {
+            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => true,
+            LayerDescription::Journal(_) | LayerDescription::Zfs(_) | LayerDescription::BlockCache(_) => false,
+        }
+    }
+
     /// Returns the capacity that it exports over a first system of `below_bytes`.
     pub fn capacity_bytes(&self, below_bytes: u64) -> u64 {
         match self {

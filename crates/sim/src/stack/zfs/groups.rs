@@ -56,7 +56,9 @@ pub(super) struct Syncing {
     pub step: Step,
     /// I/O without an answer.
     pub outstanding: u32,
-    /// New places of its records.
+    /// Its changes, by ascending record.
+    pub changes: Vec<(u64, Change)>,
+    /// New places of its records, for those changes that are issued: the first ones.
     pub moves: Vec<(u64, Option<u64>)>,
     pub rounds: Vec<Round>,
 }

@@ -68,6 +68,8 @@ enum Timer {
     Finish(u32),
     /// The timeout of a transaction group.
     Group(u64),
+    /// The next records of the group that syncs are prepared.
+    Records,
     /// A log block waited long enough for more records.
     Block(u64),
     /// The cache device is due.
@@ -234,6 +236,7 @@ impl Zfs {
             Timer::Commit(id) => self.commit(now_ns, id, orders),
             Timer::Finish(id) => self.answer(id, orders),
             Timer::Group(number) => self.group_timeout(now_ns, number, orders),
+            Timer::Records => self.issue_records(now_ns, orders),
             Timer::Block(number) => self.block_timeout(now_ns, number, orders),
             Timer::Feed => self.feed(now_ns, orders),
         }

@@ -95,6 +95,11 @@ impl LayerModel for Zfs {
         put_in_order(into, first);
     }
 
+    /// A record is written to a new place, and a log record is replayed whole.
+    fn atomic_bytes(&self) -> Option<u64> {
+        Some(self.record_bytes)
+    }
+
     fn holds_data(&self) -> bool {
         true
     }

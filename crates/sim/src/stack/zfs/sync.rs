@@ -22,6 +22,16 @@ const POOL_PASSES: usize = 2;
 /// Blocks of such a pass: object set, dnodes and a space map. Assumed.
 const POOL_BLOCKS: u32 = 3;
 
+/// Records that are issued at once: a grain of time in the model, since one event for each would be slow.
+const RECORDS: usize = 16;
+
+impl Syncing {
+    /// Whether all of its records are issued.
+    fn is_prepared(&self) -> bool {
+        self.moves.len() == self.changes.len()
+    }
+}
+
 impl Zfs {
     /// Schedules the sync of the open group after a change, or starts it.
     pub(super) fn group_changed(&mut self, now_ns: u64, orders: &mut Orders) {
@@ -55,15 +65,35 @@ impl Zfs {
         }
     }
 
-    /// Writes the data of the quiesced group, in order of addresses.
+    /// Begins to write the data of the quiesced group, in order of addresses.
     fn begin_sync(&mut self, now_ns: u64, orders: &mut Orders) {
         let Some(group) = self.groups.quiesced.take() else { return };
         self.groups.started_ns = now_ns;
         let mut changes: Vec<(u64, Change)> = group.changes.iter().map(|(&record, &change)| (record, change)).collect();
         changes.sort_unstable_by_key(|(record, _)| *record);
         let rounds = self.rounds(&changes);
-        let (mut moves, mut outstanding) = (Vec::with_capacity(changes.len()), 0);
-        for (record, change) in changes {
+        let moves = Vec::with_capacity(changes.len());
+        self.groups.syncing = Some(Syncing { group, step: Step::Data, outstanding: 0, changes, moves, rounds });
+        self.prepare_records(now_ns, orders);
+    }
+
+    /// Lets the thread that syncs the file prepare its next records.
+    fn prepare_records(&mut self, now_ns: u64, orders: &mut Orders) {
+        let Some(syncing) = &self.groups.syncing else { return };
+        let count = (syncing.changes.len() - syncing.moves.len()).min(RECORDS) as u64;
+        match count * self.zfs.sync_record_ns {
+            0 => self.issue_records(now_ns, orders),
+            takes_ns => self.set_timer(now_ns + takes_ns, Timer::Records),
+        }
+    }
+
+    /// Issues the records that the thread has prepared.
+    pub(super) fn issue_records(&mut self, now_ns: u64, orders: &mut Orders) {
+        let Some(mut syncing) = self.groups.syncing.take() else { return };
+        let from = syncing.moves.len();
+        let count = if self.zfs.sync_record_ns == 0 { syncing.changes.len() } else { RECORDS };
+        let mut written = 0;
+        for &(record, change) in syncing.changes.iter().skip(from).take(count) {
             let slot = match change {
                 Change::Free => None,
                 Change::Data { slot: Some(slot), .. } => {
@@ -75,17 +105,21 @@ impl Zfs {
                     let slot = self.space.allocate().or_else(|| self.space.place(record)).unwrap_or(record);
                     let request = plain(Kind::Write, self.space.address(slot), self.stored_bytes);
                     self.queues.add(now_ns, self.data_port, Class::AsyncWrite, request, Purpose::Data(record));
-                    outstanding += 1;
+                    written += 1;
                     Some(slot)
                 }
             };
-            moves.push((record, slot));
+            syncing.moves.push((record, slot));
         }
-        self.counters.data_bytes += u64::from(outstanding) * u64::from(self.stored_bytes);
-        self.groups.syncing = Some(Syncing { group, step: Step::Data, outstanding, moves, rounds });
+        syncing.outstanding += written;
+        let (is_prepared, is_written) = (syncing.is_prepared(), syncing.outstanding == 0);
+        self.counters.data_bytes += u64::from(written) * u64::from(self.stored_bytes);
+        self.groups.syncing = Some(syncing);
         self.queues.issue(self.data_port, orders);
         self.dirty_changed(now_ns, orders);
-        if outstanding == 0 {
+        if !is_prepared {
+            self.prepare_records(now_ns, orders);
+        } else if is_written {
             self.next_step(now_ns, orders);
         }
     }
@@ -131,7 +165,7 @@ impl Zfs {
     pub(super) fn sync_part_done(&mut self, now_ns: u64, orders: &mut Orders) {
         let Some(syncing) = &mut self.groups.syncing else { return };
         syncing.outstanding -= 1;
-        if syncing.outstanding == 0 {
+        if syncing.outstanding == 0 && syncing.is_prepared() {
             self.next_step(now_ns, orders);
         }
     }

@@ -2,7 +2,7 @@
 
 use headstack_sim::stack::description::{LayerDescription, ZfsDescription};
 use headstack_sim::{RunSpec, SystemDescription};
-use headstack_workload::Kind;
+use headstack_workload::{Kind, RunLength};
 
 use super::*;
 use crate::common::{MS, assert_close, bare_drive, closed, line, outcome, request, run_spec, spec, workload};
@@ -65,6 +65,22 @@ fn dirty_data_settle_where_the_throttle_equals_the_sink() {
         assert_close(admitted, bytes_per_s as f64, 6.0, "admitted bytes");
         assert!(before(&bench) > 0);
     }
+}
+
+/// The devices could take 76,000 records a second; one thread prepares them for a sync, 22.5 us each.
+#[test]
+fn one_thread_prepares_the_records_of_a_sync() {
+    let records_per_s = |sync_record_ns: u64| {
+        let description = ZfsDescription { record_bytes: 16 << 10, sync_record_ns, ..small(2 << 30) };
+        let mut work = workload(line(16 << 10, 0.0, 0.0), closed(16), 1);
+        work.run_length = RunLength::TimeNs(4 * SECOND);
+        work.warm_up.time_ns = SECOND;
+        let result = run_spec(&RunSpec { system: zfs(&description, &[fast()]), ..spec(&bare_drive(), work) });
+        result.throughput_per_s()
+    };
+    assert_close(records_per_s(22_500), 1e9 / 22_500.0, 6.0, "records/s at 22.5 us");
+    assert_close(records_per_s(45_000), 1e9 / 45_000.0, 6.0, "records/s at 45 us");
+    assert!(records_per_s(0) > 60_000.0);
 }
 
 /// Bytes in are bytes out, dirty bytes, and bytes that were overwritten before they left.

@@ -23,12 +23,13 @@ pub const MIB: u64 = 1 << 20;
 pub const SECOND: u64 = 1_000_000_000;
 pub const RECORD: u64 = 128 * KIB;
 
-/// OpenZFS 2.4 with 128 MiB of dirty data and 64 MiB of ARC.
+/// OpenZFS 2.4 with 128 MiB of dirty data and 64 MiB of ARC, whose syncs take no processor time.
 pub fn small(capacity_bytes: u64) -> ZfsDescription {
     ZfsDescription {
         dirty_data_max_bytes: 128 * MIB,
         arc_max_bytes: 64 * MIB,
         arc_metadata_share: 0.0,
+        sync_record_ns: 0,
         ..ZfsDescription::new(ZfsParameters::v2_4(), 1 << 30, capacity_bytes)
     }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use headstack_sim::stack::description::{Sync, ZfsDescription, ZfsParameters};
+use headstack_sim::array::description::Level;
+use headstack_sim::stack::description::{InstanceLimitDescription, Sync, ZfsDescription, ZfsParameters};
 use headstack_sim::system::System;
 use headstack_sim::{SystemDescription, ssd::description::SsdDescription};
 use headstack_workload::{Kind, Request, Span};
 
 use super::*;
+use crate::common::arrays;
 use crate::common::{Dice, MS, flush, request};
 
 const BLOCK: u64 = 4096;
@@ -94,6 +96,37 @@ fn survives_cuts(description: &ZfsDescription, below: &[SystemDescription], seed
         in_flight.insert(id, (request, own, covered));
     }
     [events, at_risk]
+}
+
+/// A dataset's bytes lie elsewhere in the pool, so that halves of writes on mirrors must not be taken for its contents.
+#[test]
+fn mirrors_below_zfs_leave_no_halves() {
+    let mut group = arrays::group(Level::Raid10, 0..4, 1);
+    (group.chunk_bytes, group.rebuild.step_bytes) = (128 * KIB, MIB);
+    let SystemDescription::Drive(device) = forgetful() else { unreachable!() };
+    group.member_bytes = device.capacity_bytes() / MIB * MIB;
+    let mut array = arrays::array(group, 0);
+    array.devices = vec![device];
+    array.luns[0].length_bytes = array.groups[0].capacity_bytes();
+    let pool = SystemDescription::Array(array);
+    let dataset = zfs(&small(256 * MIB), std::slice::from_ref(&pool));
+    let leaves_halves = |system: &SystemDescription| System::new(system, 1).unwrap().leaves_halves();
+    assert_eq!([leaves_halves(&pool), leaves_halves(&dataset)], [true, false]);
+    let accounting = Accounting { unit_bytes: None, merges: false, whole_units: false };
+    let limit = Limit { counts: Counts::Bytes, of: LimitScope::Both, per_s: 1_000_000, burst: None };
+    let instance = LayerDescription::InstanceLimit(InstanceLimitDescription { accounting, limits: vec![limit] });
+    assert!(leaves_halves(&over(instance, std::slice::from_ref(&pool))));
+    assert_eq!([&pool, &dataset].map(|system| system.array_in_place().is_some()), [true, false]);
+}
+
+/// A record goes to a new place, so that power takes all of a write to it or nothing.
+#[test]
+fn a_write_within_a_record_is_never_torn() {
+    let system = zfs(&small(256 * MIB), &[forgetful()]);
+    let bench = Bench::new(&system);
+    assert_eq!(bench.system.atomic_bytes(), Some(RECORD));
+    assert_eq!([0, 4096, RECORD].map(|at| bench.system.tear_bound(at)), [RECORD, RECORD, 2 * RECORD]);
+    assert_eq!(Bench::new(&forgetful()).system.atomic_bytes(), None);
 }
 
 /// Acknowledged writes with FUA, and writes before an acknowledged flush, are never at risk; other writes are, until
