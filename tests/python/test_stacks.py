@@ -60,3 +60,35 @@ def test_a_stack_has_its_own_class_of_errors() -> None:
     one, four = hs.run("ext4-nvme", size="4KiB", read=0, depth=[1, 4], requests=500)
     assert four["iops"] > one["iops"]
     assert described(hs.stacks.show("ext4-nvme")).of_class == "stack"
+
+
+def test_a_write_back_cache_hides_the_disk_until_it_is_full() -> None:
+    """Synchronous writes end on NVMe; write-through waits for the disks of RAID 6."""
+    options = {"size": "4KiB", "read": 0, "random": 100, "requests": 3000}
+    back, buffered, through = hs.run(
+        ["bcache-nearline-nvme", "dm-writecache-md-raid6-12", "lvmcache-md-raid6-12"],
+        **options,
+    )
+    assert min(back["iops"], buffered["iops"]) > 20 * through["iops"]
+
+
+def test_block_caches_are_named_like_their_layers(headstack: Headstack) -> None:
+    assert hs.stacks.show("lvmcache-md-raid6-12").summary["layers"] == ["dm_cache"]
+    shown = headstack("catalog", "stacks", "show", "bcache-nearline-nvme").stdout
+    assert any(row.startswith("bcache.sequential_cutoff") and "default of bcache" in row for row in shown.splitlines())
+    done = headstack("run", "bcache-nearline-nvme", "--size", "4KiB", "--read", "50", "--requests", "2000")
+    assert "not modelled: locks and garbage collection of the block cache" in done.stdout + done.stderr
+
+
+def test_impossible_block_caches_are_refused_in_one_line(headstack: Headstack, tmp_path: Path) -> None:
+    text = 'name = "x"\n[stack]\nlayers = ["dm_writecache"]\nover = "990-pro-2tb"\n[dm_writecache]\n'
+    for rest, expected in [
+        ("", "dm_writecache.device: this key is missing"),
+        ('device = "990-pro-2tb"\nlow_watermark = 60\n', "60 and 50 % are not allowed"),
+        ('device = "990-pro-2tb"\nwhen_full = "stop"\n', "expected `wait` or `origin`"),
+    ]:
+        (tmp_path / "x.toml").write_text(text + rest)
+        done = headstack("run", str(tmp_path / "x.toml"), "--size", "4KiB")
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert expected in done.stderr

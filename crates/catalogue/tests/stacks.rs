@@ -6,7 +6,7 @@ use headstack_catalogue::stack::instances::Instance;
 use headstack_catalogue::{Blueprint, Changes, Described, Drafter, ResolvedSystem, load_system, stacks};
 use headstack_sim::StackDescription;
 use headstack_sim::SystemDescription;
-use headstack_sim::stack::description::LayerDescription;
+use headstack_sim::stack::description::{CacheMode, CacheSoftware, LayerDescription};
 
 fn load(name: &str) -> StackDescription {
     match load_system(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}")).description() {
@@ -102,6 +102,53 @@ fn impossible_files_are_refused_in_one_line() {
     }
     let missing = error_of("name = \"x\"\n[stack]\nlayers = [\"ext4\"]\nover = \"pm9a3-1920g\"\n");
     assert!(missing.contains("closest: pm9a3-1920gb"), "{missing}");
+}
+
+/// Block caches have the defaults of their products, which follow from the size of the cache device.
+#[test]
+fn block_caches_have_the_defaults_of_their_products() {
+    let cache = |name: &str| match load(name).layer {
+        LayerDescription::BlockCache(cache) => *cache,
+        other => panic!("{other:?}"),
+    };
+    let lvmcache = cache("lvmcache-md-raid6-12");
+    // 1.92 TB in at most a million chunks.
+    assert_eq!((lvmcache.mode, lvmcache.bucket_bytes), (CacheMode::Writethrough, 30 << 16));
+    let CacheSoftware::DmCache(rules) = lvmcache.software else { panic!("{lvmcache:?}") };
+    assert_eq!((rules.migration_bytes, rules.promote_after), (8 * (30 << 16), 2));
+    let bcache = cache("bcache-nearline-nvme");
+    assert_eq!((bcache.mode, bcache.bucket_bytes, bcache.metadata_bytes), (CacheMode::Writeback, 512 << 10, 128 << 20));
+    let CacheSoftware::Bcache(rules) = bcache.software else { panic!("{bcache:?}") };
+    assert_eq!((rules.sequential_bytes, rules.writeback_percent, rules.synchronous_writes), (4 << 20, 10, true));
+    let writecache = cache("dm-writecache-md-raid6-12");
+    assert_eq!((writecache.mode, writecache.bucket_bytes), (CacheMode::Writeback, 4096));
+    assert!(writecache.metadata_bytes * 256 >= 1_920_000_000_000 - writecache.metadata_bytes);
+    let LayerDescription::PageCache(_) = &load("ext4-bcache-nearline-nvme").layer else { panic!() };
+}
+
+#[test]
+fn impossible_block_caches_are_refused_in_one_line() {
+    let file = |layers: &str, rest: &str| {
+        format!("name = \"x\"\n[stack]\nlayers = [{layers}]\nover = \"exos-x16-16tb\"\n{rest}")
+    };
+    let device = "device = \"pm9a3-1920gb\"";
+    for (layers, rest, expected) in [
+        ("\"bcache\"", String::new(), "bcache.device: this key is missing"),
+        ("\"bcache\", \"ext4\"", format!("[bcache]\n{device}\n"), "it must be below"),
+        ("\"bcache\"", format!("[bcache]\n{device}\npolicy = \"arc\"\n"), "bcache.policy: Arc is not allowed"),
+        ("\"bcache\"", format!("[bcache]\n{device}\nbucket = \"5KB\"\n"), "bcache.bucket: 5000 bytes are not allowed"),
+        (
+            "\"dm_cache\"",
+            format!("[dm_cache]\n{device}\nblock = \"1GiB\"\nmigration_threshold = \"1MiB\"\n"),
+            "no block",
+        ),
+        ("\"dm_cache\"", format!("[dm_cache]\n{device}\nmode = \"writearound\"\n"), "not a mode of dm-cache"),
+        ("\"dm_writecache\"", format!("[dm_writecache]\n{device}\nlow_watermark = 60\n"), "60 and 50 %"),
+    ] {
+        let error = error_of(&file(layers, &rest));
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
 }
 
 /// Values of a stack file can be varied, as in a sweep.

@@ -74,6 +74,7 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
             LayerDescription::Network(_) => "packet loss and other traffic",
             LayerDescription::Journal(_) => "fragmentation, directories and the processor time of the file system",
             LayerDescription::PageCache(_) => "memory pressure and other files",
+            LayerDescription::BlockCache(_) => "locks and garbage collection of the block cache",
             LayerDescription::Zfs(zfs) => match fill_percent(zfs, &stack.below) > FULL_PERCENT {
                 true => "fragmentation of the pool, which is over 80 % full; processor contention; scrubs",
                 false => "processor contention; scrubs",

@@ -96,10 +96,14 @@ def layer_name(layer: dict[str, Any]) -> str:
     >>> from headstack.catalogue.stack import layer_name
     >>> layer_name({"journal": {"kind": "xfs"}}), layer_name({"page-cache": {}}), layer_name({"instance-limit": {}})
     ('xfs', 'page_cache', 'instance')
+    >>> layer_name({"block-cache": {"software": {"dm-cache": {}}}})
+    'dm_cache'
     """
     ((kind, values),) = layer.items()
     if kind == "journal":
         return str(values["kind"])
+    if kind == "block-cache":
+        (kind,) = values["software"]
     return {"instance-limit": "instance"}.get(kind, kind.replace("-", "_"))
 
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
 
+use super::cache_table::{BcacheTable, DmCacheTable, DmWritecacheTable};
 use super::instances::Instance;
 use super::protocols::Protocol;
 use super::zfs_table::ZfsTable;
@@ -32,6 +33,15 @@ pub struct StackFile {
     /// OpenZFS.
     #[serde(default, skip_serializing_if = "is_default")]
     pub zfs: ZfsTable,
+    /// bcache.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bcache: BcacheTable,
+    /// dm-cache, as lvmcache sets it up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dm_cache: DmCacheTable,
+    /// dm-writecache.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dm_writecache: DmWritecacheTable,
     /// Network to the host of the layers below.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkTable,
@@ -67,6 +77,12 @@ pub enum LayerName {
     Xfs,
     /// Table `[zfs]`.
     Zfs,
+    /// Table `[bcache]`.
+    Bcache,
+    /// Table `[dm_cache]`.
+    DmCache,
+    /// Table `[dm_writecache]`.
+    DmWritecache,
     /// Table `[network]`.
     Network,
     /// Table `[instance]`.
@@ -75,11 +91,14 @@ pub enum LayerName {
 
 impl LayerName {
     /// All layers.
-    pub const ALL: [LayerName; 6] = [
+    pub const ALL: [LayerName; 9] = [
         LayerName::PageCache,
         LayerName::Ext4,
         LayerName::Xfs,
         LayerName::Zfs,
+        LayerName::Bcache,
+        LayerName::DmCache,
+        LayerName::DmWritecache,
         LayerName::Network,
         LayerName::Instance,
     ];
@@ -91,6 +110,9 @@ impl LayerName {
             LayerName::Ext4 => "ext4",
             LayerName::Xfs => "xfs",
             LayerName::Zfs => "zfs",
+            LayerName::Bcache => "bcache",
+            LayerName::DmCache => "dm_cache",
+            LayerName::DmWritecache => "dm_writecache",
             LayerName::Network => "network",
             LayerName::Instance => "instance",
         }

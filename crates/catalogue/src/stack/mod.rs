@@ -1,5 +1,7 @@
 //! Stacks: the TOML form and the defaults of the layers. See docs/design/stacks.md.
 
+pub mod cache_table;
+mod caches;
 pub mod file;
 pub mod instances;
 mod journals;
@@ -53,15 +55,10 @@ pub fn resolve(
     let mut completer = Completer { document, file: &file, derived: Vec::new() };
     for &name in file.stack.layers.iter().rev() {
         let mut systems = vec![below];
-        let layer = completer.layer(name, &systems[0])?;
-        let names: Vec<&str> = match name {
-            LayerName::Ext4 | LayerName::Xfs => file.stack.journal.as_deref().into_iter().collect(),
-            LayerName::Zfs => file.zfs.devices().collect(),
-            LayerName::PageCache | LayerName::Network | LayerName::Instance => Vec::new(),
-        };
-        for device in names {
+        for device in completer.devices(name)? {
             systems.push(load(device)?);
         }
+        let layer = completer.layer(name, &systems)?;
         let stack = StackDescription { name: file.name.clone(), layer, below: systems };
         below = SystemDescription::Stack(Box::new(stack));
     }
@@ -91,6 +88,14 @@ fn check_layers(document: &Document, file: &StackFile) -> Result<(), InputError>
     if place(LayerName::Zfs).is_some_and(|at| at + 1 < layers.len()) {
         return Err(document.error("stack.layers", "a layer below `zfs`; it must be the last, over a pool"));
     }
+    let caches = [LayerName::Bcache, LayerName::DmCache, LayerName::DmWritecache];
+    for cache in caches {
+        let above = [file_system, place(LayerName::PageCache)].into_iter().flatten().max();
+        if place(cache).is_some_and(|at| above.is_some_and(|above| at < above)) {
+            let message = format!("`{}` is above the file system or page cache; it must be below", cache.key());
+            return Err(document.error("stack.layers", message));
+        }
+    }
     if place(LayerName::PageCache) > file_system && file_system.is_some() {
         return Err(document.error("stack.layers", "`page_cache` is below the file system; it must be above"));
     }
@@ -113,8 +118,25 @@ struct Completer<'a> {
 }
 
 impl Completer<'_> {
-    fn layer(&mut self, name: LayerName, below: &SystemDescription) -> Result<LayerDescription, InputError> {
+    /// Returns the names of the systems of a layer besides the one that holds the data.
+    fn devices(&self, name: LayerName) -> Result<Vec<&str>, InputError> {
         Ok(match name {
+            LayerName::Ext4 | LayerName::Xfs => self.file.stack.journal.as_deref().into_iter().collect(),
+            LayerName::Zfs => self.file.zfs.devices().collect(),
+            LayerName::Bcache | LayerName::DmCache | LayerName::DmWritecache => {
+                self.cache_device(name)?.into_iter().collect()
+            }
+            LayerName::PageCache | LayerName::Network | LayerName::Instance => Vec::new(),
+        })
+    }
+
+    /// Completes a layer over systems, the first of which holds the data.
+    fn layer(&mut self, name: LayerName, systems: &[SystemDescription]) -> Result<LayerDescription, InputError> {
+        let below = &systems[0];
+        Ok(match name {
+            LayerName::Bcache => LayerDescription::BlockCache(Box::new(self.bcache(&systems[1])?)),
+            LayerName::DmCache => LayerDescription::BlockCache(Box::new(self.dm_cache(&systems[1])?)),
+            LayerName::DmWritecache => LayerDescription::BlockCache(Box::new(self.dm_writecache(&systems[1])?)),
             LayerName::PageCache => LayerDescription::PageCache(self.page_cache()?),
             LayerName::Ext4 | LayerName::Xfs => LayerDescription::Journal(self.journal(name, below)?),
             LayerName::Zfs => LayerDescription::Zfs(Box::new(self.zfs(below)?)),

@@ -132,7 +132,7 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.block_bytes(),
             SystemDescription::Array(array) => array.block_bytes(),
-            SystemDescription::Stack(stack) => stack.below[0].block_bytes(),
+            SystemDescription::Stack(stack) => stack.layer.block_bytes(stack.below[0].block_bytes()),
         }
     }
 }
@@ -169,7 +169,8 @@ impl StackDescription {
             LayerDescription::InstanceLimit(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
-            | LayerDescription::PageCache(_) => {}
+            | LayerDescription::PageCache(_)
+            | LayerDescription::BlockCache(_) => {}
             LayerDescription::Zfs(_) => {
                 for system in &mut below {
                     let SystemDescription::Array(array) = system else { continue };

@@ -1,6 +1,7 @@
 //! [`LayerDescription`]: layers of software or network between an application and its devices. See
 //! docs/design/stacks.md.
 
+mod block_cache;
 mod journal;
 mod limits;
 mod page_cache;
@@ -9,6 +10,9 @@ mod zfs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, fault};
+pub use block_cache::{
+    BcacheRules, BlockCacheDescription, CacheMode, CacheSoftware, DmCacheRules, DmWritecacheRules, WhenFull,
+};
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub use page_cache::PageCacheDescription;
@@ -32,6 +36,8 @@ pub enum LayerDescription {
     PageCache(PageCacheDescription),
     /// OpenZFS over a pool, with an optional log, cache and special device.
     Zfs(Box<ZfsDescription>),
+    /// A cache on a fast device in front of a slow one.
+    BlockCache(Box<BlockCacheDescription>),
 }
 
 impl LayerDescription {
@@ -46,6 +52,7 @@ impl LayerDescription {
             },
             LayerDescription::PageCache(_) => "page cache",
             LayerDescription::Zfs(_) => "ZFS",
+            LayerDescription::BlockCache(cache) => cache.name(),
         }
     }
 }
@@ -59,6 +66,7 @@ pub(crate) fn check(layer: &LayerDescription, below: &[PoolShape]) -> Result<(),
     let below_bytes = below_bytes.as_slice();
     match layer {
         LayerDescription::Zfs(zfs) => zfs::check(zfs, below),
+        LayerDescription::BlockCache(cache) => block_cache::check(cache, below_bytes),
         LayerDescription::InstanceLimit(limit) => {
             check_one(layer.kind(), below_bytes)?;
             limits::check_instance(limit)
@@ -95,6 +103,7 @@ impl LayerDescription {
         match self {
             LayerDescription::Journal(_) => "journal".to_owned(),
             LayerDescription::Zfs(zfs) => zfs.port_name(port),
+            LayerDescription::BlockCache(_) => "cache".to_owned(),
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
                 format!("system {port}")
             }
@@ -105,18 +114,31 @@ impl LayerDescription {
     pub fn keeps_addresses(&self) -> bool {
         match self {
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => true,
-            LayerDescription::Journal(_) | LayerDescription::Zfs(_) => false,
+            LayerDescription::Journal(_) | LayerDescription::Zfs(_) | LayerDescription::BlockCache(_) => false,
         }
     }
 
     /// Returns the capacity that it exports over a first system of `below_bytes`.
     pub fn capacity_bytes(&self, below_bytes: u64) -> u64 {
         match self {
-            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
-                below_bytes
-            }
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::PageCache(_)
+            | LayerDescription::BlockCache(_) => below_bytes,
             LayerDescription::Journal(journal) => journal.capacity_bytes(below_bytes),
             LayerDescription::Zfs(zfs) => zfs.capacity_bytes,
+        }
+    }
+
+    /// Returns the block size that it exports over a first system with blocks of `below_bytes`.
+    pub fn block_bytes(&self, below_bytes: u32) -> u32 {
+        match self {
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::Journal(_)
+            | LayerDescription::PageCache(_)
+            | LayerDescription::Zfs(_) => below_bytes,
+            LayerDescription::BlockCache(cache) => cache.block_bytes(below_bytes),
         }
     }
 }

@@ -6,18 +6,17 @@
 
 mod commit;
 mod committing;
-mod extents;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use headstack_workload::{Kind, Request, Span};
 
 use super::orders::{Answer, LayerModel, Order, Orders};
+use super::ranges::Ranges;
 use crate::description::stack::{JournalDescription, JournalKind};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use commit::{Changes, Commit};
-use extents::Extents;
 
 /// A file system in virtual time.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub(crate) struct Journal {
     /// Place of the next journal block, from the beginning of the journal.
     head_bytes: u64,
     /// Parts of the file that are allocated.
-    allocated: Extents,
+    allocated: Ranges,
     /// Requests from above that are under way.
     requests: Slab<HostRequest>,
     /// Requests to the systems below.
@@ -94,7 +93,7 @@ impl Journal {
             reserved_at_bytes: description.reserved_at_bytes(device_bytes),
             journal_at_bytes: description.journal_at_bytes(device_bytes),
             head_bytes: 0,
-            allocated: Extents::up_to(description.written_bytes),
+            allocated: Ranges::up_to(description.written_bytes),
             requests: Slab::default(),
             sent: Slab::default(),
             writes: BTreeSet::new(),
