@@ -78,10 +78,34 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
                 true => "fragmentation of the pool, which is over 80 % full; processor contention; scrubs",
                 false => "processor contention; scrubs",
             },
+            LayerDescription::Ceph(_) => "compaction of RocksDB, missed onodes, uneven placement, scrubs",
         });
         below = &stack.below[0];
     }
     (!left_out.is_empty()).then(|| format!("not modelled: {}", left_out.join("; ")))
+}
+
+/// Utilization of the processors of OSDs above which threads and locks of Ceph lengthen latencies (assumed).
+const CONTENTION_SHARE: f64 = 0.5;
+
+/// Returns a note if the processors of OSDs are so busy that contention, which is not modelled, matters.
+pub fn note_of_osd_cpu(system: &SystemDescription, result: &RunResult) -> Option<String> {
+    let has_ceph = |system: &SystemDescription| {
+        let mut below = system;
+        while let SystemDescription::Stack(stack) = below {
+            if matches!(stack.layer, LayerDescription::Ceph(_)) {
+                return true;
+            }
+            below = &stack.below[0];
+        }
+        false
+    };
+    let cpu = result.components.iter().find(|component| component.name == "osd CPU")?;
+    let utilization = result.utilization(cpu);
+    (has_ceph(system) && utilization > CONTENTION_SHARE).then(|| {
+        let percent = (utilization * 100.0).round();
+        format!("not modelled: CPU contention; OSD processors are {percent:.0} % busy, so expect fewer IOPS (see ceph.cores)")
+    })
 }
 
 /// Synchronous writes per second of one writer: the 90 % prediction interval for an SSD of a class, from the measured
@@ -107,9 +131,9 @@ impl fmt::Display for SyncWrites {
     }
 }
 
-/// SSDs without power-loss protection: geometric mean 678, one standard deviation a factor of 2.35. Left out one by one,
-/// 22 of the 25 are inside the interval of the others (fio and scripts with fsync, TheJJ/ceph-diskbench and others,
-/// 2013 to 2026).
+/// SSDs without power-loss protection: geometric mean 678, one standard deviation a factor of 2.35. Left out one by
+/// one, 22 of the 25 are inside the interval of the others (fio and scripts with fsync, TheJJ/ceph-diskbench and
+/// others, 2013 to 2026).
 pub const SYNC_WRITES_UNPROTECTED: SyncWrites = SyncWrites { low_per_s: 150, high_per_s: 3_000, drives: 25 };
 /// SSDs with power-loss protection, whether or not they report a volatile write cache: geometric mean 10,400, one
 /// standard deviation a factor of 3.2. Left out one by one, 10 of the 12 are inside the interval of the others.

@@ -11,7 +11,7 @@ use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faults::Schedule;
 use crate::load_loop::{LoadLoop, Machine};
-use crate::notes::{note_of_shingled_rebuild, note_of_tail};
+use crate::notes::{note_of_osd_cpu, note_of_shingled_rebuild, note_of_tail};
 use crate::pending_requests::PendingRequest;
 use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
@@ -181,6 +181,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         }
         result.notes.extend(played.notes);
         result.notes.extend(note_of_shingled_rebuild(&spec.system, &result));
+        result.notes.extend(note_of_osd_cpu(&spec.system, &result));
         result.notes.extend(note_of_tail(&spec.system));
         result
     }

@@ -11,7 +11,7 @@ use crate::drive::Completion;
 use crate::error::SimError;
 use crate::in_service;
 use crate::load_loop::{LoadLoop, Machine, waiting_max};
-use crate::notes::{note_of_alignment, note_of_shingled_rebuild, note_of_tail};
+use crate::notes::{note_of_alignment, note_of_osd_cpu, note_of_shingled_rebuild, note_of_tail};
 use crate::pending_requests::{PendingRequest, PendingRequests};
 use crate::progress::Progress;
 use crate::recorder::Sink;
@@ -272,6 +272,7 @@ impl<'a> Runner<'a> {
         }
         result.notes.extend(note_of_alignment(&spec.system, workload));
         result.notes.extend(note_of_shingled_rebuild(&spec.system, &result));
+        result.notes.extend(note_of_osd_cpu(&spec.system, &result));
         result.notes.extend(note_of_tail(&spec.system));
         result
     }

@@ -3,6 +3,7 @@
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
+use super::ceph::Ceph;
 use super::instance_limit::InstanceLimit;
 use super::journal::Journal;
 use super::network::Network;
@@ -21,6 +22,7 @@ pub(crate) enum Layer {
     Journal(Box<Journal>),
     PageCache(Box<PageCache>),
     Zfs(Box<Zfs>),
+    Ceph(Box<Ceph>),
 }
 
 macro_rules! of_layer {
@@ -31,6 +33,7 @@ macro_rules! of_layer {
             Layer::Journal($kind) => $answer,
             Layer::PageCache($kind) => $answer,
             Layer::Zfs($kind) => $answer,
+            Layer::Ceph($kind) => $answer,
         }
     };
 }
@@ -45,6 +48,10 @@ impl Layer {
             LayerDescription::Journal(journal) => Layer::Journal(Box::new(Journal::new(journal, capacity_bytes))),
             LayerDescription::PageCache(cache) => Layer::PageCache(Box::new(PageCache::new(cache, capacity_bytes))),
             LayerDescription::Zfs(zfs) => Layer::Zfs(Box::new(Zfs::new(zfs, below))),
+            LayerDescription::Ceph(ceph) => {
+                let below_bytes: Vec<u64> = below.iter().map(SystemDescription::capacity_bytes).collect();
+                Layer::Ceph(Box::new(Ceph::new(ceph, &below_bytes)))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A layer looks like a device from above and like a workload from below: it takes requests, sends its own to the
 //! systems below it, and answers. [`crate::system::Stack`] delivers what it orders.
 
+mod ceph;
 mod cores;
 mod instance_limit;
 mod journal;

@@ -1,5 +1,6 @@
 //! Tests of layers: closed forms, the identity of layers that cost nothing, and data that survive power cuts.
 
+mod ceph;
 mod delays;
 mod files;
 mod zfs;

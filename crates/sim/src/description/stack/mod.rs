@@ -1,6 +1,7 @@
 //! [`LayerDescription`]: layers of software or network between an application and its devices. See
 //! docs/design/stacks.md.
 
+mod ceph;
 mod journal;
 mod limits;
 mod page_cache;
@@ -9,6 +10,11 @@ mod zfs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, fault};
+pub(crate) use ceph::{BLOCK_BYTES, OsdLayout};
+pub use ceph::{
+    CephDescription, ClusterNetwork, ErasureAccess, ErasureCode, FailureDomain, OBJECT_BYTES, OsdCpu, OsdScheduler,
+    Recovery, Redundancy, Share,
+};
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub use page_cache::PageCacheDescription;
@@ -32,6 +38,8 @@ pub enum LayerDescription {
     PageCache(PageCacheDescription),
     /// OpenZFS over a pool, with an optional log, cache and special device.
     Zfs(Box<ZfsDescription>),
+    /// An RBD image in a pool of a Ceph cluster: the system below is the drive of each OSD, a second one the DB device.
+    Ceph(Box<CephDescription>),
 }
 
 impl LayerDescription {
@@ -46,6 +54,7 @@ impl LayerDescription {
             },
             LayerDescription::PageCache(_) => "page cache",
             LayerDescription::Zfs(_) => "ZFS",
+            LayerDescription::Ceph(_) => "Ceph",
         }
     }
 }
@@ -59,6 +68,7 @@ pub(crate) fn check(layer: &LayerDescription, below: &[PoolShape]) -> Result<(),
     let below_bytes = below_bytes.as_slice();
     match layer {
         LayerDescription::Zfs(zfs) => zfs::check(zfs, below),
+        LayerDescription::Ceph(ceph) => ceph::check(ceph, below),
         LayerDescription::InstanceLimit(limit) => {
             check_one(layer.kind(), below_bytes)?;
             limits::check_instance(limit)
@@ -95,6 +105,7 @@ impl LayerDescription {
         match self {
             LayerDescription::Journal(_) => "journal".to_owned(),
             LayerDescription::Zfs(zfs) => zfs.port_name(port),
+            LayerDescription::Ceph(ceph) => ceph.port_name(port),
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
                 format!("system {port}")
             }
@@ -109,6 +120,7 @@ impl LayerDescription {
             }
             LayerDescription::Journal(journal) => journal.capacity_bytes(below_bytes),
             LayerDescription::Zfs(zfs) => zfs.capacity_bytes,
+            LayerDescription::Ceph(ceph) => ceph.capacity_bytes,
         }
     }
 }
