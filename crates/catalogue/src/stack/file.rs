@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
 
+use super::ceph_table::CephTable;
 use super::instances::Instance;
 use super::protocols::Protocol;
 use super::zfs_table::ZfsTable;
@@ -32,6 +33,9 @@ pub struct StackFile {
     /// OpenZFS.
     #[serde(default, skip_serializing_if = "is_default")]
     pub zfs: ZfsTable,
+    /// Ceph RBD.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ceph: CephTable,
     /// Network to the host of the layers below.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkTable,
@@ -67,6 +71,8 @@ pub enum LayerName {
     Xfs,
     /// Table `[zfs]`.
     Zfs,
+    /// Table `[ceph]`.
+    Ceph,
     /// Table `[network]`.
     Network,
     /// Table `[instance]`.
@@ -75,11 +81,12 @@ pub enum LayerName {
 
 impl LayerName {
     /// All layers.
-    pub const ALL: [LayerName; 6] = [
+    pub const ALL: [LayerName; 7] = [
         LayerName::PageCache,
         LayerName::Ext4,
         LayerName::Xfs,
         LayerName::Zfs,
+        LayerName::Ceph,
         LayerName::Network,
         LayerName::Instance,
     ];
@@ -91,6 +98,7 @@ impl LayerName {
             LayerName::Ext4 => "ext4",
             LayerName::Xfs => "xfs",
             LayerName::Zfs => "zfs",
+            LayerName::Ceph => "ceph",
             LayerName::Network => "network",
             LayerName::Instance => "instance",
         }
@@ -147,7 +155,7 @@ pub struct JournalTable {
 pub struct NetworkTable {
     /// Protocol.
     pub protocol: Option<Protocol>,
-    /// Rate of the wire, for example 25Gbit/s.
+    /// Rate of the wire, for example 25Gb/s.
     pub speed: Option<Rate>,
     /// Time of a message without payload to the target and back.
     pub round_trip: Option<DurationNs>,

@@ -1,5 +1,7 @@
 //! Stacks: the TOML form and the defaults of the layers. See docs/design/stacks.md.
 
+mod ceph;
+pub mod ceph_table;
 pub mod file;
 pub mod instances;
 mod journals;
@@ -53,15 +55,16 @@ pub fn resolve(
     let mut completer = Completer { document, file: &file, derived: Vec::new() };
     for &name in file.stack.layers.iter().rev() {
         let mut systems = vec![below];
-        let layer = completer.layer(name, &systems[0])?;
         let names: Vec<&str> = match name {
             LayerName::Ext4 | LayerName::Xfs => file.stack.journal.as_deref().into_iter().collect(),
             LayerName::Zfs => file.zfs.devices().collect(),
+            LayerName::Ceph => file.ceph.devices().collect(),
             LayerName::PageCache | LayerName::Network | LayerName::Instance => Vec::new(),
         };
         for device in names {
             systems.push(load(device)?);
         }
+        let layer = completer.layer(name, &systems)?;
         let stack = StackDescription { name: file.name.clone(), layer, below: systems };
         below = SystemDescription::Stack(Box::new(stack));
     }
@@ -88,6 +91,11 @@ fn check_layers(document: &Document, file: &StackFile) -> Result<(), InputError>
     if place(LayerName::Ext4).is_some() && place(LayerName::Xfs).is_some() {
         return Err(document.error("stack.layers", "`ext4` and `xfs`; one file system is allowed"));
     }
+    if place(LayerName::Ceph).is_some_and(|at| at + 1 < layers.len()) {
+        return Err(
+            document.error("stack.layers", "a layer below `ceph`; it must be the last, over the drive of an OSD")
+        );
+    }
     if place(LayerName::Zfs).is_some_and(|at| at + 1 < layers.len()) {
         return Err(document.error("stack.layers", "a layer below `zfs`; it must be the last, over a pool"));
     }
@@ -113,11 +121,12 @@ struct Completer<'a> {
 }
 
 impl Completer<'_> {
-    fn layer(&mut self, name: LayerName, below: &SystemDescription) -> Result<LayerDescription, InputError> {
+    fn layer(&mut self, name: LayerName, below: &[SystemDescription]) -> Result<LayerDescription, InputError> {
         Ok(match name {
             LayerName::PageCache => LayerDescription::PageCache(self.page_cache()?),
-            LayerName::Ext4 | LayerName::Xfs => LayerDescription::Journal(self.journal(name, below)?),
-            LayerName::Zfs => LayerDescription::Zfs(Box::new(self.zfs(below)?)),
+            LayerName::Ext4 | LayerName::Xfs => LayerDescription::Journal(self.journal(name, &below[0])?),
+            LayerName::Zfs => LayerDescription::Zfs(Box::new(self.zfs(&below[0])?)),
+            LayerName::Ceph => LayerDescription::Ceph(Box::new(self.ceph(below)?)),
             LayerName::Network => LayerDescription::Network(self.network()?),
             LayerName::Instance => match self.file.instance.kind {
                 Some(instance) => LayerDescription::InstanceLimit(instance.limits()),
@@ -187,7 +196,7 @@ impl Completer<'_> {
             return Err(self.missing("network.protocol", "nvme-tcp, nvme-rdma, iscsi or nfs"));
         };
         let Some(speed) = table.speed else {
-            return Err(self.missing("network.speed", "for example 25Gbit/s"));
+            return Err(self.missing("network.speed", "for example 25Gb/s"));
         };
         let network = protocol.network(speed.0 * 8.0);
         let rule = "network.protocol";

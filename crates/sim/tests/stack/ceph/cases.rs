@@ -65,7 +65,7 @@ fn depth_1_of_a_measured_cluster() {
 }
 
 /// The same cluster at 512 requests outstanding, predicted with the processor times of another cluster. The tolerance
-/// of a factor of 2 is kept by reads of copies (1.9); the others are 2.6 to 5.3 times too high, since Ceph's threads
+/// of a factor of 2 is kept by reads of copies (1.9); the others are 2.6 to 5.4 times too high, since Ceph's threads
 /// and locks are not modelled. The order is right, and the rates are upper bounds.
 #[test]
 fn full_load_of_a_measured_cluster() {
@@ -126,7 +126,7 @@ fn mclock_shares_a_host_of_p3700() {
     let drive = catalogue_drive("dc-p3700-800gb");
     let of = |description: &CephDescription| {
         let writes = AccessLine { align_bytes: Some(4096), ..line(4096, 0.0, 100.0) };
-        let result = run(&ceph(description, std::slice::from_ref(&drive)), writes, 64, 2_000);
+        let result = run(&ceph(description, std::slice::from_ref(&drive)), writes, 64, 1_000);
         let recovered = counter(&result, "osd_recovered_bytes") as f64 / (result.duration_ns as f64 / 1e9);
         (result.throughput_per_s(), recovered / MIB as f64)
     };
