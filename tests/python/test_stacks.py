@@ -56,6 +56,36 @@ def test_options_of_arrays_are_refused_in_one_line(headstack: Headstack, option:
     assert "only arrays have this option" in done.stderr
 
 
+def test_a_cluster_runs_and_sums_its_osds(headstack: Headstack) -> None:
+    shown = headstack("catalog", "stacks", "show", "rbd-3-copies-nvme").stdout
+    assert "ceph over pm983-3840gb" in shown.splitlines()[0]
+    assert "ceph.write_cpu" in shown
+    runs = hs.run("rbd-3-copies-nvme", size="4KiB", read=0, random=100, requests=3000)
+    assert next(iter(runs))["mean_ms"] == pytest.approx(0.417, rel=0.05)
+    parts = [component["name"] for component in runs.whole(0)["components"]]
+    assert parts.count("osd interface") == 1
+    assert "osd CPU" in parts
+
+
+@pytest.mark.parametrize(("depth", "is_busy"), [("1", False), ("256", True)])
+def test_busy_processors_of_osds_are_noted(headstack: Headstack, depth: str, is_busy: bool) -> None:
+    common = ("--size", "4KiB", "--read", "0", "--random", "100", "--requests", "10000", "--verbose")
+    done = headstack("run", "rbd-ec-4-2-nvme", "--depth", depth, *common)
+    assert ("not modelled: CPU contention" in done.stdout + done.stderr) == is_busy
+
+
+def test_erasure_coding_and_copies_can_be_swept(tmp_path: Path) -> None:
+    """Whole stripes read and write more than changed shards, and copies write without a read."""
+    stack = 'name = "x"\n[stack]\nlayers = ["ceph"]\nover = "pm9a3-1920gb"\n'
+    text = f'{stack}[ceph]\nosds = 6\nhosts = 6\nspeed = "100Gb/s"\n'
+    kinds = {"copies": "copies = 3", "reef": 'erasure = "4+2"', "tentacle": 'erasure = "4+2"\nversion = "tentacle"'}
+    for name, kind in kinds.items():
+        (tmp_path / f"{name}.toml").write_text(f"{text}{kind}\n")
+    runs = hs.run([str(tmp_path / f"{name}.toml") for name in kinds], size="4KiB", read=0, random=100, requests=1000)
+    latency = {name: run["mean_ms"] for name, run in zip(kinds, runs, strict=True)}
+    assert latency["copies"] < latency["tentacle"] < latency["reef"]
+
+
 def test_a_stack_has_its_own_class_of_errors() -> None:
     one, four = hs.run("ext4-nvme", size="4KiB", read=0, depth=[1, 4], requests=500)
     assert four["iops"] > one["iops"]

@@ -79,13 +79,13 @@ impl Blueprint {
     }
 
     fn for_stack(document: &Document, text: String) -> Result<Blueprint, InputError> {
-        let StackFile { stack, zfs, .. } = document.read()?;
+        let StackFile { stack, zfs, ceph, .. } = document.read()?;
         let below = |name: String| {
             let path = if name.ends_with(".toml") { beside(document, &name) } else { name.clone() };
             Ok((name, Blueprint::for_system(&path, &[])?))
         };
         let names = [Some(stack.over), stack.journal].into_iter().flatten();
-        let systems = names.chain(zfs.devices().map(str::to_owned)).map(below);
+        let systems = names.chain(zfs.devices().chain(ceph.devices()).map(str::to_owned)).map(below);
         let systems = systems.collect::<Result<_, InputError>>()?;
         Ok(Blueprint { systems, ..Blueprint::with_text(BlueprintKind::Stack, text) })
     }

@@ -6,7 +6,7 @@ use headstack_catalogue::stack::instances::Instance;
 use headstack_catalogue::{Blueprint, Changes, Described, Drafter, ResolvedSystem, load_system, stacks};
 use headstack_sim::StackDescription;
 use headstack_sim::SystemDescription;
-use headstack_sim::stack::description::{CacheMode, CacheSoftware, LayerDescription};
+use headstack_sim::stack::description::{CacheMode, CacheSoftware, ErasureAccess, LayerDescription, Redundancy};
 
 fn load(name: &str) -> StackDescription {
     match load_system(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}")).description() {
@@ -28,7 +28,7 @@ fn error_of(text: &str) -> String {
 
 #[test]
 fn every_stack_is_complete_and_its_blueprint_gives_the_same() {
-    assert!(stacks().len() >= 15);
+    assert!(stacks().len() >= 24);
     for entry in stacks() {
         let ResolvedSystem::Stack(stack) = load_system(entry.id, &Changes::default()).unwrap() else {
             panic!("{} is not a stack", entry.id)
@@ -59,6 +59,57 @@ fn a_stack_over_a_stack_has_the_layers_of_both() {
     assert!(matches!(server.layer, LayerDescription::Network(_)));
     let SystemDescription::Stack(cache) = &server.below[0] else { panic!() };
     assert!(matches!(cache.layer, LayerDescription::PageCache(_)));
+}
+
+/// The drive of an OSD and its DB device determine what a cluster does not state.
+#[test]
+fn defaults_of_a_cluster_follow_from_its_drives_and_version() {
+    let cluster = |name: &str| {
+        let stack = load(name);
+        let LayerDescription::Ceph(ceph) = stack.layer else { panic!("{name} has no cluster") };
+        (ceph, stack.below)
+    };
+    let (disks, below) = cluster("rbd-3-copies-disks-nvme-db");
+    assert_eq!((disks.osds_per_db, below.len()), (Some(6), 2));
+    assert_eq!((disks.prefer_deferred_bytes, disks.deferred_max, disks.cpu.threads), (64 << 10, 199, 2));
+    let (nvme, below) = cluster("rbd-3-copies-nvme");
+    assert_eq!((nvme.prefer_deferred_bytes, nvme.cpu.threads, nvme.write_delay_ns), (0, 10, 74_000));
+    let usable = 60 * below[0].capacity_bytes() / 3;
+    assert!((usable * 90 / 100..usable * 95 / 100).contains(&nvme.capacity_bytes), "{}", nvme.capacity_bytes);
+    assert_eq!(SystemDescription::Stack(Box::new(load("rbd-3-copies-nvme"))).drives(), 60);
+    let (coded, _) = cluster("rbd-ec-4-2-nvme");
+    let Redundancy::Erasure(code) = coded.redundancy else { panic!("{:?}", coded.redundancy) };
+    assert_eq!((code.data, code.parity, code.stripe_unit_bytes), (4, 2, 16 << 10));
+    assert_eq!(code.access, ErasureAccess::ChangedShards);
+}
+
+#[test]
+fn impossible_clusters_are_refused_in_one_line() {
+    let file = |rest: &str| {
+        format!(
+            "name = \"x\"\n[stack]\nlayers = [\"ceph\"]\nover = \"pm9a3-1920gb\"\n[ceph]\nosds = 12\nspeed = \"25Gb/s\"\n{rest}"
+        )
+    };
+    for (rest, expected) in [
+        ("copies = 3\nerasure = \"4+2\"\n", "ceph.copies: with ceph.erasure"),
+        (
+            "erasure = \"4-2\"\nhosts = 6\n",
+            "ceph.erasure: \"4-2\" is not data and parity shards; write for example \"4+2\"",
+        ),
+        ("stripe_unit = \"4KiB\"\n", "ceph.stripe_unit: only with ceph.erasure"),
+        ("hosts = 5\n", "ceph.hosts: 5 hosts for 12 OSDs"),
+        ("hosts = 2\n", "ceph.hosts: 2 hosts for 3 copies or shards; must be 3 or more"),
+        ("hosts = 4\nsize = \"1PB\"\n", "ceph.size"),
+        ("hosts = 4\nosds_per_db = 3\n", "ceph.db: this key is missing"),
+        ("hosts = 4\nversion = \"rees\"\n", "reef"),
+        ("hosts = 4\nrecovery_active = 3\n", "ceph.recovery_active: only with ceph.recovery = true"),
+    ] {
+        let error = error_of(&file(rest));
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let below = "name = \"x\"\n[stack]\nlayers = [\"ceph\", \"ext4\"]\nover = \"pm9a3-1920gb\"\n";
+    assert!(error_of(below).contains("a layer below `ceph`"), "{}", error_of(below));
 }
 
 /// Disks behind libata get no forced writes.

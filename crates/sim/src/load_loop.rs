@@ -366,11 +366,11 @@ impl<'a> LoadLoop<'a> {
         let mut measuring = self.measuring.expect("a run ends by its measured part");
         self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         measuring.write_to(&mut result);
-        let note = note_of_processors(description, &result);
-        result.notes.extend(note);
         let end_ns = result.start_ns + result.duration_ns;
         result.energy = after.energy_since(&self.before, result.start_ns, end_ns);
         (result.components, result.counters) = after.since(&self.before);
+        let note = note_of_processors(description, &result);
+        result.notes.extend(note);
         if let Some(recorder) = self.recorder {
             recorder.finish();
         }

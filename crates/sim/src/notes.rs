@@ -79,6 +79,7 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
                 true => "fragmentation of the pool, which is over 80 % full; processor contention; scrubs",
                 false => "processor contention; scrubs",
             },
+            LayerDescription::Ceph(_) => "compaction of RocksDB, missed onodes, uneven placement, scrubs",
         });
         below = &stack.below[0];
     }
@@ -87,18 +88,37 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
 
 /// Requests per second that volumes of OpenZFS were measured to reach: 250,000 to 350,000 (commit 72f0521a).
 const ZFS_MEASURED_PER_S: f64 = 350_000.0;
+/// Utilization of the processors of OSDs above which threads and locks of Ceph lengthen latencies (assumed).
+const CONTENTION_SHARE: f64 = 0.5;
 
-/// Returns a note if a pool serves more requests per second than OpenZFS was measured to.
+/// Returns a note if processors decide the answer: more requests than OpenZFS was measured to serve, or busy OSDs.
 pub fn note_of_processors(system: &SystemDescription, result: &RunResult) -> Option<String> {
     let mut below = system;
     while let SystemDescription::Stack(stack) = below {
-        if matches!(stack.layer, LayerDescription::Zfs(_)) && result.throughput_per_s() > ZFS_MEASURED_PER_S {
-            let note = "not modelled: CPU contention and locks; OpenZFS was measured up to 350,000 requests/s, so expect less";
-            return Some(note.to_owned());
+        match &stack.layer {
+            LayerDescription::Zfs(_) if result.throughput_per_s() > ZFS_MEASURED_PER_S => {
+                let note = "not modelled: CPU contention and locks; OpenZFS was measured up to 350,000 requests/s, so expect less";
+                return Some(note.to_owned());
+            }
+            LayerDescription::Ceph(_) => return note_of_osd_cpu(result),
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::Journal(_)
+            | LayerDescription::PageCache(_)
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::Zfs(_) => below = &stack.below[0],
         }
-        below = &stack.below[0];
     }
     None
+}
+
+fn note_of_osd_cpu(result: &RunResult) -> Option<String> {
+    let cpu = result.components.iter().find(|component| component.name == "osd CPU")?;
+    let utilization = result.utilization(cpu);
+    (utilization > CONTENTION_SHARE).then(|| {
+        let percent = (utilization * 100.0).round();
+        format!("not modelled: CPU contention; OSD processors are {percent:.0} % busy, so expect fewer IOPS (see ceph.cores)")
+    })
 }
 
 /// Synchronous writes per second of one writer: the 90 % prediction interval for an SSD of a class, from the measured
@@ -124,9 +144,9 @@ impl fmt::Display for SyncWrites {
     }
 }
 
-/// SSDs without power-loss protection: geometric mean 678, one standard deviation a factor of 2.35. Left out one by one,
-/// 22 of the 25 are inside the interval of the others (fio and scripts with fsync, TheJJ/ceph-diskbench and others,
-/// 2013 to 2026).
+/// SSDs without power-loss protection: geometric mean 678, one standard deviation a factor of 2.35. Left out one by
+/// one, 22 of the 25 are inside the interval of the others (fio and scripts with fsync, TheJJ/ceph-diskbench and
+/// others, 2013 to 2026).
 pub const SYNC_WRITES_UNPROTECTED: SyncWrites = SyncWrites { low_per_s: 150, high_per_s: 3_000, drives: 25 };
 /// SSDs with power-loss protection, whether or not they report a volatile write cache: geometric mean 10,400, one
 /// standard deviation a factor of 3.2. Left out one by one, 10 of the 12 are inside the interval of the others.

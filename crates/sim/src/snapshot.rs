@@ -49,6 +49,23 @@ impl Snapshot {
         self.meters.extend(part.meters);
     }
 
+    /// Adds the counters of one of several equal parts of the system. Their components share a name, and are summed.
+    pub fn absorb_equal(&mut self, name: &str, part: Snapshot) {
+        for component in part.components {
+            let name = [name, &component.name].join(" ");
+            match self.components.iter_mut().find(|known| known.name == name) {
+                Some(sum) => {
+                    sum.servers += component.servers;
+                    sum.busy_ns += component.busy_ns;
+                    sum.waited_ns += component.waited_ns;
+                }
+                None => self.components.push(Component { name, ..component }),
+            }
+        }
+        part.counters.into_iter().for_each(|(name, value)| self.count(name, value));
+        self.meters.extend(part.meters);
+    }
+
     /// Adds the counters of a link.
     pub fn add_link(&mut self, link: &Link) {
         let description = link.description();

@@ -423,6 +423,8 @@ pub struct Stack {
     below: Vec<System>,
     /// Name of each system below, as in counters; empty for the first.
     port_names: Vec<String>,
+    /// Name of the systems below that are parts of one kind, whose counters are summed.
+    part_names: Vec<Option<&'static str>>,
     /// Time of the next event of each system below.
     next_ns: Vec<u64>,
     orders: Orders,

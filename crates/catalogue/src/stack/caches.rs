@@ -43,6 +43,7 @@ impl Completer<'_> {
             | LayerName::Ext4
             | LayerName::Xfs
             | LayerName::Zfs
+            | LayerName::Ceph
             | LayerName::Network
             | LayerName::Instance => return Ok(None),
         };

@@ -6,6 +6,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::cache_table::{BcacheTable, DmCacheTable, DmWritecacheTable};
+use super::ceph_table::CephTable;
 use super::instances::Instance;
 use super::protocols::Protocol;
 use super::zfs_table::ZfsTable;
@@ -42,6 +43,9 @@ pub struct StackFile {
     /// dm-writecache.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dm_writecache: DmWritecacheTable,
+    /// Ceph RBD.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ceph: CephTable,
     /// Network to the host of the layers below.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkTable,
@@ -83,6 +87,8 @@ pub enum LayerName {
     DmCache,
     /// Table `[dm_writecache]`.
     DmWritecache,
+    /// Table `[ceph]`.
+    Ceph,
     /// Table `[network]`.
     Network,
     /// Table `[instance]`.
@@ -91,7 +97,7 @@ pub enum LayerName {
 
 impl LayerName {
     /// All layers.
-    pub const ALL: [LayerName; 9] = [
+    pub const ALL: [LayerName; 10] = [
         LayerName::PageCache,
         LayerName::Ext4,
         LayerName::Xfs,
@@ -99,6 +105,7 @@ impl LayerName {
         LayerName::Bcache,
         LayerName::DmCache,
         LayerName::DmWritecache,
+        LayerName::Ceph,
         LayerName::Network,
         LayerName::Instance,
     ];
@@ -113,6 +120,7 @@ impl LayerName {
             LayerName::Bcache => "bcache",
             LayerName::DmCache => "dm_cache",
             LayerName::DmWritecache => "dm_writecache",
+            LayerName::Ceph => "ceph",
             LayerName::Network => "network",
             LayerName::Instance => "instance",
         }
@@ -169,7 +177,7 @@ pub struct JournalTable {
 pub struct NetworkTable {
     /// Protocol.
     pub protocol: Option<Protocol>,
-    /// Rate of the wire, for example 25Gbit/s.
+    /// Rate of the wire, for example 25Gb/s.
     pub speed: Option<Rate>,
     /// Time of a message without payload to the target and back.
     pub round_trip: Option<DurationNs>,

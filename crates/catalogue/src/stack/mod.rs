@@ -2,6 +2,8 @@
 
 pub mod cache_table;
 mod caches;
+mod ceph;
+pub mod ceph_table;
 pub mod file;
 pub mod instances;
 mod journals;
@@ -85,6 +87,11 @@ fn check_layers(document: &Document, file: &StackFile) -> Result<(), InputError>
     if place(LayerName::Ext4).is_some() && place(LayerName::Xfs).is_some() {
         return Err(document.error("stack.layers", "`ext4` and `xfs`; one file system is allowed"));
     }
+    if place(LayerName::Ceph).is_some_and(|at| at + 1 < layers.len()) {
+        return Err(
+            document.error("stack.layers", "a layer below `ceph`; it must be the last, over the drive of an OSD")
+        );
+    }
     if place(LayerName::Zfs).is_some_and(|at| at + 1 < layers.len()) {
         return Err(document.error("stack.layers", "a layer below `zfs`; it must be the last, over a pool"));
     }
@@ -123,6 +130,7 @@ impl Completer<'_> {
         Ok(match name {
             LayerName::Ext4 | LayerName::Xfs => self.file.stack.journal.as_deref().into_iter().collect(),
             LayerName::Zfs => self.file.zfs.devices().collect(),
+            LayerName::Ceph => self.file.ceph.devices().collect(),
             LayerName::Bcache | LayerName::DmCache | LayerName::DmWritecache => {
                 self.cache_device(name)?.into_iter().collect()
             }
@@ -140,6 +148,7 @@ impl Completer<'_> {
             LayerName::PageCache => LayerDescription::PageCache(self.page_cache()?),
             LayerName::Ext4 | LayerName::Xfs => LayerDescription::Journal(self.journal(name, below)?),
             LayerName::Zfs => LayerDescription::Zfs(Box::new(self.zfs(below)?)),
+            LayerName::Ceph => LayerDescription::Ceph(Box::new(self.ceph(systems)?)),
             LayerName::Network => LayerDescription::Network(self.network()?),
             LayerName::Instance => match self.file.instance.kind {
                 Some(instance) => LayerDescription::InstanceLimit(instance.limits()),
@@ -209,7 +218,7 @@ impl Completer<'_> {
             return Err(self.missing("network.protocol", "nvme-tcp, nvme-rdma, iscsi or nfs"));
         };
         let Some(speed) = table.speed else {
-            return Err(self.missing("network.speed", "for example 25Gbit/s"));
+            return Err(self.missing("network.speed", "for example 25Gb/s"));
         };
         let network = protocol.network(speed.0 * 8.0);
         let rule = "network.protocol";

@@ -109,7 +109,15 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(_) => 1,
             SystemDescription::Array(array) => array.members.iter().filter(|member| member.device == 0).count(),
-            SystemDescription::Stack(stack) => stack.below[0].drives(),
+            SystemDescription::Stack(stack) => match &stack.layer {
+                LayerDescription::Ceph(ceph) => stack.below[0].drives() * ceph.osds as usize,
+                LayerDescription::InstanceLimit(_)
+                | LayerDescription::Network(_)
+                | LayerDescription::Journal(_)
+                | LayerDescription::PageCache(_)
+                | LayerDescription::Zfs(_)
+                | LayerDescription::BlockCache(_) => stack.below[0].drives(),
+            },
         }
     }
 
@@ -162,15 +170,29 @@ impl StackDescription {
         super::stack::check(&self.layer, &below)
     }
 
-    /// Returns the systems below as the layer uses them: ZFS writes blocks of RAIDZ and dRAID to new places.
-    pub(crate) fn adapted_below(&self) -> Vec<SystemDescription> {
-        let mut below = self.below.clone();
+    /// Returns the systems that run below the layer, in the order of their numbers: for Ceph, that of each OSD.
+    pub(crate) fn ports(&self) -> Vec<&SystemDescription> {
+        match &self.layer {
+            LayerDescription::Ceph(ceph) => ceph.ports().map(|index| &self.below[index]).collect(),
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::Journal(_)
+            | LayerDescription::PageCache(_)
+            | LayerDescription::Zfs(_)
+            | LayerDescription::BlockCache(_) => self.below.iter().collect(),
+        }
+    }
+
+    /// Returns those systems as the layer uses them: ZFS writes blocks of RAIDZ and dRAID to new places.
+    pub(crate) fn adapted_ports(&self) -> Vec<SystemDescription> {
+        let mut below: Vec<SystemDescription> = self.ports().into_iter().cloned().collect();
         match &self.layer {
             LayerDescription::InstanceLimit(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
-            | LayerDescription::BlockCache(_) => {}
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::Ceph(_) => {}
             LayerDescription::Zfs(_) => {
                 for system in &mut below {
                     let SystemDescription::Array(array) = system else { continue };
@@ -184,10 +206,24 @@ impl StackDescription {
 
     /// Returns the name of a device of a system below, which is `own` there.
     pub fn device_name(&self, port: usize, own: &str) -> String {
+        let is_cluster = matches!(self.layer, LayerDescription::Ceph(_));
         match (port, own) {
-            (0, _) => own.to_owned(),
+            (0, _) if !is_cluster => own.to_owned(),
             (_, "") => self.layer.port_name(port),
             _ => format!("{} {own}", self.layer.port_name(port)),
+        }
+    }
+
+    /// Returns the name that a system below shares with others of its kind, such as all OSDs of a cluster.
+    pub(crate) fn part_name(&self, port: usize) -> Option<&'static str> {
+        match &self.layer {
+            LayerDescription::Ceph(ceph) => Some(if port < ceph.osds as usize { "osd" } else { "db" }),
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::Journal(_)
+            | LayerDescription::PageCache(_)
+            | LayerDescription::Zfs(_)
+            | LayerDescription::BlockCache(_) => None,
         }
     }
 

@@ -219,7 +219,7 @@ impl NamedDevice {
                     devices.iter_mut().for_each(|device| device.name = stack.device_name(port, &device.name));
                     devices
                 };
-                stack.below.iter().enumerate().flat_map(named).collect()
+                stack.ports().into_iter().enumerate().flat_map(named).collect()
             }
         }
     }

@@ -4,6 +4,7 @@ use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
 use super::block_cache::BlockCache;
+use super::ceph::Ceph;
 use super::instance_limit::InstanceLimit;
 use super::journal::Journal;
 use super::network::Network;
@@ -23,6 +24,7 @@ pub(crate) enum Layer {
     PageCache(Box<PageCache>),
     Zfs(Box<Zfs>),
     BlockCache(Box<BlockCache>),
+    Ceph(Box<Ceph>),
 }
 
 macro_rules! of_layer {
@@ -34,6 +36,7 @@ macro_rules! of_layer {
             Layer::PageCache($kind) => $answer,
             Layer::Zfs($kind) => $answer,
             Layer::BlockCache($kind) => $answer,
+            Layer::Ceph($kind) => $answer,
         }
     };
 }
@@ -50,6 +53,10 @@ impl Layer {
             LayerDescription::Zfs(zfs) => Layer::Zfs(Box::new(Zfs::new(zfs, below))),
             LayerDescription::BlockCache(cache) => {
                 Layer::BlockCache(Box::new(BlockCache::new(cache, capacity_bytes, below[1].capacity_bytes())))
+            }
+            LayerDescription::Ceph(ceph) => {
+                let below_bytes: Vec<u64> = below.iter().map(SystemDescription::capacity_bytes).collect();
+                Layer::Ceph(Box::new(Ceph::new(ceph, &below_bytes)))
             }
         }
     }

@@ -4,6 +4,7 @@
 //! systems below it, and answers. [`crate::system::Stack`] delivers what it orders.
 
 mod block_cache;
+mod ceph;
 mod cores;
 mod instance_limit;
 mod journal;

@@ -17,12 +17,13 @@ impl Stack {
     pub fn new(description: &StackDescription, seed: u64) -> Result<Stack, SimError> {
         description.check_layer()?;
         let seeds = (0..).map(|port: u64| seed.wrapping_add(port.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-        let adapted = description.adapted_below();
+        let adapted = description.adapted_ports();
         let below: Result<Vec<System>, SimError> =
             adapted.iter().zip(seeds).map(|(system, seed)| System::new(system, seed)).collect();
         let below = below?;
         Ok(Stack {
             layer: Layer::new(&description.layer, &description.below),
+            part_names: (0..below.len()).map(|port| description.part_name(port)).collect(),
             port_names: (0..below.len()).map(|port| description.device_name(port, "")).collect(),
             next_ns: below.iter().map(System::next_event_ns).collect(),
             below,

@@ -93,7 +93,10 @@ impl Stack {
     pub fn snapshot(&self, into: &mut Snapshot) {
         self.layer.snapshot(into);
         for (port, system) in self.below.iter().enumerate() {
-            into.absorb(&self.port_names[port], system.snapshot());
+            match &self.part_names[port] {
+                Some(name) => into.absorb_equal(name, system.snapshot()),
+                None => into.absorb(&self.port_names[port], system.snapshot()),
+            }
         }
     }
 
@@ -190,8 +193,8 @@ impl Stack {
 
     /// Returns the activity of its devices, for display.
     pub fn gauges(&self, now_ns: u64) -> Gauges {
-        let mut gauges = self.below[0].gauges(now_ns);
-        for (port, system) in self.below.iter().enumerate().skip(1) {
+        let mut gauges = Gauges { devices: Vec::new(), ..self.below[0].gauges(now_ns) };
+        for (port, system) in self.below.iter().enumerate() {
             gauges.devices.extend(system.gauges(now_ns).devices.into_iter().map(|mut device| {
                 device.name = [self.port_names[port].as_str(), &device.name].join(" ").trim().to_owned();
                 device

@@ -1,6 +1,7 @@
 //! Tests of layers: closed forms, the identity of layers that cost nothing, and data that survive power cuts.
 
 mod block_cache;
+mod ceph;
 mod delays;
 mod files;
 mod zfs;

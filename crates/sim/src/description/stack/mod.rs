@@ -2,6 +2,7 @@
 //! docs/design/stacks.md.
 
 mod block_cache;
+mod ceph;
 mod journal;
 mod limits;
 mod page_cache;
@@ -12,6 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{InvalidDescription, fault};
 pub use block_cache::{
     BcacheRules, BlockCacheDescription, CacheMode, CacheSoftware, DmCacheRules, DmWritecacheRules, WhenFull,
+};
+pub(crate) use ceph::{BLOCK_BYTES, OsdLayout};
+pub use ceph::{
+    CephDescription, ClusterNetwork, ErasureAccess, ErasureCode, FailureDomain, OBJECT_BYTES, OsdCpu, OsdScheduler,
+    Recovery, Redundancy, Share,
 };
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
@@ -38,6 +44,8 @@ pub enum LayerDescription {
     Zfs(Box<ZfsDescription>),
     /// A cache on a fast device in front of a slow one.
     BlockCache(Box<BlockCacheDescription>),
+    /// An RBD image in a pool of a Ceph cluster: the system below is the drive of each OSD, a second one the DB device.
+    Ceph(Box<CephDescription>),
 }
 
 impl LayerDescription {
@@ -53,6 +61,7 @@ impl LayerDescription {
             LayerDescription::PageCache(_) => "page cache",
             LayerDescription::Zfs(_) => "ZFS",
             LayerDescription::BlockCache(cache) => cache.name(),
+            LayerDescription::Ceph(_) => "Ceph",
         }
     }
 }
@@ -67,6 +76,7 @@ pub(crate) fn check(layer: &LayerDescription, below: &[PoolShape]) -> Result<(),
     match layer {
         LayerDescription::Zfs(zfs) => zfs::check(zfs, below),
         LayerDescription::BlockCache(cache) => block_cache::check(cache, below_bytes),
+        LayerDescription::Ceph(ceph) => ceph::check(ceph, below),
         LayerDescription::InstanceLimit(limit) => {
             check_one(layer.kind(), below_bytes)?;
             limits::check_instance(limit)
@@ -104,6 +114,7 @@ impl LayerDescription {
             LayerDescription::Journal(_) => "journal".to_owned(),
             LayerDescription::Zfs(zfs) => zfs.port_name(port),
             LayerDescription::BlockCache(_) => "cache".to_owned(),
+            LayerDescription::Ceph(ceph) => ceph.port_name(port),
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
                 format!("system {port}")
             }
@@ -114,7 +125,10 @@ impl LayerDescription {
     pub fn keeps_addresses(&self) -> bool {
         match self {
             LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => true,
-            LayerDescription::Journal(_) | LayerDescription::Zfs(_) | LayerDescription::BlockCache(_) => false,
+            LayerDescription::Journal(_)
+            | LayerDescription::Zfs(_)
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::Ceph(_) => false,
         }
     }
 
@@ -127,6 +141,7 @@ impl LayerDescription {
             | LayerDescription::BlockCache(_) => below_bytes,
             LayerDescription::Journal(journal) => journal.capacity_bytes(below_bytes),
             LayerDescription::Zfs(zfs) => zfs.capacity_bytes,
+            LayerDescription::Ceph(ceph) => ceph.capacity_bytes,
         }
     }
 
@@ -137,7 +152,8 @@ impl LayerDescription {
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
-            | LayerDescription::Zfs(_) => below_bytes,
+            | LayerDescription::Zfs(_)
+            | LayerDescription::Ceph(_) => below_bytes,
             LayerDescription::BlockCache(cache) => cache.block_bytes(below_bytes),
         }
     }
