@@ -1,6 +1,7 @@
 //! Stacks: the TOML form and the defaults of the layers. See docs/design/stacks.md.
 
 pub mod file;
+mod files;
 pub mod instances;
 mod journals;
 pub mod protocols;
@@ -62,9 +63,11 @@ pub fn resolve(
         for device in names {
             systems.push(load(device)?);
         }
-        let stack = StackDescription { name: file.name.clone(), layer, below: systems };
+        let mut stack = StackDescription { name: file.name.clone(), layer, below: systems, files: Vec::new() };
+        completer.place_files(&mut stack)?;
         below = SystemDescription::Stack(Box::new(stack));
     }
+    completer.check_files(&below)?;
     below.check().map_err(|fault| document.error(&fault.key, fault.message))?;
     let derived = completer.derived;
     Ok(ResolvedStack { description: below, file, derived })

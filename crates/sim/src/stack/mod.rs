@@ -4,6 +4,7 @@
 //! systems below it, and answers. [`crate::system::Stack`] delivers what it orders.
 
 mod cores;
+mod files;
 mod instance_limit;
 mod journal;
 mod layer;

@@ -2,6 +2,7 @@
 
 mod delays;
 mod files;
+mod named_files;
 mod zfs;
 
 use headstack_result::RunResult;
@@ -16,7 +17,7 @@ use crate::common::{bare_drive, run_spec, spec, workload};
 /// Puts a layer over systems.
 pub fn over(layer: LayerDescription, below: &[SystemDescription]) -> SystemDescription {
     let name = format!("test {}", layer.kind());
-    SystemDescription::Stack(Box::new(StackDescription { name, layer, below: below.to_vec() }))
+    SystemDescription::Stack(Box::new(StackDescription { name, layer, below: below.to_vec(), files: Vec::new() }))
 }
 
 /// Runs requests of one line on a system.

@@ -1,6 +1,7 @@
 //! [`LayerDescription`]: layers of software or network between an application and its devices. See
 //! docs/design/stacks.md.
 
+mod files;
 mod journal;
 mod limits;
 mod page_cache;
@@ -9,6 +10,8 @@ mod zfs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, fault};
+pub use files::FileDescription;
+pub(crate) use files::check_files;
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub use page_cache::PageCacheDescription;

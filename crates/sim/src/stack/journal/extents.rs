@@ -31,11 +31,44 @@ impl Extents {
         self.ends.insert(from, to);
         true
     }
+
+    /// Removes a range; returns whether a part of it was in the set.
+    pub fn remove(&mut self, begin: u64, end: u64) -> bool {
+        let mut was_in = false;
+        while let Some((first, covered)) = self
+            .ends
+            .range(..end)
+            .next_back()
+            .map(|(&first, &covered)| (first, covered))
+            .filter(|&(_, covered)| covered > begin)
+        {
+            was_in = true;
+            self.ends.remove(&first);
+            if covered > end {
+                self.ends.insert(end, covered);
+            }
+            if first < begin {
+                self.ends.insert(first, begin);
+            }
+        }
+        was_in
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_removed_range_splits_others() {
+        let mut extents = Extents::up_to(10);
+        extents.insert(20, 30);
+        assert!(!extents.remove(10, 20));
+        assert!(extents.remove(5, 25));
+        assert_eq!(extents.ends, BTreeMap::from([(0, 5), (25, 30)]));
+        assert!(extents.remove(1, 3) && extents.insert(2, 6) && extents.remove(0, 100));
+        assert!(extents.ends.is_empty());
+    }
 
     #[test]
     fn ranges_merge_when_they_touch() {
