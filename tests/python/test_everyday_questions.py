@@ -64,7 +64,7 @@ def test_a_run_states_what_is_not_modelled(headstack: Headstack, name: str, word
 def test_other_commands_state_what_is_not_modelled(headstack: Headstack) -> None:
     job = ("-w", "oltp-8k", "--rate", "10", "--limit", "p99=1s", "--capacity", "1TB")
     assert "distributed storage is not modelled" in refused(headstack, "choose", *job, "--among", "ceph")
-    assert "applications are not modelled" in refused(headstack, "run", "990-pro-2tb", "-w", "postgres")
+    assert "applications are not modelled" in refused(headstack, "run", "990-pro-2tb", "-w", "mysql")
     assert "/mnt/nfs/test --create" in refused(headstack, "measure", "nfs", "--size", "4KiB")
     assert "lsblk" in refused(headstack, "measure", "/dev/no-such-device", "--size", "4KiB")
 
@@ -210,3 +210,13 @@ def test_a_capacity_alone_is_enough_to_choose(headstack: Headstack) -> None:
 )
 def test_a_drive_of_the_catalogue_states_its_recording(headstack: Headstack, name: str, recording: str) -> None:
     assert first_line(headstack, "catalog", "drives", "show", name).endswith(recording)
+
+
+def test_commits_of_postgresql_are_answered_by_a_stack(headstack: Headstack) -> None:
+    """The log of a drive with capacitors is fast, and that of gp3 takes 3,000 IOPS for a write each."""
+    assert "-w postgresql" in refused(headstack, "run", "990-pro-2tb", "-w", "postgres")
+    stacks = ["postgresql-ext4-nvme", "postgresql-ext4-gp3"]
+    results = hs.run(stacks, "postgresql", depth=1, time="5s", warm_up="1s")
+    nvme, gp3 = (results.streams_of(index)[0]["facts"] for index in range(2))
+    assert nvme["transactions_per_s"] > 3 * gp3["transactions_per_s"]
+    assert 0.5 < gp3["p50_commit_ms"] < 5

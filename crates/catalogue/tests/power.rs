@@ -35,6 +35,7 @@ fn random_reads(resolved: &Resolved) -> RunResult {
         stream_turn: 1,
         flush_every: 0,
         sync_every: 0,
+        dsync_every: 0,
         sequence: headstack_workload::Sequence::default(),
         arrivals: Arrivals::Closed { queue_depth: 1, think: Think::None },
         warm_up: WarmUp { requests: 0, time_ns: 0 },

@@ -123,12 +123,17 @@ impl Clients {
     /// Runs a client until it has to wait.
     fn go_on(&mut self, client: u32, now_ns: u64, issue: &mut impl FnMut(&ClientIssue)) {
         let until_ns = loop {
-            match self.run.next(client, now_ns) {
+            let step = self.run.next(client, now_ns);
+            while let Some(woken) = self.run.take_woken() {
+                self.polls += 1;
+                self.due_clients.push(Reverse((now_ns, self.polls, woken)));
+            }
+            match step {
                 Step::Io { stream, request } => {
                     self.open.arrived += u64::from(self.run.is_open(client));
                     issue(&ClientIssue { due_ns: now_ns, request, owner: Owner { client, stream } });
                 }
-                Step::Await | Step::Done => return,
+                Step::Await | Step::AwaitClient | Step::Done => return,
                 Step::Think { until_ns } => break until_ns,
                 Step::Cpu { busy_ns } => break self.processors.work(now_ns, busy_ns),
                 Step::Transfer { bytes } => {

@@ -206,11 +206,7 @@ impl Phase {
             &|job| job.engine == JobEngine::Null,
             "requests of the null engine go to the simulated system",
         );
-        note_ignored(
-            "sync",
-            &|job| job.sync != Sync::No,
-            "writes complete when the system acknowledges them, not when they are on stable storage",
-        );
+        note_ignored("sync", &|job| job.sync == Sync::File, "writes include data but not timestamps, as with O_DSYNC");
         note_ignored("flow", &|job| job.flow.is_some(), "jobs do not throttle each other");
         note_ignored(
             "rates",
@@ -241,17 +237,24 @@ fn access(job: &Job, load: Load) -> Access {
         lines: job.workload.specification.lines.clone(),
         addresses: job.workload.addresses.clone(),
         pointers: job.workload.streams,
-        flush_every: flush_every(&job.workload),
+        flush_every: job.workload.flush_every,
+        sync_every: job.workload.sync_every,
+        dsync_every: dsync_every(job),
         sequence: job.workload.sequence,
     }
 }
 
-/// Returns after how many writes a flush follows. A simulated flush always includes data and metadata.
-fn flush_every(workload: &Workload) -> u64 {
-    match (workload.flush_every, workload.sync_every) {
-        (0, every) | (every, 0) => every,
-        (data, all) => data.min(all),
+/// Returns the number of writes from one with O_DSYNC to the next one.
+fn dsync_every(job: &Job) -> u64 {
+    match job.sync {
+        Sync::No => job.workload.dsync_every,
+        Sync::Data | Sync::File => 1,
     }
+}
+
+/// Whether each copy counts its writes before a flush or a synchronous write.
+fn counts_writes(job: &Job) -> bool {
+    job.workload.flush_every | job.workload.sync_every > 0 || dsync_every(job) > 1
 }
 
 /// Returns the arrivals of one stream that puts the same load as all copies; `None` if each copy needs its own stream
@@ -274,7 +277,7 @@ fn merged(job: &Job) -> Option<Arrivals> {
     };
     let is_plain =
         job.workload.sequence == Sequence { kinds_apart: job.workload.sequence.kinds_apart, ..Sequence::default() };
-    if !is_random || !is_memoryless || !is_plain || flush_every(&job.workload) > 0 {
+    if !is_random || !is_memoryless || !is_plain || counts_writes(job) {
         return None;
     }
     match job.workload.arrivals {
@@ -297,6 +300,7 @@ fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
     let workload = Workload {
         name: job.name.clone(),
         arrivals: merged(job).unwrap_or(job.workload.arrivals),
+        dsync_every: dsync_every(job),
         run_length: job.limits.time_ns.map_or(RunLength::Requests(requests), RunLength::TimeNs),
         ..job.workload.clone()
     };

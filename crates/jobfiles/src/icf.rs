@@ -340,6 +340,7 @@ impl Phases<'_> {
                 stream_turn: 1,
                 flush_every: 0,
                 sync_every: 0,
+                dsync_every: 0,
                 sequence: headstack_workload::Sequence::default(),
                 arrivals: Arrivals::Closed { queue_depth, think: Think::None },
                 warm_up: WarmUp { requests: 0, time_ns: setup.ramp_up_ns },

@@ -44,6 +44,7 @@ fn job(name: &str) -> Job {
             stream_turn: 1,
             flush_every: 0,
             sync_every: 0,
+            dsync_every: 0,
             sequence: headstack_workload::Sequence::default(),
             arrivals: Arrivals::Closed { queue_depth: 4, think: Think::None },
             warm_up: WarmUp { requests: 0, time_ns: 2 * GB },
@@ -225,11 +226,32 @@ fn parts_beyond_the_end_are_cut_or_refused() {
     assert_eq!(phase(Vec::new()).demand(CAPACITY).unwrap_err().key, "jobs");
 }
 
+/// fio's fsync, fdatasync and sync=dsync have their own keys; O_SYNC counts as O_DSYNC.
+#[test]
+fn synchronous_writes_and_both_flushes_are_simulated() {
+    let access = |change: &dyn Fn(&mut Job)| {
+        let mut changed = job("a");
+        change(&mut changed);
+        let Demand::Scenario(scenario) = phase(vec![changed, job("b")]).demand(CAPACITY).unwrap().demand else {
+            panic!()
+        };
+        let StreamKind::Access(access) = scenario.streams[0].kind.clone() else { panic!() };
+        (access.flush_every, access.sync_every, access.dsync_every)
+    };
+    assert_eq!(access(&|job| job.workload.flush_every = 3), (3, 0, 0));
+    assert_eq!(access(&|job| job.workload.sync_every = 2), (0, 2, 0));
+    assert_eq!(access(&|job| job.sync = Sync::Data), (0, 0, 1));
+    assert_eq!(access(&|job| job.sync = Sync::File), (0, 0, 1));
+    let alone = phase(vec![Job { sync: Sync::Data, ..job("a") }]).demand(CAPACITY).unwrap().demand;
+    let Demand::Workload(alone) = alone else { panic!() };
+    assert_eq!(alone.dsync_every, 1);
+}
+
 #[test]
 fn omissions_are_reported() {
     let odd = Job {
         direct: false,
-        sync: Sync::Data,
+        sync: Sync::File,
         verify: Verify::Stamp,
         seed: Some(1),
         start_delay_ns: GB,

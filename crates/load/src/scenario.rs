@@ -7,7 +7,7 @@ use std::sync::Arc;
 use headstack_driver::{ClientIssue, Clients, ClientsReport, Owner};
 use headstack_result::{Finished, RunResult, SystemRecord};
 use headstack_workload::scenario::Scenario;
-use headstack_workload::{Span, WorkloadError};
+use headstack_workload::{Kind, Span, WorkloadError};
 
 use crate::clock::LOOK_NS;
 use crate::engine::{EngineKind, Wait};
@@ -239,5 +239,10 @@ impl<'s> Runner<'s> {
 }
 
 fn arrive(queue: &mut Queue<Owner>, load_loop: &mut LoadLoop, start_ns: u64, next: &ClientIssue) {
-    queue.arrive(load_loop, start_ns + next.due_ns, &next.request, next.owner);
+    let mut request = next.request;
+    if request.kind == Kind::Flush {
+        // All targets are flushed.
+        request.offset_bytes = 0;
+    }
+    queue.arrive(load_loop, start_ns + next.due_ns, &request, next.owner);
 }

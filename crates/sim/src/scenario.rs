@@ -3,7 +3,7 @@
 use headstack_driver::{ClientIssue, Clients, Owner};
 use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
-use headstack_workload::{Request, WarmUp};
+use headstack_workload::{Kind, Request, WarmUp};
 
 use crate::drive::Completion;
 use crate::error::SimError;
@@ -82,14 +82,17 @@ impl PastRequests {
             if self.ended[client as usize] {
                 continue;
             }
-            match self.run.next(client, self.now_ns) {
+            let step = self.run.next(client, self.now_ns);
+            // Every client has its turn anyway.
+            while self.run.take_woken().is_some() {}
+            match step {
                 Step::Io { request, .. } => {
                     let _ = self.run.complete(client);
                     return Some(request);
                 }
                 Step::Think { until_ns } => self.now_ns = until_ns.max(self.now_ns),
                 Step::Done => self.ended[client as usize] = true,
-                Step::Await | Step::Cpu { .. } | Step::Transfer { .. } => {}
+                Step::Await | Step::AwaitClient | Step::Cpu { .. } | Step::Transfer { .. } => {}
             }
         }
         None
@@ -196,6 +199,9 @@ impl Runner<'_> {
 }
 
 fn issue(load_loop: &mut LoadLoop, next: &ClientIssue) {
-    let ClientIssue { due_ns, request, owner: Owner { client, stream } } = *next;
+    let ClientIssue { due_ns, mut request, owner: Owner { client, stream } } = *next;
+    if request.kind == Kind::Flush && !matches!(load_loop.system(), System::Stack(_)) {
+        request.offset_bytes = 0;
+    }
     load_loop.issue(PendingRequest { intended_ns: due_ns, request, client, stream });
 }

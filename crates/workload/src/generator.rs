@@ -37,6 +37,9 @@ pub struct Generator {
     think: Think,
     flush_every: u64,
     sync_every: u64,
+    dsync_every: u64,
+    /// Address of flushes; see [`Request::offset_bytes`].
+    syncs_at_bytes: u64,
     writes: u64,
     /// Whether the last request was a write, so that a flush may be due.
     has_written: bool,
@@ -241,6 +244,8 @@ impl Generator {
             },
             flush_every: workload.flush_every,
             sync_every: workload.sync_every,
+            dsync_every: workload.dsync_every,
+            syncs_at_bytes: 0,
             writes: 0,
             has_written: false,
             sequence: workload.sequence,
@@ -255,6 +260,12 @@ impl Generator {
             choices: Random::new(seed, Purpose::Choices),
             think_times: Random::new(seed, Purpose::Think),
         })
+    }
+
+    /// Lets flushes cover only the file at this address.
+    pub(crate) fn with_syncs_at(mut self, address_bytes: u64) -> Generator {
+        self.syncs_at_bytes = address_bytes;
+        self
     }
 
     /// Returns the blocks that differ in popularity; `None` unless the addresses are skewed.
@@ -325,7 +336,7 @@ impl Generator {
     fn begin_anew(&mut self) {
         let again = self.again.take().expect("a loop has ended");
         let made = Generator::new(&again.workload, again.span, again.sector_bytes, again.seed);
-        *self = made.expect("the same inputs were valid before");
+        *self = made.expect("the same inputs were valid before").with_syncs_at(self.syncs_at_bytes);
     }
 
     /// Returns the flush that is due after the last write, if any.
@@ -335,14 +346,15 @@ impl Generator {
         let is_due = |every: u64, writes: u64| every != 0 && writes.is_multiple_of(every);
         let with_metadata = is_due(self.sync_every, self.writes);
         (with_metadata || is_due(self.flush_every, self.writes))
-            .then(|| Request { force_unit_access: with_metadata, ..request(Kind::Flush, 0, 0) })
+            .then(|| Request { force_unit_access: with_metadata, ..request(Kind::Flush, self.syncs_at_bytes, 0) })
     }
 
     #[inline]
     fn write(&mut self, offset_bytes: u64, length_bytes: u32) -> Request {
         self.writes += 1;
         self.has_written = self.flush_every | self.sync_every != 0;
-        request(Kind::Write, offset_bytes, length_bytes)
+        let force_unit_access = self.dsync_every != 0 && self.writes.is_multiple_of(self.dsync_every);
+        Request { force_unit_access, ..request(Kind::Write, offset_bytes, length_bytes) }
     }
 
     /// Chooses the line of the next request. Returns the request's kind and the bits that decide whether its address is

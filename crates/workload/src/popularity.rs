@@ -132,6 +132,7 @@ mod tests {
             stream_turn: 1,
             flush_every: 0,
             sync_every: 0,
+            dsync_every: 0,
             sequence: Sequence::default(),
             arrivals: Arrivals::default(),
             warm_up: WarmUp::default(),

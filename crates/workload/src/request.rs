@@ -35,7 +35,8 @@ impl Kind {
 pub struct Request {
     /// Kind of the request.
     pub kind: Kind,
-    /// Offset of the first byte in the system; 0 for a flush.
+    /// Offset of the first byte in the system. A flush in a system with files covers the file at this offset; at 0, and
+    /// in all other systems, it covers everything.
     pub offset_bytes: u64,
     /// Length in bytes; 0 for a flush.
     pub length_bytes: u32,

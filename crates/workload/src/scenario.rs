@@ -5,7 +5,9 @@
 
 mod access;
 mod boot;
+mod database;
 mod form;
+mod latencies;
 mod length;
 mod machine;
 mod prefill;
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{Access, Load};
 pub use boot::{Boot, GoldenImage, Phase};
+pub use database::{Database, LogSync};
 pub use length::ScenarioLength;
 pub use prefill::{Order, Prefill};
 pub use range::{Mark, Range};
@@ -75,8 +78,9 @@ impl TryFrom<ScenarioForm> for Scenario {
         let streams = form.streams.into_iter().enumerate().map(|(index, stream)| {
             stream.resolve().ok_or_else(|| WorkloadError {
                 key: format!("streams[{index}]"),
-                message: "must have exactly one of access, web, boot, video, transactions, sequential, prefill"
-                    .to_owned(),
+                message:
+                    "must have exactly one of access, web, boot, video, transactions, sequential, prefill, database"
+                        .to_owned(),
             })
         });
         Ok(Scenario {
@@ -196,6 +200,7 @@ impl Scenario {
                 StreamKind::Boot(boot) => boot.guests = clients,
                 StreamKind::Transactions(transactions) => transactions.clients = clients,
                 StreamKind::Sequential(sequential) => sequential.streams = clients,
+                StreamKind::Database(database) => database.clients = clients,
                 StreamKind::Access(_) | StreamKind::Video(_) | StreamKind::Prefill(_) => {}
             }
         }

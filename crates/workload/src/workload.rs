@@ -33,6 +33,9 @@ pub struct Workload {
     /// Number of writes between two flushes of data and metadata, as with fsync(2); 0 for none. If both kinds of flush
     /// are due, only this one is issued.
     pub sync_every: u64,
+    /// Number of writes from one that must be on stable storage before it completes, as with O_DSYNC, to the next one;
+    /// 1 for all writes, 0 for none.
+    pub dsync_every: u64,
     /// Order of the requests.
     pub sequence: Sequence,
     /// How requests arrive.
@@ -106,6 +109,8 @@ struct WorkloadForm {
     flush_every: u64,
     #[serde(default, skip_serializing_if = "is_none")]
     sync_every: u64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    dsync_every: u64,
     #[serde(default, skip_serializing_if = "is_plain")]
     sequence: Sequence,
     #[serde(default)]
@@ -132,7 +137,7 @@ fn is_one(requests: &u32) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_none(requests: &u64) -> bool {
+pub(crate) fn is_none(requests: &u64) -> bool {
     *requests == 0
 }
 
@@ -155,6 +160,7 @@ impl From<WorkloadForm> for Workload {
             stream_turn: form.stream_turn,
             flush_every: form.flush_every,
             sync_every: form.sync_every,
+            dsync_every: form.dsync_every,
             sequence: form.sequence,
             arrivals: form.arrivals,
             warm_up: form.warm_up,
@@ -175,6 +181,7 @@ impl From<Workload> for WorkloadForm {
             stream_turn: workload.stream_turn,
             flush_every: workload.flush_every,
             sync_every: workload.sync_every,
+            dsync_every: workload.dsync_every,
             sequence: workload.sequence,
             arrivals: workload.arrivals,
             warm_up: workload.warm_up,

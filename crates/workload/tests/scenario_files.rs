@@ -121,7 +121,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "[streams.access]",
             "[streams.acess]",
-            "s.toml:11: streams[0].acess: unknown key; did you mean `access`? allowed: name, lun, range, access, web, boot, video, transactions, sequential, prefill",
+            "s.toml:11: streams[0].acess: unknown key; did you mean `access`? allowed: name, lun, range, access, web, boot, video, transactions, sequential, prefill, database",
         ),
         ("users = 3", "users = 0", &format!("s.toml:45: streams[4].web.users: {out_of_range}")),
         (
@@ -174,7 +174,7 @@ fn what_is_refused_is_one_line_with_the_key() {
     ] {
         assert_eq!(error_with(from, to), expected);
     }
-    let kinds = "must have exactly one of access, web, boot, video, transactions, sequential, prefill";
+    let kinds = "must have exactly one of access, web, boot, video, transactions, sequential, prefill, database";
     let text = "name = \"x\"\nrun_length = \"all_done\"\n\n[[streams]]\nname = \"b\"\nprefill = { order = \"serial\", block = 512 }\n[[streams]]\nname = \"a\"";
     assert_eq!(Scenario::from_toml("s.toml", text).unwrap_err().to_string(), format!("s.toml:7: streams[1]: {kinds}"));
     let text = "name = \"x\"\nrun_length = \"all_done\"\n[[streams]]\nname = \"a\"\n[streams.sequential]\nstreams = 1\ndirection = \"read\"\nblock = \"4KiB\"";

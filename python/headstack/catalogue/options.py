@@ -44,21 +44,22 @@ def applied(spec: Spec, chosen: Mapping[str, str]) -> Spec:
     if not chosen:
         return spec
     draft = {key: spec[key] for key in _DRAFT if key in spec}
-    passed = [(name, text) for name, text in chosen.items() if name != FSYNC]
+    passed = [(name, text) for name, text in chosen.items() if name not in SYNCS]
     changed: Spec = spec | _native.with_options(draft, passed)
-    if FSYNC in chosen:
-        changed["workload"] = changed["workload"] | {"sync_every": _writes_per_flush(chosen[FSYNC])}
+    syncs = {key: _writes_per_sync(name, chosen[name]) for name, key in SYNCS.items() if name in chosen}
+    if syncs:
+        changed["workload"] = changed["workload"] | syncs
     return changed
 
 
-def _writes_per_flush(text: str) -> int:
+def _writes_per_sync(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{text} is not a number of writes; use 1 or more, for example 1", key=FSYNC)
+        raise InputError(f"{text} is not a number of writes; use 1 or more, for example 1", key=name)
     return int(text)
 
 
-FSYNC = "fsync"
-"""The option that adds flushes to a workload."""
+SYNCS = {"fsync": "sync_every", "dsync": "dsync_every"}
+"""The options that make writes of a workload durable, and their keys in it."""
 
 _POLICIES = ", ".join(_native.POLICIES)
 
@@ -67,7 +68,7 @@ ACCESS = ("size", "read", "random")
 
 
 # Options that a scenario states for each of its streams.
-STATED = (*ACCESS, "fsync", "streams", "rate", "arrivals", "think", "confidence")
+STATED = (*ACCESS, *SYNCS, "streams", "rate", "arrivals", "think", "confidence")
 
 
 # These options define the system before anything is applied to it.
@@ -84,6 +85,7 @@ OPTIONS: tuple[Option, ...] = (
         "Workload",
     ),
     Option("fsync", "N", "Flush after every N writes, as fsync does.", "Workload"),
+    Option("dsync", "N", "Make every Nth write durable, as O_DSYNC does.", "Workload"),
     Option("streams", "N", "Number of sequential streams; requests go to them in turn.", "Workload"),
     Option(
         "range",

@@ -10,7 +10,7 @@ from typing import Any
 
 from headstack import _native
 
-KINDS = ("access", "web", "boot", "video", "transactions", "sequential", "prefill")
+KINDS = ("access", "web", "boot", "video", "transactions", "sequential", "prefill", "database")
 """Kinds of streams: each is the table of that name in its stream."""
 
 

@@ -32,6 +32,10 @@ _APPLICATION = (
     "applications are not modelled; simulate their requests with a workload, for example -w oltp-8k, or run them on a "
     "simulated drive with headstack serve"
 )
+_POSTGRESQL = (
+    "an application, not a system or workload; run its scenario on a stack, for example "
+    "headstack run postgresql-ext4-nvme -w postgresql"
+)
 _LEVEL = f"a RAID level, not a system; name an array, for example md-raid6-12x16tb --level raid6 ({_LISTED})"
 _CLASS = "a kind of drive, not a system; name one of headstack catalog drives list"
 _SMR = (
@@ -55,8 +59,9 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
     ("ext4 xfs", _JOURNALED),
     ("zfs zpool openzfs zil slog arc l2arc", _ZFS),
     ("lvm lvm2 luks dm-crypt dmcrypt bcache dm-cache lvmcache vdo dm-thin multipath dm-multipath loop", _LAYER),
+    ("postgres pgbench", _POSTGRESQL),
     (
-        "postgres postgresql mysql mariadb innodb sqlite rocksdb etcd mongodb mongo cassandra oracle mssql sqlserver "
+        "mysql mariadb innodb sqlite rocksdb etcd mongodb mongo cassandra oracle mssql sqlserver "
         "elasticsearch kafka redis docker kubernetes vmware esxi proxmox",
         _APPLICATION,
     ),

@@ -100,8 +100,8 @@ def _refused(whole: Row) -> str:
         return "it was measured on a real device"
     if whole["fidelity"] is not None:
         return "it replays a trace, which the page does not contain"
-    if whole["workload"].get("sync_every"):
-        return "it flushes after writes, which the page does not simulate"
+    if whole["workload"].get("sync_every") or whole["workload"].get("dsync_every"):
+        return "it has flushes or synchronous writes, which the page does not simulate"
     return ""
 
 

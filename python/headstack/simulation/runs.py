@@ -44,6 +44,7 @@ class Options(TypedDict, total=False):
     read: Swept
     random: Swept
     fsync: Swept
+    dsync: Swept
     streams: Swept
     range: Swept
     drives: Swept

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.demand import load_demand
-from headstack.catalogue.options import CHANGES, FSYNC, OPTIONS
+from headstack.catalogue.options import CHANGES, OPTIONS, SYNCS
 from headstack.catalogue.system import load_blueprint, load_system
 from headstack.io.atomic_files import write_all
 from headstack.io.json_text import key_of
@@ -277,7 +277,7 @@ def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] 
 def _kind(field: str, value: str, blueprints: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the kind of a field. Raises ``InputError`` with the closest name if it is unknown."""
     names = [option.name for option in OPTIONS]
-    if field == FSYNC:
+    if field in SYNCS:
         raise InputError("not available in sweeps; use headstack run with several values", key=field)
     if field in CHANGES:
         return SYSTEM

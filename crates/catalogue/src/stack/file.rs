@@ -22,6 +22,9 @@ pub struct StackFile {
     pub notes: Option<String>,
     /// Layers and what is below them.
     pub stack: StackTable,
+    /// Files of the file system; without any, all its space is one file.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub files: Vec<FileTable>,
     /// Cache of file pages.
     #[serde(default, skip_serializing_if = "is_default")]
     pub page_cache: PageCacheTable,
@@ -67,6 +70,16 @@ pub struct StackTable {
     pub over: String,
     /// System that holds an external journal, named as `over`.
     pub journal: Option<String>,
+}
+
+/// Table `[[files]]`: a file, after those before it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileTable {
+    /// Name, by which scenarios use the file as a LUN.
+    pub name: String,
+    /// Size; the rest of the file system by default.
+    pub size: Option<Bytes>,
 }
 
 /// Name of a layer, and of the table with its values.

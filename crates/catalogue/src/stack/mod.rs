@@ -5,6 +5,7 @@ mod caches;
 mod ceph;
 pub mod ceph_table;
 pub mod file;
+mod files;
 pub mod instances;
 mod journals;
 pub mod protocols;
@@ -61,9 +62,11 @@ pub fn resolve(
             systems.push(load(device)?);
         }
         let layer = completer.layer(name, &systems)?;
-        let stack = StackDescription { name: file.name.clone(), layer, below: systems };
+        let mut stack = StackDescription { name: file.name.clone(), layer, below: systems, files: Vec::new() };
+        completer.place_files(&mut stack)?;
         below = SystemDescription::Stack(Box::new(stack));
     }
+    completer.check_files(&below)?;
     below.check().map_err(|fault| document.error(&fault.key, fault.message))?;
     let derived = completer.derived;
     Ok(ResolvedStack { description: below, file, derived })

@@ -66,6 +66,7 @@ pub(super) fn mix(
         stream_turn: 1,
         flush_every: settings.whole("fdatasync")?.unwrap_or(0),
         sync_every: settings.whole("fsync")?.unwrap_or(0),
+        dsync_every: 0,
         sequence: Sequence {
             kinds_apart: true,
             trim_then_write: direction.trims_first,

@@ -54,6 +54,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
             stream_turn: 1,
             flush_every: 0,
             sync_every: 0,
+            dsync_every: 0,
             sequence: headstack_workload::Sequence::default(),
             arrivals: Arrivals::default(),
             warm_up: WarmUp { requests: 0, time_ns: warm_up_ns },

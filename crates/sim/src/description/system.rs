@@ -7,7 +7,7 @@ use super::array::ArrayDescription;
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
 use super::level::SmallWrites;
-use super::stack::{LayerDescription, PoolShape};
+use super::stack::{FileDescription, LayerDescription, PoolShape, check_files};
 use crate::error::{InvalidDescription, fault};
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
@@ -129,9 +129,7 @@ impl SystemDescription {
                 vec![("drive".to_owned(), span)]
             }
             SystemDescription::Array(array) => array.spans(),
-            SystemDescription::Stack(stack) => {
-                vec![(stack.layer.kind().to_owned(), Span { start_bytes: 0, length_bytes: stack.capacity_bytes() })]
-            }
+            SystemDescription::Stack(stack) => stack.luns(),
         }
     }
 
@@ -155,6 +153,9 @@ pub struct StackDescription {
     pub layer: LayerDescription,
     /// Systems below. The first holds the data; the layer determines what the others are for.
     pub below: Vec<SystemDescription>,
+    /// Files of the file system in this layer or below it; without any, all its space is one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDescription>,
 }
 
 impl StackDescription {
@@ -167,7 +168,23 @@ impl StackDescription {
             return fault("stack.below", "no system; at least one is needed");
         }
         let below: Vec<PoolShape> = self.below.iter().map(SystemDescription::pool_shape).collect();
-        super::stack::check(&self.layer, &below)
+        super::stack::check(&self.layer, &below)?;
+        check_files(&self.files, self.capacity_bytes())
+    }
+
+    /// Returns the files by name, or all space without files.
+    fn luns(&self) -> Vec<(String, Span)> {
+        if self.files.is_empty() {
+            let span = Span { start_bytes: 0, length_bytes: self.capacity_bytes() };
+            return vec![(self.layer.kind().to_owned(), span)];
+        }
+        let starts = FileDescription::bounds(&self.files);
+        let spans = self
+            .files
+            .iter()
+            .zip(starts)
+            .map(|(file, start_bytes)| (file.name.clone(), Span { start_bytes, length_bytes: file.length_bytes }));
+        spans.collect()
     }
 
     /// Returns the systems that run below the layer, in the order of their numbers: for Ceph, that of each OSD.

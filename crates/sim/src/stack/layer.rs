@@ -5,6 +5,7 @@ use headstack_workload::{Request, Span};
 
 use super::block_cache::BlockCache;
 use super::ceph::Ceph;
+use super::files::Files;
 use super::instance_limit::InstanceLimit;
 use super::journal::Journal;
 use super::network::Network;
@@ -12,7 +13,7 @@ use super::orders::{Answer, LayerModel, Orders};
 use super::page_cache::PageCache;
 use super::zfs::Zfs;
 use crate::description::stack::LayerDescription;
-use crate::description::system::SystemDescription;
+use crate::description::system::{StackDescription, SystemDescription};
 use crate::snapshot::Snapshot;
 
 /// A layer of any kind.
@@ -42,15 +43,13 @@ macro_rules! of_layer {
 }
 
 impl Layer {
-    /// Creates an idle layer over systems of the descriptions `below`.
-    pub fn new(description: &LayerDescription, below: &[SystemDescription]) -> Layer {
+    /// Creates the idle layer of a stack.
+    pub fn new(StackDescription { layer: description, below, files, .. }: &StackDescription) -> Layer {
+        let files = Files::new(files);
         let capacity_bytes = below[0].capacity_bytes();
         match description {
             LayerDescription::InstanceLimit(limit) => Layer::InstanceLimit(Box::new(InstanceLimit::new(limit))),
             LayerDescription::Network(network) => Layer::Network(Box::new(Network::new(network))),
-            LayerDescription::Journal(journal) => Layer::Journal(Box::new(Journal::new(journal, capacity_bytes))),
-            LayerDescription::PageCache(cache) => Layer::PageCache(Box::new(PageCache::new(cache, capacity_bytes))),
-            LayerDescription::Zfs(zfs) => Layer::Zfs(Box::new(Zfs::new(zfs, below))),
             LayerDescription::BlockCache(cache) => {
                 Layer::BlockCache(Box::new(BlockCache::new(cache, capacity_bytes, below[1].capacity_bytes())))
             }
@@ -58,6 +57,13 @@ impl Layer {
                 let below_bytes: Vec<u64> = below.iter().map(SystemDescription::capacity_bytes).collect();
                 Layer::Ceph(Box::new(Ceph::new(ceph, &below_bytes)))
             }
+            LayerDescription::Journal(journal) => {
+                Layer::Journal(Box::new(Journal::new(journal, files, capacity_bytes)))
+            }
+            LayerDescription::PageCache(cache) => {
+                Layer::PageCache(Box::new(PageCache::new(cache, files, capacity_bytes)))
+            }
+            LayerDescription::Zfs(zfs) => Layer::Zfs(Box::new(Zfs::new(zfs, files, below))),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod block_cache;
 mod ceph;
 mod cores;
+mod files;
 mod instance_limit;
 mod journal;
 mod layer;

@@ -36,6 +36,28 @@ impl Ranges {
         true
     }
 
+    /// Removes a range; returns whether a part of it was in the set.
+    pub fn remove(&mut self, begin: u64, end: u64) -> bool {
+        let mut was_in = false;
+        while let Some((first, covered)) = self
+            .ends
+            .range(..end)
+            .next_back()
+            .map(|(&first, &covered)| (first, covered))
+            .filter(|&(_, covered)| covered > begin)
+        {
+            was_in = true;
+            self.ends.remove(&first);
+            if covered > end {
+                self.ends.insert(end, covered);
+            }
+            if first < begin {
+                self.ends.insert(first, begin);
+            }
+        }
+        was_in
+    }
+
     /// Whether a byte is in the set.
     pub fn contains(&self, byte: u64) -> bool {
         self.ends.range(..=byte).next_back().is_some_and(|(_, &end)| end > byte)
@@ -62,6 +84,17 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_removed_range_splits_others() {
+        let mut ranges = Ranges::up_to(10);
+        ranges.insert(20, 30);
+        assert!(!ranges.remove(10, 20));
+        assert!(ranges.remove(5, 25));
+        assert_eq!(ranges.ends, BTreeMap::from([(0, 5), (25, 30)]));
+        assert!(ranges.remove(1, 3) && ranges.insert(2, 6) && ranges.remove(0, 100));
+        assert!(ranges.ends.is_empty());
+    }
 
     #[test]
     fn ranges_merge_when_they_touch() {

@@ -1,6 +1,6 @@
 //! [`Stack`]: the events of a layer and of the systems below it.
 
-use headstack_workload::Request;
+use headstack_workload::{Kind, Request};
 
 use super::{Stack, System};
 use crate::description::system::StackDescription;
@@ -22,8 +22,8 @@ impl Stack {
             adapted.iter().zip(seeds).map(|(system, seed)| System::new(system, seed)).collect();
         let below = below?;
         Ok(Stack {
-            layer: Layer::new(&description.layer, &description.below),
             part_names: (0..below.len()).map(|port| description.part_name(port)).collect(),
+            layer: Layer::new(description),
             port_names: (0..below.len()).map(|port| description.device_name(port, "")).collect(),
             next_ns: below.iter().map(System::next_event_ns).collect(),
             below,
@@ -118,8 +118,12 @@ impl Stack {
     fn carry_out(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         while let Some(order) = self.orders.pop_front() {
             match order {
-                Order::Send { port, id, request } => {
+                Order::Send { port, id, mut request } => {
                     let port = port as usize;
+                    if request.kind == Kind::Flush && !matches!(self.below[port], System::Stack(_)) {
+                        // Only file systems know files; a device flushes everything.
+                        request.offset_bytes = 0;
+                    }
                     self.below[port].submit(now_ns, id, &request);
                     self.next_ns[port] = self.below[port].next_event_ns();
                 }

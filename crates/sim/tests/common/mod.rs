@@ -309,6 +309,7 @@ pub fn workload(line: AccessLine, arrivals: Arrivals, requests: u64) -> Workload
         stream_turn: 1,
         flush_every: 0,
         sync_every: 0,
+        dsync_every: 0,
         sequence: headstack_workload::Sequence::default(),
         arrivals,
         warm_up: WarmUp { requests: 0, time_ns: 0 },

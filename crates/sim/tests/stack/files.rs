@@ -19,14 +19,14 @@ const PAGE: u64 = 4096;
 const PAGE_SECTORS: u64 = 8;
 
 /// An SSD without capacitors: a flush programs the buffer.
-fn ssd() -> SystemDescription {
+pub fn ssd() -> SystemDescription {
     let mut ssd = small_ssd();
     ssd.buffer.power_loss_protected = false;
     ssd.buffer.flush_ns = 30 * US;
     SystemDescription::Drive(DeviceDescription::Ssd(ssd))
 }
 
-fn ext4() -> JournalDescription {
+pub fn ext4() -> JournalDescription {
     JournalDescription {
         kind: JournalKind::Ext4,
         journal_bytes: 16 << 20,
@@ -41,7 +41,7 @@ fn ext4() -> JournalDescription {
     }
 }
 
-fn cache(memory_bytes: u64) -> PageCacheDescription {
+pub fn cache(memory_bytes: u64) -> PageCacheDescription {
     PageCacheDescription {
         memory_bytes,
         background_percent: 10,
@@ -65,16 +65,16 @@ fn cached(cache: PageCacheDescription, below: &SystemDescription) -> SystemDescr
     over(LayerDescription::PageCache(cache), std::slice::from_ref(below))
 }
 
-fn fsync() -> Request {
+pub fn fsync() -> Request {
     Request { force_unit_access: true, ..flush() }
 }
 
-fn forced(request: Request) -> Request {
+pub fn forced(request: Request) -> Request {
     Request { force_unit_access: true, ..request }
 }
 
 /// Time of requests one after the other on the bare device.
-fn by_hand(requests: &[Request]) -> u64 {
+pub fn by_hand(requests: &[Request]) -> u64 {
     let mut bench = Bench::new(&ssd());
     requests.iter().map(|request| bench.takes_ns(request)).sum()
 }

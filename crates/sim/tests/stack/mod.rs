@@ -4,6 +4,7 @@ mod block_cache;
 mod ceph;
 mod delays;
 mod files;
+mod named_files;
 mod zfs;
 
 use headstack_result::RunResult;
@@ -18,7 +19,7 @@ use crate::common::{bare_drive, run_spec, spec, workload};
 /// Puts a layer over systems.
 pub fn over(layer: LayerDescription, below: &[SystemDescription]) -> SystemDescription {
     let name = format!("test {}", layer.kind());
-    SystemDescription::Stack(Box::new(StackDescription { name, layer, below: below.to_vec() }))
+    SystemDescription::Stack(Box::new(StackDescription { name, layer, below: below.to_vec(), files: Vec::new() }))
 }
 
 /// Runs requests of one line on a system.

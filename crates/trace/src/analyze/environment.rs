@@ -109,6 +109,7 @@ impl AnalysisResults<'_> {
             stream_turn: 1,
             flush_every: writes.checked_div(self.flushes).unwrap_or(0),
             sync_every: 0,
+            dsync_every: 0,
             sequence: headstack_workload::Sequence::default(),
             arrivals: self.arrivals(),
             warm_up: WarmUp::default(),

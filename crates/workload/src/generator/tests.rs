@@ -29,6 +29,7 @@ fn workload(lines: Vec<AccessLine>) -> Workload {
         stream_turn: 1,
         flush_every: 0,
         sync_every: 0,
+        dsync_every: 0,
         sequence: crate::Sequence::default(),
         arrivals: Arrivals::default(),
         warm_up: WarmUp::default(),
@@ -226,6 +227,19 @@ fn both_flushes_follow_their_writes_and_the_stronger_replaces_the_other() {
         flushes,
         [(4, false), (6, true), (8, false), (12, true), (16, false), (18, true), (20, false), (24, true)]
     );
+}
+
+#[test]
+fn every_nth_write_is_synchronous() {
+    for dsync_every in [0, 1, 3] {
+        let synchronous = Workload { dsync_every, ..workload(vec![line(4096, 100.0, 50.0, 0.0)]) };
+        let requests = generate(&synchronous, SPAN, 1, 64);
+        let writes: Vec<_> = requests.iter().filter(|request| request.kind == Kind::Write).collect();
+        let forced: Vec<usize> = (1..=writes.len()).filter(|number| writes[number - 1].force_unit_access).collect();
+        let expected = (1..=writes.len()).filter(|number| dsync_every > 0 && *number as u64 % dsync_every == 0);
+        assert_eq!(forced, expected.collect::<Vec<_>>());
+        assert!(requests.iter().all(|request| request.kind == Kind::Write || !request.force_unit_access));
+    }
 }
 
 #[test]

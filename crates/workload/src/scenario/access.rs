@@ -10,7 +10,7 @@ use crate::error::WorkloadError;
 use crate::generator::Generator;
 use crate::random::{AliasTable, Purpose, Random};
 use crate::span::Span;
-use crate::workload::{Sequence, Workload, is_plain};
+use crate::workload::{Sequence, Workload, is_none, is_plain};
 
 /// A stream of requests with an access specification, as in a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,10 @@ pub struct Access {
     pub pointers: u32,
     /// Number of writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
+    /// Number of writes between two flushes of data and metadata; 0 for none.
+    pub sync_every: u64,
+    /// Number of writes from one with O_DSYNC to the next one; 0 for none.
+    pub dsync_every: u64,
     /// Order of the requests.
     pub sequence: Sequence,
 }
@@ -54,6 +58,10 @@ struct AccessForm {
     pointers: u32,
     #[serde(default)]
     flush_every: u64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    sync_every: u64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    dsync_every: u64,
     #[serde(default, skip_serializing_if = "is_plain")]
     sequence: Sequence,
     lines: Vec<AccessLine>,
@@ -78,6 +86,8 @@ impl TryFrom<AccessForm> for Access {
             addresses: form.addresses,
             pointers: form.pointers,
             flush_every: form.flush_every,
+            sync_every: form.sync_every,
+            dsync_every: form.dsync_every,
             sequence: form.sequence,
         })
     }
@@ -95,6 +105,8 @@ impl From<Access> for AccessForm {
             addresses: access.addresses,
             pointers: access.pointers,
             flush_every: access.flush_every,
+            sync_every: access.sync_every,
+            dsync_every: access.dsync_every,
             sequence: access.sequence,
             lines: access.lines,
         }
@@ -112,6 +124,7 @@ pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Ar
         stream_turn: 1,
         flush_every: 0,
         sync_every: 0,
+        dsync_every: 0,
         sequence: crate::Sequence::default(),
         arrivals,
         warm_up: WarmUp::default(),
@@ -122,7 +135,14 @@ pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Ar
 impl Access {
     fn workload(&self, arrivals: Arrivals) -> Workload {
         let lines = workload(&self.lines, &self.addresses, arrivals);
-        Workload { streams: self.pointers, flush_every: self.flush_every, sequence: self.sequence, ..lines }
+        Workload {
+            streams: self.pointers,
+            flush_every: self.flush_every,
+            sync_every: self.sync_every,
+            dsync_every: self.dsync_every,
+            sequence: self.sequence,
+            ..lines
+        }
     }
 
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
@@ -180,7 +200,10 @@ impl AccessRun {
         };
         let members = members.iter().map(|(access, _, setup)| {
             Generator::new(&access.workload(arrivals), setup.span, setup.sector_bytes, setup.seed)
-                .map(|generator| Member { stream: setup.stream, generator })
+                .map(|generator| Member {
+                    stream: setup.stream,
+                    generator: generator.with_syncs_at(setup.sync_at_bytes),
+                })
                 .map_err(|error| (setup.stream, error))
         });
         Ok(AccessRun {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::Access;
 use super::boot::Boot;
+use super::database::Database;
 use super::length::ScenarioLength;
 use super::prefill::Prefill;
 use super::range::Range;
@@ -66,6 +67,8 @@ pub struct StreamForm {
     sequential: Option<Sequential>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prefill: Option<Prefill>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    database: Option<Database>,
 }
 
 impl StreamForm {
@@ -79,6 +82,7 @@ impl StreamForm {
             self.transactions.map(StreamKind::Transactions),
             self.sequential.map(StreamKind::Sequential),
             self.prefill.map(StreamKind::Prefill),
+            self.database.map(StreamKind::Database),
         ]
         .into_iter()
         .flatten();
@@ -100,6 +104,7 @@ impl From<Stream> for StreamForm {
             StreamKind::Transactions(transactions) => StreamForm { transactions: Some(transactions), ..form },
             StreamKind::Sequential(sequential) => StreamForm { sequential: Some(sequential), ..form },
             StreamKind::Prefill(prefill) => StreamForm { prefill: Some(prefill), ..form },
+            StreamKind::Database(database) => StreamForm { database: Some(database), ..form },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::access::AccessRun;
 use super::boot::BootRun;
+use super::database::DatabaseRun;
 use super::prefill::PrefillRun;
 use super::sequential::SequentialRun;
 use super::step::{Facts, Step, Turn};
@@ -19,6 +20,7 @@ pub(crate) enum Machine {
     Transactions(TransactionsRun),
     Sequential(SequentialRun),
     Prefill(PrefillRun),
+    Database(DatabaseRun),
 }
 
 impl Machine {
@@ -31,6 +33,7 @@ impl Machine {
             Machine::Transactions(run) => run.clients(),
             Machine::Sequential(run) => run.clients(),
             Machine::Prefill(run) => run.clients(),
+            Machine::Database(run) => run.clients(),
         }
     }
 
@@ -43,7 +46,8 @@ impl Machine {
             | Machine::Video(_)
             | Machine::Transactions(_)
             | Machine::Sequential(_)
-            | Machine::Prefill(_) => false,
+            | Machine::Prefill(_)
+            | Machine::Database(_) => false,
         }
     }
 
@@ -57,6 +61,21 @@ impl Machine {
             Machine::Transactions(run) => run.next(turn),
             Machine::Sequential(run) => run.next(turn),
             Machine::Prefill(run) => run.next(turn),
+            Machine::Database(run) => run.next(turn),
+        }
+    }
+
+    /// Returns the next client whose wait for another client is over.
+    pub(crate) fn take_woken(&mut self) -> Option<u32> {
+        match self {
+            Machine::Database(run) => run.take_woken(),
+            Machine::Access(_)
+            | Machine::Web(_)
+            | Machine::Boot(_)
+            | Machine::Video(_)
+            | Machine::Transactions(_)
+            | Machine::Sequential(_)
+            | Machine::Prefill(_) => None,
         }
     }
 
@@ -66,6 +85,7 @@ impl Machine {
             Machine::Web(run) => run.start_measuring(),
             Machine::Video(run) => run.start_measuring(),
             Machine::Transactions(run) => run.start_measuring(),
+            Machine::Database(run) => run.start_measuring(),
             Machine::Access(_) | Machine::Boot(_) | Machine::Sequential(_) | Machine::Prefill(_) => {}
         }
     }
@@ -79,6 +99,7 @@ impl Machine {
             Machine::Video(run) => run.facts(seconds, now_ns),
             Machine::Transactions(run) => run.facts(seconds),
             Machine::Prefill(run) => run.facts(),
+            Machine::Database(run) => run.facts(seconds),
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{Access, AccessRun};
 use super::boot::BootRun;
+use super::database::DatabaseRun;
 use super::machine::Machine;
 use super::prefill::PrefillRun;
 use super::range::{check_luns, resolve};
@@ -36,6 +37,10 @@ pub struct ScenarioRun {
     finite: u32,
     unfinished: u32,
     measured_from_ns: u64,
+    /// Machine that took the last step.
+    active: u32,
+    /// First client of each machine.
+    first_clients: Vec<u32>,
 }
 
 /// Position of a client among the machines.
@@ -84,6 +89,8 @@ impl ScenarioRun {
             let setup = StreamSetup {
                 stream: index as u32,
                 span,
+                names: if whole { luns.to_vec() } else { Vec::new() },
+                sync_at_bytes: if stream.lun.is_some() { span.start_bytes } else { 0 },
                 luns: if whole { luns.iter().map(|(_, span)| *span).collect() } else { vec![span] },
                 sector_bytes,
                 seed: seed_of(seed, &stream.name, 0),
@@ -118,6 +125,8 @@ impl ScenarioRun {
         Ok(ScenarioRun {
             names: scenario.streams.iter().map(|stream| stream.name.clone()).collect(),
             machine_of,
+            active: 0,
+            first_clients: first_clients(&machines),
             machines,
             clients,
             finite,
@@ -151,9 +160,18 @@ impl ScenarioRun {
             }
             // Only clients of finite streams are ever done.
             Step::Done => self.unfinished -= 1,
-            Step::Think { .. } | Step::Cpu { .. } | Step::Transfer { .. } => {}
+            Step::AwaitClient | Step::Think { .. } | Step::Cpu { .. } | Step::Transfer { .. } => {}
         }
+        self.active = place.machine;
         step
+    }
+
+    /// Returns the next client whose wait for another client ended with the last step. Call this after every step until
+    /// it returns `None`, and then get the next step of each of these clients.
+    #[inline]
+    pub fn take_woken(&mut self) -> Option<u32> {
+        let number = self.machines[self.active as usize].take_woken()?;
+        Some(self.first_clients[self.active as usize] + number)
     }
 
     /// Records that a request of `client` has completed. Returns true if the client was waiting for it; the caller must
@@ -203,6 +221,16 @@ fn add(machines: &mut Vec<Machine>, clients: &mut Vec<Client>, machine: Machine)
     machines.push(machine);
 }
 
+fn first_clients(machines: &[Machine]) -> Vec<u32> {
+    let mut next = 0;
+    let first = |machine: &Machine| {
+        let first = next;
+        next += machine.clients();
+        first
+    };
+    machines.iter().map(first).collect()
+}
+
 fn machine(kind: &StreamKind, setup: &StreamSetup) -> Result<Machine, Complaint> {
     Ok(match kind {
         StreamKind::Access(access) => {
@@ -218,6 +246,7 @@ fn machine(kind: &StreamKind, setup: &StreamSetup) -> Result<Machine, Complaint>
         StreamKind::Video(video) => Machine::Video(VideoRun::new(video, setup)?),
         StreamKind::Transactions(transactions) => Machine::Transactions(TransactionsRun::new(transactions, setup)?),
         StreamKind::Sequential(sequential) => Machine::Sequential(SequentialRun::new(sequential, setup)?),
+        StreamKind::Database(database) => Machine::Database(DatabaseRun::new(database, setup)?),
         StreamKind::Prefill(prefill) => Machine::Prefill(PrefillRun::new(prefill, setup)?),
     })
 }

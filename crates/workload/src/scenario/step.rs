@@ -20,6 +20,8 @@ pub enum Step {
     },
     /// The client waits for any of its requests to complete.
     Await,
+    /// The client waits until another client of its stream wakes it (`ScenarioRun::take_woken`).
+    AwaitClient,
     /// The client's next step follows at this time.
     Think {
         /// Time in ns.
@@ -56,6 +58,10 @@ pub(crate) struct StreamSetup {
     pub(crate) span: Span,
     /// LUNs of the span, each as a span of its own.
     pub(crate) luns: Vec<Span>,
+    /// LUNs and files of the system by name, for a stream without a LUN or range of its own.
+    pub(crate) names: Vec<(String, Span)>,
+    /// Address of the stream's syncs: that of its LUN, so that a sync covers only this file; 0 for everything.
+    pub(crate) sync_at_bytes: u64,
     pub(crate) sector_bytes: u32,
     pub(crate) seed: u64,
 }
@@ -102,6 +108,33 @@ pub enum Facts {
         /// Mean time from the end of the think time to the last completion, in ns.
         mean_latency_ns: f64,
     },
+    /// Transactions of a database.
+    Database {
+        /// Number of transactions completed.
+        transactions: u64,
+        /// Transactions per second.
+        transactions_per_s: f64,
+        /// Mean time from the end of the think time to the end of the commit, in ns.
+        mean_latency_ns: f64,
+        /// Median and 99th percentile of that time, in ns.
+        latency_ns: [f64; 2],
+        /// Median and 99th percentile of the time that a commit waits for the log, in ns.
+        commit_ns: [f64; 2],
+        /// Mean number of commits that one sync of the log serves.
+        commits_per_sync: f64,
+        /// Records that were added to the log, in bytes.
+        log_bytes: u64,
+        /// Number of full pages in the log.
+        full_pages: u64,
+        /// Number of pages that were not in the shared buffers.
+        read_pages: u64,
+        /// Number of changed pages that a transaction had to write to make room.
+        evicted_pages: u64,
+        /// Number of pages that checkpoints wrote.
+        checkpoint_pages: u64,
+        /// Number of completed checkpoints.
+        checkpoints: u64,
+    },
     /// Progress of a prefill, over the whole run.
     Prefill {
         /// Number of bytes to be written.
@@ -147,6 +180,35 @@ impl Facts {
                 fact("transactions", *transactions as f64),
                 fact("transactions_per_s", *transactions_per_s),
                 fact("mean_transaction_ms", mean_latency_ns / 1e6),
+            ],
+            Facts::Database {
+                transactions,
+                transactions_per_s,
+                mean_latency_ns,
+                latency_ns: [median_ns, p99_ns],
+                commit_ns: [median_commit_ns, p99_commit_ns],
+                commits_per_sync,
+                log_bytes,
+                full_pages,
+                read_pages,
+                evicted_pages,
+                checkpoint_pages,
+                checkpoints,
+            } => vec![
+                fact("transactions", *transactions as f64),
+                fact("transactions_per_s", *transactions_per_s),
+                fact("mean_transaction_ms", mean_latency_ns / 1e6),
+                fact("p50_transaction_ms", median_ns / 1e6),
+                fact("p99_transaction_ms", p99_ns / 1e6),
+                fact("p50_commit_ms", median_commit_ns / 1e6),
+                fact("p99_commit_ms", p99_commit_ns / 1e6),
+                fact("commits_per_sync", *commits_per_sync),
+                fact("log_bytes", *log_bytes as f64),
+                fact("full_pages", *full_pages as f64),
+                fact("read_pages", *read_pages as f64),
+                fact("evicted_pages", *evicted_pages as f64),
+                fact("checkpoint_pages", *checkpoint_pages as f64),
+                fact("checkpoints", *checkpoints as f64),
             ],
             Facts::Prefill { bytes, done_ns } => {
                 let done = done_ns.map(|at_ns| fact("done_s", seconds(at_ns)));

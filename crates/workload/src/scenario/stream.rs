@@ -2,6 +2,7 @@
 
 use super::access::{Access, Load};
 use super::boot::Boot;
+use super::database::Database;
 use super::prefill::Prefill;
 use super::range::Range;
 use super::sequential::{Direction, Sequential};
@@ -40,6 +41,8 @@ pub enum StreamKind {
     Sequential(Sequential),
     /// LUNs that are written once.
     Prefill(Prefill),
+    /// Clients of a database.
+    Database(Database),
 }
 
 impl StreamKind {
@@ -53,6 +56,7 @@ impl StreamKind {
             StreamKind::Transactions(_) => "transactions",
             StreamKind::Sequential(_) => "sequential",
             StreamKind::Prefill(_) => "prefill",
+            StreamKind::Database(_) => "database",
         }
     }
 
@@ -61,9 +65,11 @@ impl StreamKind {
         match self {
             StreamKind::Boot(_) | StreamKind::Prefill(_) => true,
             StreamKind::Video(video) => video.frames.is_some(),
-            StreamKind::Access(_) | StreamKind::Web(_) | StreamKind::Transactions(_) | StreamKind::Sequential(_) => {
-                false
-            }
+            StreamKind::Access(_)
+            | StreamKind::Web(_)
+            | StreamKind::Transactions(_)
+            | StreamKind::Sequential(_)
+            | StreamKind::Database(_) => false,
         }
     }
 
@@ -77,6 +83,7 @@ impl StreamKind {
             StreamKind::Transactions(transactions) => changes(&transactions.lines),
             StreamKind::Sequential(sequential) => sequential.direction == Direction::Write,
             StreamKind::Prefill(_) => true,
+            StreamKind::Database(database) => database.changed_pages > 0,
             StreamKind::Web(_) => false,
         }
     }
@@ -90,6 +97,7 @@ impl StreamKind {
             StreamKind::Transactions(transactions) => transactions.validate(),
             StreamKind::Sequential(sequential) => sequential.validate(),
             StreamKind::Prefill(prefill) => prefill.validate(),
+            StreamKind::Database(database) => database.validate(),
         }
     }
 
@@ -105,7 +113,8 @@ impl StreamKind {
             | StreamKind::Video(_)
             | StreamKind::Transactions(_)
             | StreamKind::Sequential(_)
-            | StreamKind::Prefill(_) => None,
+            | StreamKind::Prefill(_)
+            | StreamKind::Database(_) => None,
         }
     }
 }

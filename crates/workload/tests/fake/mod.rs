@@ -163,9 +163,14 @@ impl AtWork<'_> {
     fn ask(&mut self, client: u32, now_ns: u64) {
         assert!(!self.ended[client as usize], "client {client} took a step after it was done");
         loop {
-            match self.run.next(client, now_ns) {
+            let step = self.run.next(client, now_ns);
+            while let Some(client) = self.run.take_woken() {
+                self.push(now_ns, Event::Ask { client });
+            }
+            match step {
                 Step::Io { stream, request } => self.issue(client, stream, request, now_ns),
                 Step::Await => return assert!(self.client_flights[client as usize] > 0),
+                Step::AwaitClient => return,
                 Step::Done => {
                     assert_eq!(self.client_flights[client as usize], 0);
                     self.ended[client as usize] = true;

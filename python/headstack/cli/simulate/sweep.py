@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
-from headstack.catalogue.options import FSYNC, OPTIONS
+from headstack.catalogue.options import OPTIONS, SYNCS
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
@@ -34,7 +34,7 @@ EXIT_RUN = 3
 
 def run_options(command: Command) -> Command:
     """Adds the options of ``headstack run``, each of which takes one or several values."""
-    decorators = [option_of(option) for option in OPTIONS if option.name != FSYNC]
+    decorators = [option_of(option) for option in OPTIONS if option.name not in SYNCS]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 

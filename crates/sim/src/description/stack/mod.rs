@@ -3,6 +3,7 @@
 
 mod block_cache;
 mod ceph;
+mod files;
 mod journal;
 mod limits;
 mod page_cache;
@@ -19,6 +20,8 @@ pub use ceph::{
     CephDescription, ClusterNetwork, ErasureAccess, ErasureCode, FailureDomain, OBJECT_BYTES, OsdCpu, OsdScheduler,
     Recovery, Redundancy, Share,
 };
+pub use files::FileDescription;
+pub(crate) use files::check_files;
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub use page_cache::PageCacheDescription;

@@ -1,6 +1,7 @@
-//! [`Commit`]: a transaction on its way to the journal.
+//! [`Transaction`]: metadata changes that one commit makes durable, and [`Commit`]: its way to the journal.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 use headstack_workload::Request;
 
@@ -13,11 +14,51 @@ pub(super) struct Changes {
     pub timestamps: bool,
 }
 
+/// Changes of all files, which are committed together.
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    files: Vec<Changes>,
+    /// Data writes under way, by their number of arrival, that allocated space.
+    pub data: BTreeSet<u64>,
+}
+
+impl Transaction {
+    /// Creates an empty transaction of `files` files.
+    pub fn new(files: usize) -> Transaction {
+        Transaction { files: vec![Changes::default(); files], data: BTreeSet::new() }
+    }
+
+    /// Adds changes of one file.
+    pub fn change(&mut self, file: usize, changes: Changes) {
+        self.files[file].allocation |= changes.allocation;
+        self.files[file].timestamps |= changes.timestamps;
+    }
+
+    /// Returns the changes of some files.
+    pub fn changes(&self, files: RangeInclusive<usize>) -> Changes {
+        self.files[files].iter().fold(Changes::default(), |all, file| Changes {
+            allocation: all.allocation | file.allocation,
+            timestamps: all.timestamps | file.timestamps,
+        })
+    }
+
+    /// Returns the changes of all files.
+    pub fn all(&self) -> Changes {
+        self.changes(0..=self.files.len() - 1)
+    }
+
+    /// Returns the transaction, and leaves an empty one.
+    pub fn take(&mut self) -> Transaction {
+        let next = Transaction::new(self.files.len());
+        std::mem::replace(self, next)
+    }
+}
+
 /// A commit under way.
 #[derive(Clone, Debug)]
 pub(super) struct Commit {
-    /// Metadata that it makes durable.
-    pub changes: Changes,
+    /// Metadata that it makes durable, and in ordered mode the data that it waits for.
+    pub transaction: Transaction,
     /// Requests from above that it answers.
     pub waiters: Vec<u32>,
     /// Requests that came after its flush began: their data need one more

@@ -1,6 +1,7 @@
 //! Commits: which requests they send to the journal, one after the other.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use headstack_workload::{Kind, Request};
 
@@ -17,20 +18,27 @@ impl Journal {
         }
     }
 
-    /// Whether the commit under way holds allocations.
-    pub(super) fn commit_has_allocation(&self) -> bool {
-        self.commit.as_ref().is_some_and(|commit| commit.changes.allocation)
+    /// Whether allocations of some files are not in the journal yet.
+    pub(super) fn has_open_allocation(&self, files: RangeInclusive<usize>) -> bool {
+        let commit = self.commit.as_ref().map(|commit| &commit.transaction);
+        [Some(&self.running), commit].into_iter().flatten().any(|changes| changes.changes(files.clone()).allocation)
     }
 
     /// Starts to commit the running transaction.
     pub(super) fn begin_commit(&mut self, now_ns: u64, orders: &mut Orders) {
-        let changes = std::mem::take(&mut self.running);
+        let mut transaction = self.running.take();
+        let changes = transaction.all();
         self.commit_due_ns = u64::MAX;
         self.counters.commits += 1;
         let blocks = if changes.allocation { u64::from(self.description.allocation_blocks) } else { 1 };
         let steps = self.steps(blocks);
+        if self.description.kind == JournalKind::Xfs {
+            // Extents count as unwritten until their data are on the device.
+            transaction.data.clear();
+        }
+        let awaits_data = !transaction.data.is_empty();
         self.commit = Some(Commit {
-            changes,
+            transaction,
             waiters: std::mem::take(&mut self.waiting),
             late_waiters: Vec::new(),
             has_flushed: false,
@@ -40,7 +48,21 @@ impl Journal {
         if self.checkpoint_due_ns == u64::MAX {
             self.checkpoint_due_ns = now_ns + self.description.checkpoint_ns;
         }
-        self.next_step(now_ns, orders);
+        if !awaits_data {
+            self.next_step(now_ns, orders);
+        }
+    }
+
+    /// Notes that a data write is on the device. In ordered mode, a commit begins only after the data in the space that
+    /// it allocates (`jbd2_journal_finish_inode_data_buffers`).
+    pub(super) fn allocated_data_written(&mut self, now_ns: u64, arrival: u64, orders: &mut Orders) {
+        self.running.data.remove(&arrival);
+        if let Some(commit) = &mut self.commit
+            && commit.transaction.data.remove(&arrival)
+            && commit.transaction.data.is_empty()
+        {
+            self.next_step(now_ns, orders);
+        }
     }
 
     /// Returns the requests of a commit of `blocks` of metadata, with the system below that gets each.

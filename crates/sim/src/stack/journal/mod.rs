@@ -11,17 +11,19 @@ use std::collections::{BTreeSet, VecDeque};
 
 use headstack_workload::{Kind, Request, Span};
 
+use super::files::Files;
 use super::orders::{Answer, LayerModel, Order, Orders};
 use super::ranges::Ranges;
 use crate::description::stack::{JournalDescription, JournalKind};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use commit::{Changes, Commit};
+use commit::{Changes, Commit, Transaction};
 
 /// A file system in virtual time.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     description: JournalDescription,
+    files: Files,
     /// First byte on the first device that is not for files.
     reserved_at_bytes: u64,
     /// First byte of the journal on its device.
@@ -34,17 +36,17 @@ pub(crate) struct Journal {
     requests: Slab<HostRequest>,
     /// Requests to the systems below.
     sent: Slab<Sent>,
-    /// Data writes under way, by their number of arrival.
-    writes: BTreeSet<u64>,
+    /// Data writes of each file under way, by their number of arrival.
+    writes: Vec<BTreeSet<u64>>,
     arrivals: u64,
     /// Syncs that wait for earlier data writes: the number of arrival, the request.
     syncs: VecDeque<(u64, u32)>,
     /// Metadata that the running transaction changes.
-    running: Changes,
+    running: Transaction,
     /// When the running transaction is committed at the latest.
     commit_due_ns: u64,
-    /// Tick of the file's last modification.
-    modified_tick: Option<u64>,
+    /// Tick of each file's last modification.
+    modified_ticks: Vec<Option<u64>>,
     /// The commit under way, and the syncs that wait for the next one.
     commit: Option<Commit>,
     waiting: Vec<u32>,
@@ -88,7 +90,7 @@ enum Sent {
 
 impl Journal {
     /// Creates an idle file system on a device of `device_bytes`.
-    pub fn new(description: &JournalDescription, device_bytes: u64) -> Journal {
+    pub fn new(description: &JournalDescription, files: Files, device_bytes: u64) -> Journal {
         Journal {
             reserved_at_bytes: description.reserved_at_bytes(device_bytes),
             journal_at_bytes: description.journal_at_bytes(device_bytes),
@@ -96,17 +98,18 @@ impl Journal {
             allocated: Ranges::up_to(description.written_bytes),
             requests: Slab::default(),
             sent: Slab::default(),
-            writes: BTreeSet::new(),
+            writes: vec![BTreeSet::new(); files.count()],
             arrivals: 0,
             syncs: VecDeque::new(),
-            running: Changes::default(),
+            running: Transaction::new(files.count()),
             commit_due_ns: u64::MAX,
-            modified_tick: None,
+            modified_ticks: vec![None; files.count()],
             commit: None,
             waiting: Vec::new(),
             checkpoint_due_ns: u64::MAX,
             counters: Counters::default(),
             description: description.clone(),
+            files,
         }
     }
 
@@ -129,26 +132,44 @@ impl Journal {
     }
 
     /// Notes which metadata a write changes; returns whether it allocates.
-    fn change_metadata(&mut self, now_ns: u64, request: &Request) -> bool {
+    fn change_metadata(&mut self, now_ns: u64, arrival: u64, request: &Request) -> bool {
         let tick = now_ns / self.description.timestamp_ns;
-        let is_new_tick = self.modified_tick.replace(tick) != Some(tick);
-        let allocates =
+        let allocation =
             self.allocated.insert(request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
-        self.running.allocation |= allocates;
-        self.running.timestamps |= is_new_tick;
-        if self.commit_due_ns == u64::MAX && self.running != Changes::default() {
+        for file in self.files.touched(request) {
+            self.writes[file].insert(arrival);
+            let timestamps = self.modified_ticks[file].replace(tick) != Some(tick);
+            self.running.change(file, Changes { allocation, timestamps });
+        }
+        if allocation {
+            self.running.data.insert(arrival);
+        }
+        if self.commit_due_ns == u64::MAX && self.running.all() != Changes::default() {
             self.commit_due_ns = now_ns + self.description.interval_ns;
         }
-        allocates
+        allocation
+    }
+
+    /// Frees the space of a trim, as the deletion of a file does: the next write there allocates again.
+    fn free_space(&mut self, now_ns: u64, request: &Request) {
+        if self.allocated.remove(request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes)) {
+            for file in self.files.touched(request) {
+                self.running.change(file, Changes { allocation: true, timestamps: true });
+            }
+            self.commit_due_ns = self.commit_due_ns.min(now_ns + self.description.interval_ns);
+        }
     }
 
     /// Ends a data write: it is answered, unless it is synchronous and needs a commit or a flush.
     fn write_done(&mut self, now_ns: u64, number: u32, orders: &mut Orders) {
         let HostRequest { request, arrival, failed, .. } = *self.requests.get(number);
-        self.writes.remove(&arrival);
+        let files = self.files.touched(&request);
+        files.clone().for_each(|file| debug_assert!(self.writes[file].contains(&arrival), "a write ends once"));
+        files.clone().for_each(|file| _ = self.writes[file].remove(&arrival));
+        self.allocated_data_written(now_ns, arrival, orders);
         if failed.is_none() && request.kind == Kind::Write && request.force_unit_access {
             // A forced overwrite of allocated space is durable already, if the device took it as one.
-            match self.running.allocation || self.commit_has_allocation() {
+            match self.has_open_allocation(files) {
                 true => self.make_durable(now_ns, number, orders),
                 false if self.forces() || !self.description.barriers => self.answer(number, orders),
                 false => self.flush(number, orders),
@@ -164,27 +185,38 @@ impl Journal {
         self.description.barriers && self.description.forced_writes
     }
 
-    /// Lets syncs go on whose earlier writes are all on the device.
+    /// Lets syncs go on whose files have no earlier writes under way.
     fn let_syncs_go_on(&mut self, now_ns: u64, orders: &mut Orders) {
-        while let Some(&(arrival, number)) = self.syncs.front() {
-            if self.writes.first().is_some_and(|&first| first < arrival) {
-                return;
+        let mut at = 0;
+        while let Some(&(arrival, number)) = self.syncs.get(at) {
+            let files = self.files.synced(&self.requests.get(number).request);
+            if self.writes[files].iter().any(|writes| writes.first().is_some_and(|&first| first < arrival)) {
+                at += 1;
+                continue;
             }
-            self.syncs.pop_front();
+            self.syncs.remove(at);
             self.make_durable(now_ns, number, orders);
         }
     }
 
-    /// Makes metadata and data durable that a sync needs.
+    /// Makes metadata and data durable that a sync needs. A commit serves all files, and a sync needs one only if it
+    /// holds changes of its own file.
     fn make_durable(&mut self, now_ns: u64, number: u32, orders: &mut Orders) {
         let HostRequest { request, .. } = *self.requests.get(number);
+        let files = match request.kind {
+            Kind::Write => self.files.touched(&request),
+            Kind::Read | Kind::Trim | Kind::Flush => self.files.synced(&request),
+        };
         // fdatasync and O_DSYNC leave timestamps out.
         let with_timestamps = request.kind == Kind::Flush && request.force_unit_access;
-        let needs = |changes: Changes| changes.allocation || (with_timestamps && changes.timestamps);
-        if needs(self.running) {
+        let needs = |transaction: &Transaction| {
+            let changes = transaction.changes(files.clone());
+            changes.allocation || (with_timestamps && changes.timestamps)
+        };
+        if needs(&self.running) {
             self.waiting.push(number);
             self.maybe_commit(now_ns, orders);
-        } else if let Some(commit) = self.commit.as_mut().filter(|commit| needs(commit.changes)) {
+        } else if let Some(commit) = self.commit.as_mut().filter(|commit| needs(&commit.transaction)) {
             commit.join(number);
         } else if self.description.barriers {
             self.flush(number, orders);
@@ -215,10 +247,13 @@ impl LayerModel for Journal {
         let host = HostRequest { id, request: *request, arrival, started_ns: now_ns, failed: None, parts: 0 };
         let number = self.requests.insert(host);
         match request.kind {
-            Kind::Read | Kind::Trim => self.send_data(number, orders),
+            Kind::Read => self.send_data(number, orders),
+            Kind::Trim => {
+                self.free_space(now_ns, request);
+                self.send_data(number, orders);
+            }
             Kind::Write => {
-                self.writes.insert(arrival);
-                let allocates = self.change_metadata(now_ns, request);
+                let allocates = self.change_metadata(now_ns, arrival, request);
                 // Only an overwrite can be durable without a commit.
                 let forced = request.force_unit_access && !allocates && self.forces();
                 self.requests.get_mut(number).request.force_unit_access = forced;
@@ -286,11 +321,11 @@ impl LayerModel for Journal {
     fn power_cycle(&mut self, _now_ns: u64) {
         self.requests = Slab::default();
         self.sent = Slab::default();
-        self.writes.clear();
+        self.writes.iter_mut().for_each(BTreeSet::clear);
         self.syncs.clear();
         self.waiting.clear();
         self.commit = None;
-        self.running = Changes::default();
+        self.running = Transaction::new(self.files.count());
         (self.commit_due_ns, self.checkpoint_due_ns) = (u64::MAX, u64::MAX);
     }
 

@@ -1,9 +1,10 @@
 //! [`PageCache`]: Linux's cache of file pages: buffered writes, writeback, read-ahead and syncs (docs/design/stacks.md).
 //!
 //! A write ends once its pages are in memory, unless too many pages are dirty. Writeback sends dirty pages in ascending
-//! order when they are too many or too old. A sync sends all pages that are dirty at its arrival, waits for them, and
-//! then passes down.
+//! order when they are too many or too old. A sync sends all pages of its file that are dirty at its arrival, waits for
+//! them, and then passes down.
 
+mod dirty_file;
 mod pages;
 mod read_ahead;
 mod writeback;
@@ -16,6 +17,7 @@ use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 use rustc_hash::FxHashMap;
 
+use super::files::Files;
 use super::orders::{Answer, LayerModel, Order, Orders};
 use crate::description::stack::PageCacheDescription;
 use crate::slab::Slab;
@@ -64,7 +66,7 @@ struct Waiting {
     id: u32,
     request: Request,
     started_ns: u64,
-    /// Pages that have to arrive before it goes on.
+    /// Pages that have to arrive, or files that have to be written back, before it goes on.
     pages: u32,
     failed: Option<(u64, bool)>,
 }
@@ -82,12 +84,12 @@ enum Sent {
 
 impl PageCache {
     /// Creates an empty page cache over a system of `capacity_bytes`.
-    pub fn new(description: &PageCacheDescription, capacity_bytes: u64) -> PageCache {
+    pub fn new(description: &PageCacheDescription, files: Files, capacity_bytes: u64) -> PageCache {
         PageCache {
             capacity_bytes,
             pages: Pages::new(description.pages()),
             streams: Streams::new(u64::from(description.read_ahead_bytes) / PAGE_BYTES),
-            writeback: Writeback::default(),
+            writeback: Writeback::new(files),
             requests: Slab::default(),
             sent: Slab::default(),
             reading: FxHashMap::default(),
@@ -262,10 +264,12 @@ impl PageCache {
     /// Passes a sync or trim to the system below.
     fn pass(&mut self, number: u32, orders: &mut Orders) {
         let request = self.requests.get(number).request;
+        let files = self.writeback.places().touched(&request);
         let below = match request.kind {
             Kind::Write => Request {
                 kind: Kind::Flush,
-                offset_bytes: request.offset_bytes,
+                // A write across files needs a sync of all.
+                offset_bytes: if files.start() == files.end() { request.offset_bytes } else { 0 },
                 length_bytes: 0,
                 force_unit_access: false,
                 ordered: false,
@@ -275,13 +279,16 @@ impl PageCache {
         self.send(Sent::Passed { request: number }, below, orders);
     }
 
-    /// Drops trimmed pages.
-    fn trim(&mut self, request: &Request) {
+    /// Drops trimmed pages, and lets syncs go on that waited only for them.
+    fn trim(&mut self, request: &Request, orders: &mut Orders) {
         let end = request.offset_bytes + u64::from(request.length_bytes);
         for page in request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES {
             if self.pages.drop_page(page) {
                 self.writeback.forget(page);
             }
+        }
+        for file in self.writeback.places().touched(request) {
+            self.release_syncs(file, orders);
         }
     }
 }
@@ -309,7 +316,7 @@ impl LayerModel for PageCache {
             Kind::Write => self.write(now_ns, number, orders),
             Kind::Flush => self.sync(now_ns, number, orders),
             Kind::Trim => {
-                self.trim(request);
+                self.trim(request, orders);
                 self.pass(number, orders);
             }
         }
@@ -360,7 +367,7 @@ impl LayerModel for PageCache {
     fn power_cycle(&mut self, _now_ns: u64) {
         self.pages = Pages::new(self.description.pages());
         self.streams.reset();
-        self.writeback = Writeback::default();
+        self.writeback.reset();
         self.requests = Slab::default();
         self.sent = Slab::default();
         self.reading.clear();
@@ -395,7 +402,7 @@ impl LayerModel for PageCache {
                 }
             }),
             Kind::Flush => {}
-            Kind::Trim => self.trim(request),
+            Kind::Trim => self.trim(request, &mut Orders::new()),
         }
         true
     }

@@ -6,20 +6,29 @@ use super::{PAGE_BYTES, PageCache, Sent};
 use crate::stack::orders::Orders;
 
 impl PageCache {
-    /// Sends everything that is dirty now to the device; the sync goes on when it is there.
+    /// Sends the pages of a sync's files that are dirty now to the device; the sync goes on when they are there.
     pub(super) fn sync(&mut self, now_ns: u64, number: u32, orders: &mut Orders) {
-        match self.writeback.tag_all() {
-            None => self.pass(number, orders),
-            Some(round) => {
-                self.writeback.syncs.push_back((round, number));
-                self.maybe_write_back(now_ns, orders);
+        let waiting = self.requests.get_mut(number);
+        debug_assert_eq!(waiting.pages, 0, "a sync waits for no page to arrive");
+        for file in self.writeback.places().synced(&waiting.request) {
+            if let Some(round) = self.writeback.files[file].tag_all() {
+                self.writeback.files[file].await_round(round, number);
+                waiting.pages += 1;
             }
+        }
+        match waiting.pages {
+            0 => self.pass(number, orders),
+            _ => self.maybe_write_back(now_ns, orders),
         }
     }
 
-    /// Writes pages back that are too old.
+    /// Writes pages of files back that are too old.
     pub(super) fn write_back_old(&mut self, now_ns: u64, orders: &mut Orders) {
-        self.writeback.tag_all();
+        for file in &mut self.writeback.files {
+            if file.due_ns(&self.description) <= now_ns {
+                file.tag_all();
+            }
+        }
         self.maybe_write_back(now_ns, orders);
     }
 
@@ -46,25 +55,30 @@ impl PageCache {
         orders: &mut Orders,
     ) {
         self.writeback.writes_under_way -= 1;
+        let number = self.writeback.file_of(first);
+        let file = &mut self.writeback.files[number];
         for page in first..end {
-            let round = self.writeback.writing.remove(&page).expect("the page was on its way");
             self.pages.end_writing(page);
-            self.writeback.count_off(round);
+            file.page_written(page);
         }
         if failed.is_some() {
-            for &(_, number) in &self.writeback.syncs {
+            for number in file.waiting_syncs() {
                 self.requests.get_mut(number).failed = failed;
             }
         }
-        let first_round = self.writeback.rounds.front().map_or(u64::MAX, |&(round, _)| round);
-        while let Some(&(round, number)) = self.writeback.syncs.front() {
-            if round >= first_round {
-                break;
-            }
-            self.writeback.syncs.pop_front();
-            self.pass(number, orders);
-        }
+        self.release_syncs(number, orders);
         self.release_throttled(now_ns, orders);
         self.maybe_write_back(now_ns, orders);
+    }
+
+    /// Lets the syncs of a file go on whose pages are all on the device.
+    pub(super) fn release_syncs(&mut self, file: usize, orders: &mut Orders) {
+        while let Some(number) = self.writeback.files[file].take_sync() {
+            let waiting = self.requests.get_mut(number);
+            waiting.pages -= 1;
+            if waiting.pages == 0 {
+                self.pass(number, orders);
+            }
+        }
     }
 }

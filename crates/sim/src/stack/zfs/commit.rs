@@ -20,11 +20,11 @@ impl Zfs {
         self.set_timer(now_ns + self.zfs.commit_ns / 2, Timer::Commit(id));
     }
 
-    /// Puts all records into log blocks, and lets the request wait for the last one.
+    /// Puts the records of a file into log blocks, and lets the request wait for the last one.
     pub(super) fn commit(&mut self, now_ns: u64, id: u32, orders: &mut Orders) {
         self.log.begin_commit();
         let request = self.requests[id as usize].request;
-        for record in self.log.take_covered(&request) {
+        for record in self.log.take_covered(&self.files, &request) {
             if record.group > self.groups.synced {
                 self.log_record(now_ns, &record, orders);
             }

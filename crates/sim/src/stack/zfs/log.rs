@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use headstack_workload::Request;
 
 use crate::description::stack::{IndirectRule, LogBias, LogBlockSizes, ZfsDescription};
+use crate::stack::files::Files;
 
 /// Header of a record in a log block: `lr_write_t`, in bytes.
 pub(super) const HEADER_BYTES: u32 = 192;
@@ -69,8 +70,8 @@ pub(super) struct Block {
 /// The log.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    /// Records that are in no log block, in order.
-    records: VecDeque<LogRecord>,
+    /// Records of each file that are in no log block, in order.
+    records: Vec<VecDeque<LogRecord>>,
     /// Log blocks in order; the last one may be open.
     pub blocks: VecDeque<Block>,
     /// Number of the first log block.
@@ -88,10 +89,10 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Creates an empty log.
-    pub fn new() -> Log {
+    /// Creates an empty log of `files` files.
+    pub fn new(files: usize) -> Log {
         Log {
-            records: VecDeque::new(),
+            records: vec![VecDeque::new(); files],
             blocks: VecDeque::new(),
             first: 0,
             parallel: 0,
@@ -103,22 +104,40 @@ impl Log {
         }
     }
 
-    /// Adds a record.
-    pub fn append(&mut self, record: LogRecord) {
-        self.records.push_back(record);
+    /// Adds a record; the parts of a write across files become records of their own.
+    pub fn append(&mut self, files: &Files, mut record: LogRecord) {
+        let end = record.offset_bytes + u64::from(record.length_bytes);
+        loop {
+            let file = files.file(record.offset_bytes);
+            let until = end.min(files.end_bytes(file));
+            let length_bytes = (until - record.offset_bytes) as u32;
+            self.records[file].push_back(LogRecord { length_bytes, ..record });
+            if until == end {
+                return;
+            }
+            record.offset_bytes = until;
+        }
     }
 
     /// Forgets records of groups that are synced.
     pub fn forget(&mut self, synced: u64) {
-        while self.records.front().is_some_and(|record| record.group <= synced) {
-            self.records.pop_front();
+        for records in &mut self.records {
+            while records.front().is_some_and(|record| record.group <= synced) {
+                records.pop_front();
+            }
         }
     }
 
-    /// Takes the records that a commit covers. The dataset is one file, so that a commit covers all records; with files
-    /// as parts of the address space, it would cover those of the file of `_commit`.
-    pub fn take_covered(&mut self, _commit: &Request) -> VecDeque<LogRecord> {
-        std::mem::take(&mut self.records)
+    /// Takes the records that a commit covers, in order: those of its file (`zil_commit` takes the asynchronous records
+    /// of one object). Those of other files stay in memory.
+    pub fn take_covered(&mut self, files: &Files, commit: &Request) -> VecDeque<LogRecord> {
+        let covered = files.synced(commit);
+        let mut taken = std::mem::take(&mut self.records[*covered.start()]);
+        if covered.start() < covered.end() {
+            self.records[covered].iter_mut().for_each(|records| taken.append(records));
+            taken.make_contiguous().sort_by_key(|record| record.number);
+        }
+        taken
     }
 
     /// Notes a commit: whether several threads commit.

@@ -25,6 +25,7 @@ use headstack_workload::{Kind, Request};
 use rustc_hash::FxHashMap;
 
 use super::cores::Cores;
+use super::files::Files;
 use super::orders::{Answer, Order, Orders};
 use crate::description::stack::{LogBias, PrimaryCache, ZfsDescription};
 use crate::description::system::SystemDescription;
@@ -121,6 +122,7 @@ struct Counters {
 #[derive(Clone, Debug)]
 pub(crate) struct Zfs {
     zfs: ZfsDescription,
+    files: Files,
     record_bytes: u64,
     /// Bytes of a record on a device.
     stored_bytes: u32,
@@ -161,7 +163,7 @@ const LABELED_VDEVS: usize = 3;
 
 impl Zfs {
     /// Creates an idle layer. The dataset counts as written once; memory is empty.
-    pub fn new(zfs: &ZfsDescription, below: &[SystemDescription]) -> Zfs {
+    pub fn new(zfs: &ZfsDescription, files: Files, below: &[SystemDescription]) -> Zfs {
         let leaves: Vec<Leaves> = below.iter().map(Leaves::of).collect();
         let data_port = zfs.data_port();
         let metadata_port = zfs.special.unwrap_or(0);
@@ -205,7 +207,7 @@ impl Zfs {
             ),
             unstable: Unstable::default(),
             groups: Groups::new(zfs, 0),
-            log: Log::new(),
+            log: Log::new(files.count()),
             cores: Cores::new(zfs.cores),
             timers: BinaryHeap::new(),
             timers_set: 0,
@@ -216,6 +218,7 @@ impl Zfs {
             counters: Counters::default(),
             finished: Vec::new(),
             zfs: zfs.clone(),
+            files,
         }
     }
 

@@ -115,7 +115,7 @@ impl LayerModel for Zfs {
         self.fetch.power_cycle();
         self.unstable.clear();
         self.groups = Groups::new(&self.zfs, now_ns);
-        self.log = Log::new();
+        self.log = Log::new(self.files.count());
         self.cores.reset();
         self.timers.clear();
         self.requests.clear();

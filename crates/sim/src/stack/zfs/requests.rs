@@ -188,12 +188,15 @@ impl Zfs {
         let bytes = u64::from(request.length_bytes + HEADER_BYTES);
         self.groups.open.logged_bytes += bytes;
         self.groups.logged_bytes += bytes;
-        self.log.append(LogRecord {
-            offset_bytes: request.offset_bytes,
-            length_bytes: request.length_bytes,
-            number,
-            group: self.groups.open.number,
-        });
+        self.log.append(
+            &self.files,
+            LogRecord {
+                offset_bytes: request.offset_bytes,
+                length_bytes: request.length_bytes,
+                number,
+                group: self.groups.open.number,
+            },
+        );
     }
 
     /// Frees the records that a trim covers completely. A part of a record stays.
