@@ -75,8 +75,8 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
             LayerDescription::Journal(_) => "fragmentation, directories and the processor time of the file system",
             LayerDescription::PageCache(_) => "memory pressure and other files",
             LayerDescription::Zfs(zfs) => match fill_percent(zfs, &stack.below) > FULL_PERCENT {
-                true => "fragmentation of the pool, which is over 80 % full; processor contention; scrubs",
-                false => "processor contention; scrubs",
+                true => "fragmentation of the pool, which is over 80 % full; processor contention",
+                false => "processor contention",
             },
         });
         below = &stack.below[0];
@@ -156,7 +156,7 @@ fn acknowledges_writes(array: &ArrayDescription) -> bool {
 /// ascending order, which such a drive accepts at full speed. File system resilvers do not write in order, and take
 /// many times as long.
 pub fn note_of_shingled_rebuild(system: &SystemDescription, result: &RunResult) -> Option<String> {
-    let SystemDescription::Array(array) = system else { return None };
+    let array = system.base_array()?;
     let is_shingled = |&member: &u32| match array.device(member) {
         DeviceDescription::Disk(drive) => drive.shingles.is_some(),
         DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => false,

@@ -33,6 +33,10 @@ impl Completer<'_> {
         let ashift = self.or_default("zfs.ashift", table.ashift, 12, "sectors of 4 KiB");
         let sector_bytes = 1_u32.checked_shl(ashift).unwrap_or(0);
         let commit_rule = "fitted to two measured drives; 10 to 110 us by processor";
+        let mut parameters = defaults.parameters.clone();
+        let limit = parameters.scan_vdev_limit_bytes;
+        parameters.scan_vdev_limit_bytes =
+            self.bytes("zfs.scan_vdev_limit", table.scan_vdev_limit, limit, "default since January 2023");
         let mut next_port = 1..;
         let mut port = |device: &Option<String>| device.as_ref().and_then(|_| next_port.next());
         let (log, cache, special) = (port(&table.log), port(&table.cache), port(&table.special));
@@ -62,6 +66,8 @@ impl Completer<'_> {
             dirty_data_max_bytes,
             arc_max_bytes,
             commit_ns: self.duration("zfs.commit", table.commit, defaults.commit_ns, commit_rule)?,
+            parameters,
+            sequential_resilver: table.sequential_resilver.unwrap_or(defaults.sequential_resilver),
             cores: self.or_default("zfs.cores", table.cores, defaults.cores, "a common server"),
             ..defaults
         })
