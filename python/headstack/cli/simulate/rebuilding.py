@@ -29,7 +29,7 @@ from headstack.cli.output import print_results, progress, say
 from headstack.io.atomic_files import write_text
 from headstack.results.intervals.model_errors import bare
 from headstack.results.results import Results
-from headstack.results.words import UNDECIDED, number, time, time_unit, with_error
+from headstack.results.words import number, time, time_unit, with_error
 from headstack.simulation.runs import changed, loaded, specify_described, swept, texts
 
 STATE = "rebuild"
@@ -147,7 +147,7 @@ def _answer(times: _Times, results: Results) -> str:
 def _rebuild_time(name: str, times: _Times) -> str:
     if not times.is_timed:
         return (
-            f"{name} {times.verb} onto a shingled (SMR) drive, whose time is {UNDECIDED}: the model has no fragmented "
+            f"{name} {times.verb} onto a shingled (SMR) drive, whose time is undecided: the model has no fragmented "
             "pool, and a measured one took over 9 days instead of 16 h"
         )
     hours = times.hours
