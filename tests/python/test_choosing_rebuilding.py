@@ -14,6 +14,7 @@ import pytest
 
 import headstack as hs
 from conftest import slow
+from headstack.catalogue.stack import Stack
 from headstack.choice import rebuilding
 from headstack.choice.rebuilding import rebuild_h, schedule_while_rebuilding
 
@@ -194,6 +195,50 @@ def test_a_spare_of_the_array_is_taken_and_two_drives_may_fail(tmp_path: Path) -
     for failures in (0, 3):
         with pytest.raises(hs.InputError, match=f"failures: {failures}; raid6 rebuilds after 1 to 2"):
             schedule_while_rebuilding(array, failures)
+
+
+def test_a_file_system_over_md_rebuilds_as_its_array_does() -> None:
+    alone, _ = rebuild_h(hs.Array.load("md-raid6-12x16tb"))
+    below, source = rebuild_h(Stack.load("xfs-md-raid6-12x16tb"))
+    assert below == pytest.approx(alone, rel=0.03)
+    assert source.startswith("simulated idle: ")
+    with pytest.raises(hs.InputError, match="over a single drive, which cannot be rebuilt"):
+        rebuild_h(Stack.load("ext4-nvme"))
+
+
+def with_size(stack: Stack, share: float) -> Stack:
+    """The stack whose dataset takes a share of the default, which is half of the pool."""
+    description = copy.deepcopy(stack.description)
+    zfs = description["stack"]["layer"]["zfs"]
+    zfs["capacity_bytes"] = int(zfs["capacity_bytes"] * share) // 2**20 * 2**20
+    return replace(stack, description=description)
+
+
+def test_zfs_resilvers_what_is_allocated() -> None:
+    """The allocated part is at the outer zones, so that a quarter of the pool takes less than half of the time of a
+    half."""
+    stack = Stack.load("zfs-raidz2-12-no-slog")
+    half, _ = rebuild_h(stack)
+    quarter, _ = rebuild_h(with_size(stack, 0.5))
+    assert 0.4 * half < quarter < 0.493 * half
+    # A disk of 20 TB of which half is allocated, at 50 to 280 MB/s.
+    assert 10e12 / 280e6 / 3600 < half < 10e12 / 50e6 / 3600
+
+
+def test_a_part_of_a_resilver_shows_the_time_of_the_whole() -> None:
+    """A dataset so small that its resilver ends within a run, at the rate that a part of a larger one has."""
+    stack = Stack.load("zfs-raidz2-12-no-slog")
+    small = with_size(stack, 0.004)
+    description = copy.deepcopy(small.description)
+    description["stack"]["below"][0]["array"]["incidents"] = [
+        {"at_ns": 0, "what": {"member-fails": {"member": 0}}},
+        {"at_ns": 0, "what": {"spare-added": {"group": 0}}},
+    ]
+    whole = counters(hs.run(replace(small, description=description), rate=2, read=100, time="1h", warm_up=0))
+    assert whole["rebuilds"] == 1
+    assert whole["zfs_scan_issued_bytes"] == whole["zfs_scan_total_bytes"]
+    hours, _ = rebuild_h(small, read=100, rate=2)
+    assert hours == pytest.approx(whole["rebuild_ns"] / 3.6e12, rel=0.15)
 
 
 def test_examples_run() -> None:

@@ -125,6 +125,41 @@ def test_a_rebuild_prints_its_time_and_both_latencies(headstack: Headstack) -> N
     assert rebuilding > healthy
 
 
+def test_a_resilver_prints_its_time_and_both_latencies(headstack: Headstack) -> None:
+    words = ("--size", "8KiB", "--rate", "30", "--time", "10s", "--while", "rebuilding", "-q")
+    line = first_line(headstack, "run", "zfs-raidz2-12-no-slog", *words)
+    match = re.search(
+        r"resilvers a drive in ([\d.]+) h .*, ([\d.]+) h idle; meanwhile mean latency ([\d.]+)[^;]*? ms instead of "
+        r"([\d.]+)",
+        line,
+    )
+    assert match, line
+    hours, idle, resilvering, healthy = map(float, match.groups())
+    assert idle <= hours
+    assert resilvering > healthy
+
+
+def test_a_resilver_onto_shingled_drives_gets_no_time(headstack: Headstack, tmp_path: Path) -> None:
+    (tmp_path / "pool.toml").write_text(
+        'name = "pool"\nyear = 2020\n[[drives]]\ndrive = "wd-red-4tb-smr"\ncount = 4\n[[groups]]\nlevel = "raidz1"\n'
+        'chunk_size = "4KiB"\nrecord = "128KiB"\n[sources]\ndefault = "C test"\n'
+    )
+    (tmp_path / "stack.toml").write_text(
+        'name = "stack"\n[stack]\nlayers = ["zfs"]\nover = "pool.toml"\n[zfs]\nversion = "2.3"\nmemory = "16GiB"\n'
+        '[sources]\ndefault = "C test"\n'
+    )
+    words = ("--size", "8KiB", "--rate", "5", "--time", "10s", "--while", "rebuilding", "-q")
+    line = first_line(headstack, "run", str(tmp_path / "stack.toml"), *words)
+    assert "onto a shingled (SMR) drive, whose time is undecided" in line
+
+
+@pytest.mark.parametrize("name", ["md-raid5-8x2tb", "xfs-md-raid6-12x16tb", "zfs-raidz2-12-no-slog"])
+def test_a_run_with_a_failed_drive_is_called_degraded(headstack: Headstack, name: str) -> None:
+    words = ("run", name, "--size", "8KiB", "--depth", "2", "--time", "3s", "-q")
+    assert f"{name} serves" in first_line(headstack, *words)
+    assert f"{name} (degraded) serves" in first_line(headstack, *words, "--fail", "d1@0s")
+
+
 @pytest.mark.parametrize(
     "words",
     [

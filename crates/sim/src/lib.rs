@@ -26,6 +26,7 @@ pub mod power;
 pub mod power_cut;
 mod progress;
 mod recorder;
+mod repair;
 pub mod replay;
 mod run;
 mod run_spec;

@@ -76,8 +76,8 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
             LayerDescription::PageCache(_) => "memory pressure and other files",
             LayerDescription::BlockCache(_) => "locks and garbage collection of the block cache",
             LayerDescription::Zfs(zfs) => match fill_percent(zfs, &stack.below) > FULL_PERCENT {
-                true => "fragmentation of the pool, which is over 80 % full; processor contention; scrubs",
-                false => "processor contention; scrubs",
+                true => "fragmentation of the pool, which is over 80 % full; processor contention",
+                false => "processor contention",
             },
             LayerDescription::Ceph(_) => "compaction of RocksDB, missed onodes, uneven placement, scrubs",
         });
@@ -193,7 +193,7 @@ fn acknowledges_writes(array: &ArrayDescription) -> bool {
 /// ascending order, which such a drive accepts at full speed. File system resilvers do not write in order, and take
 /// many times as long.
 pub fn note_of_shingled_rebuild(system: &SystemDescription, result: &RunResult) -> Option<String> {
-    let SystemDescription::Array(array) = system else { return None };
+    let array = system.base_array()?;
     let is_shingled = |&member: &u32| match array.device(member) {
         DeviceDescription::Disk(drive) => drive.shingles.is_some(),
         DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => false,

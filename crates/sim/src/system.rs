@@ -4,7 +4,7 @@ mod stack;
 mod stack_outside;
 
 use headstack_result::Levels;
-use headstack_workload::{Request, Span};
+use headstack_workload::{Kind, Request, Span};
 
 use crate::adapter::Adapter;
 use crate::array::{Array, GroupStatus};
@@ -22,6 +22,7 @@ use crate::link::Upstream;
 use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
 use crate::pending_requests::Failed;
+use crate::repair::{Filling, Repair, RepairKind};
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 use crate::stack::{Layer, Orders};
@@ -81,6 +82,36 @@ impl System {
                 stack.submit(now_ns, id, request);
                 true
             }
+        }
+    }
+
+    /// Takes a repair of blocks, which completes like a request. A system without copies that it knows of is only read.
+    pub(crate) fn repair(&mut self, now_ns: u64, id: u32, repair: &Repair) {
+        match self {
+            System::Array(array) => array.repair(now_ns, id, repair),
+            System::Drive(_) | System::Stack(_) => {
+                debug_assert!(repair.kind == RepairKind::Verify, "only an array has members to restore");
+                let Repair { offset_bytes, length_bytes, .. } = *repair;
+                let read =
+                    Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
+                self.submit(now_ns, id, &read);
+            }
+        }
+    }
+
+    /// Returns the members that the layer above fills, if they have changed since the last call.
+    pub(crate) fn take_fillings(&mut self) -> Option<Vec<Filling>> {
+        match self {
+            System::Array(array) => array.take_fillings(),
+            System::Drive(_) | System::Stack(_) => None,
+        }
+    }
+
+    /// Takes the report of the layer above that it has filled the member of a group.
+    pub(crate) fn end_filling(&mut self, now_ns: u64, group: u32) {
+        match self {
+            System::Array(array) => array.end_filling(now_ns, group),
+            System::Drive(_) | System::Stack(_) => {}
         }
     }
 

@@ -6,10 +6,12 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
+from headstack import _native
 from headstack._native import InputError, Level, Redundancy, RunError
 from headstack.catalogue.array import Array
+from headstack.catalogue.stack import Stack, base_of, layers_of
 from headstack.io.json_text import quoted
 from headstack.simulation.runs import Demand, Swept, run
 
@@ -34,6 +36,15 @@ FLASH_MAX_BYTES_PER_S = 14e9
 """Maximum rate at which a spare is filled: four lanes of PCIe 5."""
 
 
+Rebuildable: TypeAlias = Array | Stack
+"""An array, or a stack of layers over one."""
+
+
+SCAN_MEMORY_BYTES = 16 << 20
+"""Queue of a resilver in simulated parts of one. With a real one, gigabytes, a resilver first walks metadata for
+minutes; with a small one, walking and restoring alternate, in the same proportion."""
+
+
 class Load(TypedDict, total=False):
     """The load of an array while it rebuilds, as options of runs."""
 
@@ -48,12 +59,14 @@ class Load(TypedDict, total=False):
     seed: Swept
 
 
-def rebuild_h(system: Array, demand: Demand | None = None, **load: Unpack[Load]) -> tuple[float, str]:
-    """Returns the hours until the first failed drive of the array is rebuilt on a spare, and how they were determined.
+def rebuild_h(system: Rebuildable, demand: Demand | None = None, **load: Unpack[Load]) -> tuple[float, str]:
+    """Returns the hours until the first failed drive of the array, or of the array below the layers of a stack, is
+    rebuilt on a spare, and how they were determined.
 
     Simulated: the drive fails when the run begins, the array fills a spare (or spare room of dRAID) under this load,
     and the run lasts until the rate is steady, for disks in five zones, since the inner ones are slower. Without a load
-    the array is idle. Thus a part of a rebuild is simulated, and the rest follows from its rate. Raises ``InputError``
+    the array is idle. Thus a part of a rebuild is simulated, and the rest follows from its rate. Under ZFS, this is
+    the resilver of what is allocated, or the sequential rebuild without the scrub that follows. Raises ``InputError``
     for an array without rebuilds, and ``RunError`` if a rebuild makes no progress.
 
     >>> hours, source = rebuild_h(Array.load("md-raid5-8x2tb"))
@@ -79,7 +92,8 @@ def rebuild_h(system: Array, demand: Demand | None = None, **load: Unpack[Load])
         hours = (time_s / 2 + (rebuild.size_bytes - before) / rate) / 3600
         return hours, f"simulated {under}: {time_s:g} s, the rest at the rate of the second half"
     count = min(PLACES, len(sizes))
-    places = [number / (count - 1) for number in range(count)] if count > 1 else [0.0]
+    last = (len(sizes) - 1) / max(1, group.zones - 1)
+    places = [last * number / (count - 1) for number in range(count)] if count > 1 else [0.0]
     slow = [time_s / _headway(rebuild, time_s, place) for place in places]
     hours = _mean(slow, sizes) * rebuild.size_bytes / 3600
     return hours, f"simulated {under}: {time_s:g} s in each of {count} zones, interpolated between them"
@@ -92,15 +106,46 @@ def _headway(rebuild: _Rebuild, time_s: float, place: float) -> float:
     return bytes_done
 
 
-def _with_small_caches(system: Array) -> Array:
+def array_below(system: Rebuildable) -> dict[str, Any]:
+    """Returns the description of the array itself, or of the one below all layers. Raises ``InputError`` if the layers
+    are over a single drive."""
+    base = base_of(system.system)
+    if "array" not in base:
+        raise InputError(f"{system.name}: its layers are over a single drive, which cannot be rebuilt; name an array")
+    array: dict[str, Any] = base["array"]
+    return array
+
+
+def resilvering(system: Rebuildable) -> dict[str, Any] | None:
+    """Returns the layer of ZFS that fills a replaced drive of the array; ``None`` if the array does that itself."""
+    layers = list(layers_of(system.system))
+    zfs: dict[str, Any] | None = layers[-1]["layer"].get("zfs") if layers else None
+    level = array_below(system)["groups"][0]["level"]
+    return zfs if level in ("raid1", "raid10") or level.startswith(("raidz", "draid")) else None
+
+
+def with_small_scan_memory(system: dict[str, Any]) -> None:
+    """Lets a resilver of a system's description walk and restore in turns from its beginning on."""
+    for layer in layers_of(system):
+        if "zfs" in layer["layer"]:
+            layer["layer"]["zfs"]["scan_memory_bytes"] = SCAN_MEMORY_BYTES
+
+
+def copied(system: Rebuildable) -> tuple[Rebuildable, dict[str, Any]]:
+    """Returns a copy of a system whose description may be changed, and its array."""
+    own = replace(system, description=copy.deepcopy(system.description))
+    return own, array_below(own)
+
+
+def _with_small_caches(system: Rebuildable) -> Rebuildable:
     """Returns the array with small SLC caches in its drives: filling gigabytes takes minutes to simulate."""
-    description = copy.deepcopy(system.description)
-    for device in description["devices"]:
+    smaller, array = copied(system)
+    for device in array["devices"]:
         if cache := device.get("ssd", {}).get("slc_cache"):
             share = min(1.0, FULL_CACHE_BYTES / max(1, cache["static_bytes"] + cache["dynamic_bytes"]))
             for part in ("static_bytes", "dynamic_bytes"):
                 cache[part] = int(cache[part] * share)
-    return replace(system, description=description)
+    return smaller
 
 
 def _mean(values: Sequence[float], sizes: Sequence[float]) -> float:
@@ -115,7 +160,7 @@ def _mean(values: Sequence[float], sizes: Sequence[float]) -> float:
     return math.fsum(value * size for value, size in zip(interpolated, sizes, strict=True)) / math.fsum(sizes)
 
 
-def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float = SCHEDULE_S) -> str:
+def schedule_while_rebuilding(system: Rebuildable, failures: int = 1, lasting_s: float = SCHEDULE_S) -> str:
     """Returns a fault schedule, as a file, under which the array rebuilds from the beginning of a run on.
 
     This many drives fail at once, and a spare is added unless there is one, or spare room in dRAID. Before the rebuild
@@ -125,11 +170,13 @@ def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float 
     >>> print(schedule_while_rebuilding(Array.load("nearline-12-raid6")).splitlines()[3])
     member = "d0"
     """
-    group = _first_group(array)
+    array = array_below(system)
+    group = _first_group(system)
+    filled_bytes = group.member_bytes * _allocated_share(system)
     redundancy = group.redundancy
     if not 1 <= failures <= redundancy.survives:
         raise InputError(f"{failures}; {group.level} rebuilds after 1 to {redundancy.survives}", key="failures")
-    names = [member["name"] for member in array.description["members"]]
+    names = [member["name"] for member in array["members"]]
     fails = [(0.0, "member-fails", "member", names[member]) for member in group.members[:failures]]
     if redundancy.spares and not group.spares:
         return _schedule(fails)
@@ -137,7 +184,7 @@ def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float 
     # An added device is named by the number of members.
     filled, added = (names[group.spares[0]], 0) if group.spares else (f"d{len(names)}", 1)
     events = [*fails, *([(0.0, *adds)] if added else [])]
-    every_s = 0.9 * group.member_bytes / group.fastest_bytes_per_s
+    every_s = 0.9 * filled_bytes / group.fastest_bytes_per_s
     for number in range(1, min(RESTARTS, math.ceil(lasting_s / every_s) - 1) + 1):
         events += [(number * every_s, "member-fails", "member", filled), (number * every_s, *adds)]
         filled, added = f"d{len(names) + added}", added + 1
@@ -170,14 +217,39 @@ class _Group:
     cached_bytes: int
     """The largest SLC cache of a member; 0 if none has one."""
     zone_sectors: tuple[int, ...]
-    """Sectors per surface in each zone of the disk with most zones; empty if no member is a disk."""
+    """Sectors per surface in each zone of the disk with most zones, to the last zone that is rebuilt; empty without
+    disks."""
+    zones: int
+    """Number of all zones of that disk."""
 
 
-def _group(array: Array, index: int) -> _Group:
-    group = array.description["groups"][index]
+def _allocated_share(system: Rebuildable) -> float:
+    """Returns the part of a group that a rebuild writes: all of it, or what ZFS has allocated."""
+    zfs = resilvering(system)
+    return (
+        1.0
+        if zfs is None
+        else float(zfs["capacity_bytes"]) / _native.system_size(base_of(system.system)).capacity_bytes
+    )
+
+
+def _first_part(sizes: Sequence[int], share: float) -> tuple[int, ...]:
+    """Returns the first sizes, up to this share of their sum."""
+    left = share * sum(sizes)
+    part = []
+    for size in sizes:
+        if left <= 0:
+            break
+        part.append(min(size, math.ceil(left)))
+        left -= size
+    return tuple(part)
+
+
+def _group(array: dict[str, Any], index: int, share: float) -> _Group:
+    group = array["groups"][index]
     members = tuple(group["members"])
-    numbers = sorted({array.description["members"][member]["device"] for member in members})
-    devices = [array.description["devices"][number] for number in numbers]
+    numbers = sorted({array["members"][member]["device"] for member in members})
+    devices = [array["devices"][number] for number in numbers]
     caches = [cache for device in devices if "ssd" in device and (cache := device["ssd"].get("slc_cache"))]
     zones = [device["disk"]["geometry"]["zones"] for device in devices if "disk" in device]
     # Upper bounds of the rate: the links of flash, the outer zone of disks, and the limit of the array.
@@ -186,6 +258,10 @@ def _group(array: Array, index: int) -> _Group:
         rates.append(max(_outer_bytes_per_s(device["disk"]) for device in devices))
     if limit := group["rebuild"]["rate_limit_bytes_per_s"]:
         rates.append(limit)
+    sectors = [
+        zone["sectors_per_track"] * (1 + zone["last_cylinder"] - zone["first_cylinder"])
+        for zone in max(zones, key=len, default=())
+    ]
     return _Group(
         index=index,
         name=group["name"],
@@ -196,19 +272,19 @@ def _group(array: Array, index: int) -> _Group:
         member_bytes=group["member_bytes"],
         fastest_bytes_per_s=min(rates),
         cached_bytes=max((cache["static_bytes"] + cache["dynamic_bytes"] for cache in caches), default=0),
-        zone_sectors=tuple(
-            zone["sectors_per_track"] * (1 + zone["last_cylinder"] - zone["first_cylinder"])
-            for zone in max(zones, key=len, default=())
-        ),
+        zone_sectors=_first_part(sectors, share),
+        zones=len(sectors),
     )
 
 
-def _first_group(array: Array) -> _Group:
+def _first_group(system: Rebuildable) -> _Group:
     """Returns the first RAID group that survives a failure."""
-    groups = (_group(array, index) for index in range(len(array.description["groups"])))
+    array = array_below(system)
+    share = _allocated_share(system)
+    groups = (_group(array, index, share) for index in range(len(array["groups"])))
     redundant = next((group for group in groups if group.redundancy.survives), None)
     if redundant is None:
-        raise InputError(f"{array.name}: none of its RAID groups survives a failure, so there is no rebuild")
+        raise InputError(f"{system.name}: none of its RAID groups survives a failure, so there is no rebuild")
     return redundant
 
 
@@ -223,10 +299,11 @@ def _outer_bytes_per_s(disk: Mapping[str, Any]) -> float:
 class _Rebuild:
     """A rebuild that is timed under one load."""
 
-    def __init__(self, system: Array, group: int, demand: Demand | None, load: Load) -> None:
+    def __init__(self, system: Rebuildable, group: int, demand: Demand | None, load: Load) -> None:
         self.system, self.group, self.demand, self.load = system, group, demand, load
-        rebuilt = _group(system, group)
-        self.size_bytes = rebuilt.member_bytes
+        rebuilt = _group(array_below(system), group, _allocated_share(system))
+        self.size_bytes = float(rebuilt.member_bytes)
+        self.is_resilver = resilvering(system) is not None
         faults = [{"member-fails": {"member": rebuilt.members[0]}}]
         if not rebuilt.spares and not rebuilt.redundancy.spares:
             faults.append({"spare-added": {"group": group}})
@@ -235,18 +312,22 @@ class _Rebuild:
     def done(self, time_s: float, place: float = 0.0) -> tuple[float, float]:
         """Returns the bytes rebuilt after this time, and the hours of a complete rebuild if it ended; ``place`` is 0
         for a rebuild that begins at the outermost zone of its disks, 1 for the innermost."""
-        description = copy.deepcopy(self.system.description)
-        description["incidents"] = self.incidents
-        for device in description["devices"]:
+        system, array = copied(self.system)
+        array["incidents"] = self.incidents
+        for device in array["devices"]:
             if "disk" in device:
                 geometry = device["disk"]["geometry"]
                 geometry["zones"] = _begun_at(geometry["zones"], place)
-        array = replace(self.system, description=description)
-        results = run(array, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load)
+        with_small_scan_memory(system.system)
+        results = run(system, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load)
         result = results.whole(0)
         if result["data_loss"]:
             raise RunError(f"{self.system.name}: {result['data_loss']}")
         counters = {counter["name"]: counter["value"] for counter in result["counters"]}
+        if self.is_resilver and counters.get("zfs_scan_issued_bytes"):
+            # Blocks of all records are issued alike; what is written shows the part of the replaced drive in them.
+            share = counters["rebuilt_bytes"] / counters["zfs_scan_issued_bytes"]
+            self.size_bytes = share * counters["zfs_scan_total_bytes"]
         took_ns = counters["rebuild_ns"] if counters["rebuilds"] else 0
         return float(counters["rebuilt_bytes"]), took_ns / 3.6e12
 

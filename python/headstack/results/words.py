@@ -51,10 +51,20 @@ def headline(results: ResultTable) -> str:
     gain = results.gains()[best]
     base = next(name for name, runs in results.curves().items() if 0 in runs)
     first = f", {gain} times {base}" if gain is not None and gain.times > 1 else ""
-    others = [f"{name}: {_performance(results[at_most[name]])}" for name in order[1 : NAMED_MAX + 1]]
+    others = [
+        f"{_stated(results, name, at_most[name])}: {_performance(results[at_most[name]])}"
+        for name in order[1 : NAMED_MAX + 1]
+    ]
     rest = len(order) - 1 - len(others)
     others += [f"{rest} more are slower"] * (rest > 0)
-    return f"{order[0]} is fastest: {_performance(results[best])}{first}; {'; '.join(others)}."
+    fastest = _stated(results, order[0], best)
+    return f"{fastest} is fastest: {_performance(results[best])}{first}; {'; '.join(others)}."
+
+
+def _stated(results: ResultTable, name: str, run: int) -> str:
+    """Returns the name of a system, with its state if requests met an array with a missing or unfilled drive."""
+    counters = {counter["name"]: counter["value"] for counter in results.whole(run)["counters"]}
+    return f"{name} (degraded)" if counters.get("degraded_requests") else name
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,7 @@ def _synchronous(results: ResultTable, run: int) -> _Synchronous | None:
         kinds[kind]["latency"]["sum_ns"] / kinds[kind]["latency"]["count"] / 1e6 for kind in ("write", "flush")
     )
     return _Synchronous(
-        name=next(name for name, runs in results.curves().items() if run in runs),
+        name=_stated(results, next(name for name, runs in results.curves().items() if run in runs), run),
         load=load_of(row),
         per_s=flushes / (whole["duration_ns"] / 1e9),
         write_ms=write_ms,
@@ -170,6 +180,7 @@ def _worth(row: Row) -> tuple[bool, float]:
 def _of_one(results: ResultTable, name: str) -> str:
     runs = results.curves()[name]
     first = results[runs[0]]
+    name = _stated(results, name, runs[0])
     tail = f", p99 {time(first['p99_ms'])}" if first["p99_ms"] is not None else ""
     if first["saturated"]:
         return f"{name} cannot keep up with {number(first['rate_per_s'])} IOPS: it serves {number(first['iops'])}."

@@ -1,6 +1,6 @@
 //! Converts the tables of groups and LUNs to the model's block placement and exports.
 
-use headstack_sim::array::description::{Bitmap, Group, Lun, Prefill, Rebuild};
+use headstack_sim::array::description::{Bitmap, Filler, Group, Lun, Prefill, Rebuild};
 use headstack_sim::array::pool::{Classes, PoolDescription};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs};
@@ -200,6 +200,7 @@ impl Resolver<'_> {
                 steps: steps.unwrap_or(REBUILD_STEPS),
                 rate_limit_bytes_per_s: rate_limit.map(|rate| rate.0),
                 yield_to_host: yield_to_host.unwrap_or(REBUILD_YIELD),
+                filled_by: Filler::Array,
             });
         }
         Ok(Rebuild {
@@ -207,6 +208,7 @@ impl Resolver<'_> {
             steps: self.or(steps, &format!("{key}.steps"), rule, REBUILD_STEPS),
             rate_limit_bytes_per_s: rate_limit.map(|rate| rate.0),
             yield_to_host: self.or(yield_to_host, &format!("{key}.yield_to_host"), rule, REBUILD_YIELD),
+            filled_by: Filler::Array,
         })
     }
 

@@ -137,6 +137,15 @@ impl Draft {
         }
     }
 
+    /// Returns the array, or the one below the layers of a stack.
+    fn base_array(&mut self, option: &str) -> Result<&mut ArrayDescription, InputError> {
+        let name = self.system_name.clone();
+        let system = self.system(option)?;
+        let verb = if matches!(system, SystemDescription::Stack(_)) { "is over" } else { "is" };
+        let message = format!("{name} {verb} a single drive; only arrays have this option");
+        system.base_array_mut().ok_or_else(|| key_error(option, message))
+    }
+
     pub(super) fn set_lun(&mut self, text: &str) -> Result<(), InputError> {
         let spans = self.array("lun")?.spans();
         self.is_whole("lun")?;
@@ -150,7 +159,7 @@ impl Draft {
 
     pub(super) fn set_failures(&mut self, text: &str) -> Result<(), InputError> {
         let system_name = self.system_name.clone();
-        let ArrayDescription { members, incidents, .. } = self.array("fail")?;
+        let ArrayDescription { members, incidents, .. } = self.base_array("fail")?;
         let refused = |message: String| Err(key_error("fail", message));
         for failure in text.split('+') {
             let first = members.first().map_or("d0", |member| &member.name);

@@ -34,6 +34,10 @@ impl Completer<'_> {
         let sector_bytes = 1_u32.checked_shl(ashift).unwrap_or(0);
         let commit_rule = "fitted to two measured drives; 10 to 110 us by processor";
         let sync_rule = "fitted to one measured pool; 10 to 30 us by processor";
+        let mut parameters = defaults.parameters.clone();
+        let limit = parameters.scan_vdev_limit_bytes;
+        parameters.scan_vdev_limit_bytes =
+            self.bytes("zfs.scan_vdev_limit", table.scan_vdev_limit, limit, "default since January 2023");
         let mut next_port = 1..;
         let mut port = |device: &Option<String>| device.as_ref().and_then(|_| next_port.next());
         let (log, cache, special) = (port(&table.log), port(&table.cache), port(&table.special));
@@ -64,6 +68,8 @@ impl Completer<'_> {
             arc_max_bytes,
             commit_ns: self.duration("zfs.commit", table.commit, defaults.commit_ns, commit_rule)?,
             sync_record_ns: self.duration("zfs.sync_record", table.sync_record, defaults.sync_record_ns, sync_rule)?,
+            parameters,
+            sequential_resilver: table.sequential_resilver.unwrap_or(defaults.sequential_resilver),
             cores: self.or_default("zfs.cores", table.cores, defaults.cores, "a common server"),
             ..defaults
         })

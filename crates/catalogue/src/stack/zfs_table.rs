@@ -40,6 +40,10 @@ pub struct ZfsTable {
     pub cache: Option<String>,
     /// Special device.
     pub special: Option<String>,
+    /// `zfs_scan_vdev_limit`: bytes that a scrub or resilver has in flight for each disk.
+    pub scan_vdev_limit: Option<Bytes>,
+    /// Whether a replaced mirror is rebuilt in order of addresses (`zpool replace -s`).
+    pub sequential_resilver: Option<bool>,
     /// Time of a commit besides its I/O.
     pub commit: Option<DurationNs>,
     /// Time in which the thread that syncs the file prepares one record.

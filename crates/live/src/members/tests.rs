@@ -3,7 +3,7 @@
 
 use std::io;
 
-use headstack_sim::array::description::{Group, Level, MirrorReads, Rebuild, Rotation, SmallWrites};
+use headstack_sim::array::description::{Filler, Group, Level, MirrorReads, Rebuild, Rotation, SmallWrites};
 use headstack_sim::array::levels::{Extent, Layout, Placing};
 use headstack_workload::{Purpose, Random};
 
@@ -43,7 +43,13 @@ fn group(level: Level, members: u32, spans: u32, small_writes: SmallWrites) -> G
         small_writes,
         mirror_reads: MirrorReads::RoundRobin,
         spares: vec![],
-        rebuild: Rebuild { step_bytes: 1 << 20, steps: 1, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
+        rebuild: Rebuild {
+            step_bytes: 1 << 20,
+            steps: 1,
+            rate_limit_bytes_per_s: None,
+            yield_to_host: 0.0,
+            filled_by: Filler::Array,
+        },
         pool: None,
         bitmap: None,
     }

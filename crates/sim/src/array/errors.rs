@@ -10,7 +10,7 @@ use headstack_workload::{Kind, Request};
 use super::health::LostBytes;
 use super::levels::Extent;
 use super::state::Array;
-use super::under_way::{Command, Origin, Owner, request};
+use super::under_way::{Command, Origin, Owner, RelayEnd, request};
 use crate::drive::Completion;
 use crate::media_defects::Failure;
 
@@ -62,6 +62,9 @@ impl Array {
                 self.read_after_bad_run(now_ns, command, bad.1);
             }
             // Second failure of a run: no other source is left.
+            Owner::Relay(number) if matches!(self.relays.get(number).then, RelayEnd::Restore { .. }) => {
+                self.repair_read_failed(now_ns, command, number, bad);
+            }
             Owner::Relay(number) => self.relay_failed(number, command.member, bad),
             // The cache in flash reads only one copy.
             Owner::Request(number) => {
@@ -139,7 +142,12 @@ impl Array {
             }
             return self.issue(now_ns, command.member, Owner::Background, request(Kind::Write, &bad));
         }
-        let (member, damaged) = state.damage(&bad);
+        self.add_damage(group, &bad);
+    }
+
+    /// Records the bytes that the member being filled will lack because of bytes that cannot be read.
+    pub(super) fn add_damage(&mut self, group: u32, bad: &Extent) {
+        let (member, damaged) = self.groups[group as usize].damage(bad);
         for extent in damaged {
             self.counters.lost_bytes += extent.length_bytes;
             self.lost.push(LostBytes { member, from: extent.at_bytes, to: extent.end_bytes() });

@@ -14,6 +14,7 @@ impl Array {
         Self::log_failure(now_ns, member);
         self.lost.retain(|lost| lost.member != member);
         self.standing += 1;
+        self.fillings_changed = true;
         let mut lost = false;
         for group in 0..self.groups.len() as u32 {
             let state = &mut self.groups[group as usize];

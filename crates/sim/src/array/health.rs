@@ -71,6 +71,8 @@ pub struct Rebuilding {
     pub allowed_ns: u64,
     /// Whether an event for the next step is scheduled.
     pub scheduled: bool,
+    /// Bytes that the layer above has restored, if it fills the slot.
+    pub restored_bytes: u64,
 }
 
 /// A step of a rebuild.
@@ -284,7 +286,9 @@ impl GroupState {
         let state = self.state();
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
         {
-            Some(SlotState::Filling { done_bytes, .. }) => done_bytes,
+            Some(SlotState::Filling { done_bytes, .. }) => {
+                done_bytes.max(self.rebuilding.as_ref().map_or(0, |rebuilding| rebuilding.restored_bytes))
+            }
             Some(SlotState::Whole | SlotState::Missing) | None => 0,
         };
         GroupGauge {
@@ -335,7 +339,7 @@ impl GroupState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::array::{Rotation, SmallWrites};
+    use crate::description::array::{Filler, Rotation, SmallWrites};
 
     /// A rebuild may have read data before a write changes them, so the write must also go to the spare.
     #[test]
@@ -352,7 +356,13 @@ mod tests {
             small_writes: SmallWrites::default(),
             mirror_reads: MirrorReads::default(),
             spares: vec![],
-            rebuild: Rebuild { step_bytes: 100, steps: 2, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
+            rebuild: Rebuild {
+                step_bytes: 100,
+                steps: 2,
+                rate_limit_bytes_per_s: None,
+                yield_to_host: 0.0,
+                filled_by: Filler::Array,
+            },
             pool: None,
             bitmap: None,
         });

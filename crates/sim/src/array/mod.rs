@@ -29,6 +29,7 @@ mod pooled;
 mod ports;
 mod rebuild;
 mod requests;
+mod restoring;
 mod state;
 mod under_way;
 
@@ -120,6 +121,7 @@ impl Array {
             rebuilds_ns: Vec::new(),
             host_requests: 0,
             missing: vec![false; count],
+            fillings_changed: false,
             lost: Vec::new(),
             failed: Vec::new(),
             deferred: None,
@@ -276,6 +278,9 @@ impl Array {
             ("migrated_segments", counters.migrated_segments),
         ] {
             into.count(name, value);
+        }
+        if counters.degraded_requests > 0 {
+            into.count("degraded_requests", counters.degraded_requests);
         }
         let bitmaps: Vec<u64> = self.intents.iter().flatten().map(|intent| intent.written).collect();
         if !bitmaps.is_empty() {

@@ -169,6 +169,8 @@ impl Array {
                 });
                 self.fail_part(operation, slot, (from, to));
             }
+            // The other columns or copies were read as well, and a write that fails marks its bytes as lost.
+            RelayEnd::Restore { .. } => {}
             // The other copy or the stripe still has the data; reading them from there is not modelled.
             RelayEnd::Migration(_) => {}
         }
@@ -195,8 +197,22 @@ impl Array {
         reads: &[Extent],
         writes: Vec<Extent>,
     ) {
+        let then = RelayEnd::Operation(operation);
+        self.relay_then(now_ns, begin_ns, (operation, group), reads, writes, then);
+    }
+
+    /// Performs reads, then writes, for an operation of a group, with its own end.
+    pub(super) fn relay_then(
+        &mut self,
+        now_ns: u64,
+        begin_ns: u64,
+        (operation, group): (u32, u32),
+        reads: &[Extent],
+        writes: Vec<Extent>,
+        then: RelayEnd,
+    ) {
         self.operations.get_mut(operation).pending += 1;
-        let number = self.relays.insert(Relay { group, pending: 1, writes, then: RelayEnd::Operation(operation) });
+        let number = self.relays.insert(Relay { group, pending: 1, writes, then });
         for extent in reads {
             self.relay_command(now_ns, number, Kind::Read, extent);
         }
@@ -238,6 +254,10 @@ impl Array {
         let relay = self.relays.remove(number);
         match relay.then {
             RelayEnd::Operation(operation) => self.operation_part_done(now_ns, operation),
+            RelayEnd::Restore { operation, bytes } => {
+                self.restored(relay.group, bytes);
+                self.operation_part_done(now_ns, operation);
+            }
             RelayEnd::Migration(migration) => {
                 let moved = self.pool(relay.group).complete(&migration);
                 self.counters.migrated_segments += u64::from(moved);

@@ -21,7 +21,9 @@ impl Array {
         let Some(slot) = state.slots.iter().position(|slot| slot.state == SlotState::Missing) else {
             return;
         };
-        let filling = SlotState::Filling { done_bytes: 0, begun_bytes: 0 };
+        // Writes go to a member that the layer above fills from the start, and its reads to the others until the end.
+        let begun_bytes = if state.rebuild.filled_by.is_array() { 0 } else { state.slot_bytes };
+        let filling = SlotState::Filling { done_bytes: 0, begun_bytes };
         if !state.spares.is_empty() {
             state.slots[slot] =
                 Slot { member: state.spares.remove(0), spare: None, state: filling, ..state.slots[slot] };
@@ -39,7 +41,9 @@ impl Array {
             begun_ns: now_ns,
             allowed_ns: now_ns,
             scheduled: false,
+            restored_bytes: 0,
         });
+        self.fillings_changed = true;
         self.begin_steps(now_ns, group);
     }
 
@@ -55,10 +59,12 @@ impl Array {
         if let Some(rebuilding) = &mut state.rebuilding {
             let slot = &mut state.slots[rebuilding.slot as usize];
             if let SlotState::Filling { done_bytes, .. } = slot.state {
-                slot.state = SlotState::Filling { done_bytes, begun_bytes: done_bytes };
+                let begun_bytes = if state.rebuild.filled_by.is_array() { done_bytes } else { state.slot_bytes };
+                slot.state = SlotState::Filling { done_bytes, begun_bytes };
             }
             rebuilding.steps.clear();
-            (rebuilding.allowed_ns, rebuilding.scheduled) = (now_ns, false);
+            (rebuilding.allowed_ns, rebuilding.scheduled, rebuilding.restored_bytes) = (now_ns, false, 0);
+            self.fillings_changed = true;
         }
         self.begin_steps(now_ns, group);
         self.take_spare(now_ns, group);

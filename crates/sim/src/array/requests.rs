@@ -2,6 +2,7 @@
 
 use headstack_workload::{Kind, Request};
 
+use super::health::GroupState;
 use super::state::{Array, Event};
 use super::under_way::{HostRequest, Origin};
 use crate::drive::Completion;
@@ -11,8 +12,14 @@ use crate::pending_requests::Failed;
 impl Array {
     /// Takes a host request that has arrived.
     pub(super) fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
+        self.take_host_request(now_ns, HostRequest::new(id, request, now_ns));
+    }
+
+    pub(super) fn take_host_request(&mut self, now_ns: u64, host: HostRequest) {
         self.host_requests += 1;
-        let host = HostRequest { id, request: *request, submitted_ns: now_ns, pending: 0, failed: None };
+        self.counters.degraded_requests +=
+            u64::from(host.repair.is_none() && !self.groups.iter().all(GroupState::is_whole));
+        let request = host.request;
         let number = self.requests.insert(host);
         let links = &mut self.links;
         let host_links = self.description.host_links.iter();
@@ -35,7 +42,10 @@ impl Array {
 
     /// Begins a request after the controller has decoded it and received any write data.
     pub(super) fn begin(&mut self, now_ns: u64, number: u32) {
-        let request = self.requests.get(number).request;
+        let HostRequest { request, repair, .. } = *self.requests.get(number);
+        if let Some(repair) = repair {
+            return self.begin_repair(now_ns, number, &repair);
+        }
         match request.kind {
             Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),
             Kind::Write if self.cache.is_some() => self.cached_write(now_ns, number),

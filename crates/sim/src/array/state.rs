@@ -41,6 +41,8 @@ pub struct ArrayCounters {
     pub rebuild_commands: u64,
     /// Number of bytes rebuilt.
     pub rebuilt_bytes: u64,
+    /// Number of host requests that arrived while a member was missing or being filled.
+    pub degraded_requests: u64,
     /// Number of row writes that waited for another write to the same row.
     pub row_waits: u64,
     /// Number of pool segments for which space was allocated.
@@ -100,6 +102,8 @@ pub struct Array {
     pub(super) host_requests: u64,
     /// Whether each member is missing, that is, no longer responds.
     pub(super) missing: Vec<bool>,
+    /// Whether the members that the layer above fills have changed since it last looked.
+    pub(super) fillings_changed: bool,
     /// Bytes of members whose contents are lost.
     pub(super) lost: Vec<LostBytes>,
     /// Failed requests that have not been collected yet.

@@ -6,6 +6,7 @@ use headstack_workload::{Kind, Request};
 
 use super::levels::{Extent, RowPart};
 use super::pool::Migration;
+use crate::repair::Repair;
 
 /// A host request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,15 @@ pub struct HostRequest {
     pub pending: u32,
     /// First byte that cannot be read or written.
     pub failed: Option<u64>,
+    /// Blocks to verify or restore for the layer above, in place of a read or write.
+    pub repair: Option<Repair>,
+}
+
+impl HostRequest {
+    /// Creates a request that has just arrived.
+    pub fn new(id: u32, request: &Request, submitted_ns: u64) -> HostRequest {
+        HostRequest { id, request: *request, submitted_ns, pending: 0, failed: None, repair: None }
+    }
 }
 
 /// A read or write of a run of bytes of one group.
@@ -121,6 +131,13 @@ pub struct Relay {
 pub enum RelayEnd {
     /// An operation.
     Operation(u32),
+    /// A repair, which writes `bytes`.
+    Restore {
+        /// Its operation.
+        operation: u32,
+        /// Bytes that it writes.
+        bytes: u64,
+    },
     /// A migration of a pool.
     Migration(Migration),
 }

@@ -151,6 +151,27 @@ pub struct Rebuild {
     /// Idle time after a host request before the next step, as a fraction of the duration of a step: 0 rebuilds
     /// regardless of the host, 1 gives the host half of the time. Ignored while the host is idle.
     pub yield_to_host: f64,
+    /// Who fills them. Files do not state it: the layer above the array decides.
+    #[serde(default, skip_serializing_if = "Filler::is_array")]
+    pub filled_by: Filler,
+}
+
+/// Who fills a spare or a returned member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Filler {
+    /// The array, from the first byte to the last, as Linux md and hardware controllers do.
+    #[default]
+    Array,
+    /// The layer above, which knows what is allocated: ZFS. The array serves the rest meanwhile as degraded.
+    Layer,
+}
+
+impl Filler {
+    /// Whether the array does it.
+    pub fn is_array(&self) -> bool {
+        *self == Filler::Array
+    }
 }
 
 /// The controller of an array.

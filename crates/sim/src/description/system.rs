@@ -3,10 +3,10 @@
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
 
-use super::array::ArrayDescription;
+use super::array::{ArrayDescription, Filler};
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
-use super::level::SmallWrites;
+use super::level::{Level, SmallWrites};
 use super::stack::{FileDescription, LayerDescription, PoolShape, check_files};
 use crate::error::{InvalidDescription, fault};
 
@@ -51,6 +51,14 @@ impl SystemDescription {
         }
     }
 
+    /// Returns the RAID group of each top-level device; that of a system without groups is 0.
+    pub(crate) fn lun_groups(&self) -> Vec<u32> {
+        match self {
+            SystemDescription::Array(array) => array.luns.iter().map(|lun| lun.group).collect(),
+            SystemDescription::Drive(_) | SystemDescription::Stack(_) => vec![0],
+        }
+    }
+
     /// Returns the kinds of devices: the device itself, those of an array, or those of all systems below a layer.
     pub fn device_kinds(&self) -> Vec<&DeviceDescription> {
         match self {
@@ -87,6 +95,15 @@ impl SystemDescription {
             SystemDescription::Array(array) => Some(array),
             SystemDescription::Stack(stack) if stack.layer.keeps_addresses() => stack.below[0].array_in_place(),
             SystemDescription::Stack(_) => None,
+        }
+    }
+
+    /// Returns the array that holds the data, as [`SystemDescription::base_array`] does, for modification.
+    pub fn base_array_mut(&mut self) -> Option<&mut ArrayDescription> {
+        match self {
+            SystemDescription::Drive(_) => None,
+            SystemDescription::Array(array) => Some(array),
+            SystemDescription::Stack(stack) => stack.below[0].base_array_mut(),
         }
     }
 
@@ -200,7 +217,8 @@ impl StackDescription {
         }
     }
 
-    /// Returns those systems as the layer uses them: ZFS writes blocks of RAIDZ and dRAID to new places.
+    /// Returns those systems as the layer uses them: ZFS writes blocks of RAIDZ and dRAID to new places, and fills
+    /// replaced members itself, unless the level is one that only another RAID below it can have.
     pub(crate) fn adapted_ports(&self) -> Vec<SystemDescription> {
         let mut below: Vec<SystemDescription> = self.ports().into_iter().cloned().collect();
         match &self.layer {
@@ -213,8 +231,14 @@ impl StackDescription {
             LayerDescription::Zfs(_) => {
                 for system in &mut below {
                     let SystemDescription::Array(array) = system else { continue };
-                    let groups = array.groups.iter_mut().filter(|group| group.level.rules().has_records);
-                    groups.for_each(|group| group.small_writes = SmallWrites::NewBlocks);
+                    for group in &mut array.groups {
+                        if group.level.rules().has_records {
+                            group.small_writes = SmallWrites::NewBlocks;
+                        }
+                        if is_of_zfs(group.level) && group.pool.is_none() {
+                            group.rebuild.filled_by = Filler::Layer;
+                        }
+                    }
                 }
             }
         }
@@ -247,5 +271,13 @@ impl StackDescription {
     /// Returns the capacity that it exports, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.layer.capacity_bytes(self.below[0].capacity_bytes())
+    }
+}
+
+/// Whether ZFS has the RAID level itself.
+fn is_of_zfs(level: Level) -> bool {
+    match level {
+        Level::Raid1 | Level::Raid10 | Level::Raidz { .. } | Level::Draid { .. } => true,
+        Level::Concat | Level::Raid0 | Level::Raid5 | Level::Raid6 | Level::Erasure { .. } => false,
     }
 }

@@ -14,6 +14,7 @@ use super::page_cache::PageCache;
 use super::zfs::Zfs;
 use crate::description::stack::LayerDescription;
 use crate::description::system::{StackDescription, SystemDescription};
+use crate::repair::Filling;
 use crate::snapshot::Snapshot;
 
 /// A layer of any kind.
@@ -87,6 +88,14 @@ impl LayerModel for Layer {
     #[inline]
     fn wake(&mut self, now_ns: u64, orders: &mut Orders) {
         of_layer!(self, layer => layer.wake(now_ns, orders));
+    }
+
+    fn fillings_changed(&mut self, now_ns: u64, port: u32, fillings: &[Filling], orders: &mut Orders) {
+        of_layer!(self, layer => layer.fillings_changed(now_ns, port, fillings, orders));
+    }
+
+    fn scrub(&mut self, now_ns: u64, orders: &mut Orders) -> Option<Result<(), String>> {
+        of_layer!(self, layer => layer.scrub(now_ns, orders))
     }
 
     fn pieces(&self, span: Span, each: &mut dyn FnMut(u32, u64, Span)) {

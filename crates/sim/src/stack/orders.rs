@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
+use crate::repair::{Filling, Repair};
 use crate::snapshot::Snapshot;
 
 /// Message from a layer to its neighbours.
@@ -18,6 +19,22 @@ pub(crate) enum Order {
         id: u32,
         /// The request, with an address in the system below.
         request: Request,
+    },
+    /// Verifies or restores blocks of a system below, which answers as to a request.
+    Repair {
+        /// Index of the system below.
+        port: u32,
+        /// Number by which the layer recognizes the answer.
+        id: u32,
+        /// The blocks.
+        repair: Repair,
+    },
+    /// Reports to a system below that the member of a RAID group is filled.
+    EndFilling {
+        /// Index of the system below.
+        port: u32,
+        /// RAID group.
+        group: u32,
     },
     /// Answers a request from above.
     Answer(Answer),
@@ -51,6 +68,15 @@ pub(crate) trait LayerModel {
 
     /// Processes the layer's own events of this moment.
     fn wake(&mut self, now_ns: u64, orders: &mut Orders);
+
+    /// Takes the members of the system below with index `port` that wait to be filled, after they have changed.
+    fn fillings_changed(&mut self, _now_ns: u64, _port: u32, _fillings: &[Filling], _orders: &mut Orders) {}
+
+    /// Starts to verify all that is stored. Returns `None` if the layer leaves that to the system below, and an error
+    /// if it cannot start now.
+    fn scrub(&mut self, _now_ns: u64, _orders: &mut Orders) -> Option<Result<(), String>> {
+        None
+    }
 
     /// Passes each part of a span to `each` that lies in one piece in a system below: the index of that system, the
     /// place of the part there, and the part itself. Parts that no system below holds are left out.

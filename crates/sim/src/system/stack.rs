@@ -49,9 +49,7 @@ impl Stack {
         debug_assert!(self.next_event_ns() >= now_ns, "earlier events are processed before a request");
         self.outstanding += 1;
         self.layer.submit(now_ns, id, request, &mut self.orders);
-        let mut immediate = std::mem::take(&mut self.immediate);
-        self.carry_out(now_ns, &mut immediate);
-        self.immediate = immediate;
+        self.carry_out_later(now_ns);
     }
 
     /// Processes every event up to `now_ns`; see [`System::advance`].
@@ -110,8 +108,23 @@ impl Stack {
             self.layer.answered(at_ns, port as u32, &answer, &mut self.orders);
         }
         self.returned = returned;
+        self.note_fillings(at_ns, port);
         debug_assert!(self.returned_failed.is_empty(), "only a completed request has failed");
         self.carry_out(at_ns, done);
+    }
+
+    /// Passes the members of a system below that wait to be filled to the layer, if they have changed.
+    pub(super) fn note_fillings(&mut self, now_ns: u64, port: usize) {
+        if let Some(fillings) = self.below[port].take_fillings() {
+            self.layer.fillings_changed(now_ns, port as u32, &fillings, &mut self.orders);
+        }
+    }
+
+    /// Delivers what the layer ordered outside of an event; the next event takes the completions.
+    pub(super) fn carry_out_later(&mut self, now_ns: u64) {
+        let mut immediate = std::mem::take(&mut self.immediate);
+        self.carry_out(now_ns, &mut immediate);
+        self.immediate = immediate;
     }
 
     /// Delivers what the layer ordered.
@@ -126,6 +139,17 @@ impl Stack {
                     }
                     self.below[port].submit(now_ns, id, &request);
                     self.next_ns[port] = self.below[port].next_event_ns();
+                }
+                Order::Repair { port, id, repair } => {
+                    let port = port as usize;
+                    self.below[port].repair(now_ns, id, &repair);
+                    self.next_ns[port] = self.below[port].next_event_ns();
+                }
+                Order::EndFilling { port, group } => {
+                    let port = port as usize;
+                    self.below[port].end_filling(now_ns, group);
+                    self.next_ns[port] = self.below[port].next_event_ns();
+                    self.note_fillings(now_ns, port);
                 }
                 Order::Answer(answer) => {
                     self.outstanding -= 1;

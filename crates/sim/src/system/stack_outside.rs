@@ -100,12 +100,20 @@ impl Stack {
         }
     }
 
-    /// Applies an incident to the system that holds the data, up to whose events `now_ns` has been processed.
+    /// Applies an incident to the system that holds the data, up to whose events `now_ns` has been processed, or a scrub
+    /// to the layer if it scrubs.
     ///
     /// # Errors
     /// An incident that cannot happen to that system.
     pub fn strike(&mut self, now_ns: u64, incident: IncidentKind) -> Result<(), SimError> {
+        let is_scrub = matches!(incident, IncidentKind::Scrub { .. });
+        if is_scrub && let Some(started) = self.layer.scrub(now_ns, &mut self.orders) {
+            self.carry_out_later(now_ns);
+            return started.map_err(SimError::Fault);
+        }
         self.below[0].strike(now_ns, incident)?;
+        self.note_fillings(now_ns, 0);
+        self.carry_out_later(now_ns);
         self.next_ns[0] = self.below[0].next_event_ns();
         Ok(())
     }
@@ -189,6 +197,8 @@ impl Stack {
         self.immediate.clear();
         self.failed.clear();
         self.outstanding = 0;
+        (0..self.below.len()).for_each(|port| self.note_fillings(now_ns, port));
+        self.carry_out_later(now_ns);
     }
 
     /// Returns the activity of its devices, for display.

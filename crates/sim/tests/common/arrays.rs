@@ -3,8 +3,8 @@
 use headstack_result::RunResult;
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{
-    ArrayDescription, Controller, Group, Level, Lun, Member, MirrorReads, Prefill, Rebuild, Rotation, SmallWrites,
-    Spindles,
+    ArrayDescription, Controller, Filler, Group, Level, Lun, Member, MirrorReads, Prefill, Rebuild, Rotation,
+    SmallWrites, Spindles,
 };
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
@@ -33,7 +33,13 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
         small_writes: SmallWrites::Cheapest,
         mirror_reads: MirrorReads::ShortestQueue,
         spares: vec![],
-        rebuild: Rebuild { step_bytes: 4 * UNIT, steps: 2, rate_limit_bytes_per_s: None, yield_to_host: 0.0 },
+        rebuild: Rebuild {
+            step_bytes: 4 * UNIT,
+            steps: 2,
+            rate_limit_bytes_per_s: None,
+            yield_to_host: 0.0,
+            filled_by: Filler::Array,
+        },
         pool: None,
         bitmap: None,
     }

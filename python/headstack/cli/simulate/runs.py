@@ -100,7 +100,7 @@ def run_options(command: Command) -> Command:
     "--while",
     "during",
     type=click.Choice(["rebuilding"]),
-    help="Also simulate an array while it rebuilds, and print how long that takes.",
+    help="Also simulate a system while it rebuilds or resilvers a drive, and print how long that takes.",
 )
 @access_options
 @error_option
@@ -134,7 +134,7 @@ def run(
     simulated ones: headstack run /dev/nvme0n1 990-pro-2tb --size 4KiB --curve.
 
     If there are only writes and each one is flushed, the first line is the cost of a synchronous write.
-    --while rebuilding simulates an array healthy and rebuilding at the same load.
+    --while rebuilding simulates an array, or a stack over one, healthy and rebuilding at the same load.
 
     Not modelled: file systems, the page cache, and network storage such as NFS, iSCSI and Ceph.
 

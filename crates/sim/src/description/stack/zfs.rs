@@ -59,6 +59,12 @@ pub struct ZfsDescription {
     pub arc_max_bytes: u64,
     /// Part of the ARC that metadata take. The model caches all metadata.
     pub arc_metadata_share: f64,
+    /// Maximum memory of blocks that a scrub or resilver has queued (`zfs_scan_mem_lim_fact` 20: 5 % of the memory, at
+    /// least 16 MiB).
+    pub scan_memory_bytes: u64,
+    /// Whether replaced members are filled in order of addresses, with a scrub after it (`zpool replace -s`): for
+    /// mirrors. Distributed spare room is always filled so.
+    pub sequential_resilver: bool,
     /// Processor time of a read, in ns.
     pub read_ns: u64,
     /// Processor time of a write, in ns.
@@ -107,6 +113,8 @@ impl ZfsDescription {
             dirty_data_max_bytes: dirty_data_max_bytes(memory_bytes),
             arc_max_bytes: parameters.arc_max_bytes(memory_bytes),
             arc_metadata_share: 0.1,
+            scan_memory_bytes: (memory_bytes / 20).max(16 << 20),
+            sequential_resilver: false,
             read_ns: Self::REQUEST_NS,
             write_ns: Self::REQUEST_NS,
             commit_ns: Self::COMMIT_NS,
@@ -292,6 +300,15 @@ pub struct ZfsParameters {
     pub aliquot_bytes: u64,
     /// Default block size of a volume.
     pub volume_block_bytes: u32,
+    /// Time that a scrub gets in each sync, at least (`zfs_scan_min_time_ms`; `zfs_scrub_min_time_ms` from 2.4 on).
+    pub scrub_min_time_ns: u64,
+    /// Time that a resilver gets (`zfs_resilver_min_time_ms`).
+    pub resilver_min_time_ns: u64,
+    /// Bytes that a scrub or resilver has in flight for each disk of a top-level device but the parities
+    /// (`zfs_scan_vdev_limit`; 4 MiB before commit c0aea7cf of January 2023).
+    pub scan_vdev_limit_bytes: u64,
+    /// Bytes that a sequential rebuild has in flight for each disk (`zfs_rebuild_vdev_limit`, vdev_rebuild.c).
+    pub rebuild_vdev_limit_bytes: u64,
 }
 
 impl ZfsParameters {
@@ -320,6 +337,10 @@ impl ZfsParameters {
             prefetch_max_bytes: 64 << 20,
             aliquot_bytes: 1 << 20,
             volume_block_bytes: 8 << 10,
+            scrub_min_time_ns: 1_000_000_000,
+            resilver_min_time_ns: 3_000_000_000,
+            scan_vdev_limit_bytes: 16 << 20,
+            rebuild_vdev_limit_bytes: 64 << 20,
         }
     }
 
@@ -343,12 +364,14 @@ impl ZfsParameters {
         ZfsParameters { arc_maximum: ArcMaximum::AllButOneGib, ..ZfsParameters::v2_2() }
     }
 
-    /// OpenZFS 2.4.0.
+    /// OpenZFS 2.4.0, with the times of scans of 2.4.1.
     pub fn v2_4() -> ZfsParameters {
         ZfsParameters {
             indirect: IndirectRule::ByHalfBlock,
             special_is_slog: true,
             aliquot_bytes: 2 << 20,
+            scrub_min_time_ns: 750_000_000,
+            resilver_min_time_ns: 1_500_000_000,
             ..ZfsParameters::v2_3()
         }
     }
@@ -423,6 +446,7 @@ fn check_sizes(zfs: &ZfsDescription) -> Result<(), InvalidDescription> {
     at_least(zfs.dirty_data_max_bytes, "zfs.dirty_data_max")?;
     at_least(zfs.arc_max_bytes, "zfs.arc_max")?;
     require(zfs.cores >= 1, "zfs.cores", || "0 is out of range; must be 1 or more".to_owned())?;
+    check_scans(zfs)?;
     let percent = zfs.parameters.delay_min_dirty_percent;
     require((1..100).contains(&percent), "zfs.delay_min_dirty_percent", || {
         format!("{percent} is out of range; must be 1 to 99")
@@ -433,10 +457,24 @@ fn check_sizes(zfs: &ZfsDescription) -> Result<(), InvalidDescription> {
     })
 }
 
+fn check_scans(zfs: &ZfsDescription) -> Result<(), InvalidDescription> {
+    let memory = zfs.scan_memory_bytes;
+    require(memory >= 1 << 20, "zfs.scan_memory", || format!("{memory} bytes are too few; must be 1 MiB or more"))?;
+    let ZfsParameters { scan_vdev_limit_bytes, rebuild_vdev_limit_bytes, .. } = zfs.parameters;
+    require(scan_vdev_limit_bytes > 0, "zfs.scan_vdev_limit", || "0 is out of range; must be 1 or more".to_owned())?;
+    require(rebuild_vdev_limit_bytes > 0, "zfs.rebuild_vdev_limit", || {
+        "0 is out of range; must be 1 or more".to_owned()
+    })
+}
+
 /// RAIDZ and dRAID place blocks by the record size of their array.
 fn check_layout(zfs: &ZfsDescription, below: &[PoolShape]) -> Result<(), InvalidDescription> {
     for (port, system) in below.iter().enumerate() {
         let Some((level, record)) = system.records else { continue };
+        let is_raidz = matches!(level, Level::Raidz { .. });
+        require(!(is_raidz && zfs.sequential_resilver), "zfs.sequential_resilver", || {
+            format!("true over {level}; only mirrors and dRAID can be rebuilt in order of addresses")
+        })?;
         let is_pool = port == 0 || zfs.special == Some(port as u32);
         require(is_pool, "stack.below", || {
             format!("the {} cannot be {level}; must be a drive, a mirror or stripes", zfs.port_name(port))

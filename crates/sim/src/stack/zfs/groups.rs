@@ -35,6 +35,8 @@ pub(super) struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Data,
+    /// Time for a scrub or resilver.
+    Scan,
     Metadata(usize),
     Flush,
     Uberblock,

@@ -22,6 +22,8 @@ pub(super) struct Leaves {
     parities: u32,
     /// Data columns of a block, at most.
     data: u32,
+    /// Leaves of a top-level device.
+    width: u32,
 }
 
 impl Leaves {
@@ -29,11 +31,12 @@ impl Leaves {
     /// hardware controller would be.
     pub fn of(system: &SystemDescription) -> Leaves {
         let rotating = system.device_kinds().iter().any(|device| matches!(device, DeviceDescription::Disk(_)));
-        let single = Leaves { count: 1, rotating, chunk_bytes: u64::MAX, copies: 1, parities: 0, data: 1 };
+        let single = Leaves { count: 1, rotating, chunk_bytes: u64::MAX, copies: 1, parities: 0, data: 1, width: 1 };
         let SystemDescription::Array(array) = system else { return single };
         let Some(group) = array.groups.first() else { return single };
         let members = array.groups.iter().map(|group| group.members.len() as u32).sum();
         let width = group.members.len() as u32;
+        let single = Leaves { width, ..single };
         match group.level {
             Level::Concat => Leaves { count: members, ..single },
             Level::Raid0 => Leaves { count: members, chunk_bytes: group.chunk_bytes, data: width, ..single },
@@ -51,7 +54,7 @@ impl Leaves {
             Level::Draid { parity, data, .. } => {
                 Leaves { count: members, chunk_bytes: group.chunk_bytes, parities: parity, data, ..single }
             }
-            Level::Raid5 | Level::Raid6 | Level::Erasure { .. } => single,
+            Level::Raid5 | Level::Raid6 | Level::Erasure { .. } => Leaves { width: 1, ..single },
         }
     }
 
@@ -67,6 +70,16 @@ impl Leaves {
     /// Disks of data in a top-level device, by which ZFS scales the bytes of a turn.
     pub fn data_disks(&self) -> u32 {
         self.data
+    }
+
+    /// Disks of a top-level device by which ZFS scales what a scan has in flight: all but the parities.
+    pub fn scanned_disks(&self) -> u32 {
+        self.width.saturating_sub(self.parities).max(1)
+    }
+
+    /// Leaves of a top-level device (`vdev_children`).
+    pub fn width(&self) -> u32 {
+        self.width
     }
 
     /// Parities of a block, on levels with records.

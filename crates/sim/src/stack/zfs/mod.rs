@@ -2,18 +2,23 @@
 //!
 //! A write is acknowledged when it is in memory. Its transaction group takes it to the pool, the intent log takes it to
 //! stable storage when a flush or FUA demands that. See docs/design/stacks.md for what is left out: fragmentation,
-//! processor contention, scrub, memory pressure.
+//! processor contention, memory pressure.
 
 mod arc;
 mod commit;
+mod extents;
 mod fetch;
 mod groups;
+mod indirect;
 mod l2arc;
+mod leaf_sets;
 mod leaves;
 mod log;
 mod outside;
 mod queues;
 mod requests;
+mod scan;
+mod scanning;
 mod space;
 mod sync;
 mod unstable;
@@ -33,9 +38,11 @@ use arc::ArcCache;
 use fetch::Prefetch;
 use groups::Groups;
 use l2arc::L2arc;
+use leaf_sets::LeafSets;
 use leaves::Leaves;
 use log::Log;
 use queues::{Io, Queues};
+use scan::{Scan, ScanCounters, Turn};
 use space::{Rings, Space};
 use unstable::Unstable;
 
@@ -54,6 +61,10 @@ enum Purpose {
     LogFlush(u64),
     /// Write of a record to the cache device.
     Feed(u64),
+    /// Read of an indirect block by the scan of this number.
+    Walk { block: u64, number: u32 },
+    /// Blocks that a scan verifies or restores on a top-level device.
+    Scan { vdev: u32, bytes: u32 },
 }
 
 /// Event of the layer's own.
@@ -75,6 +86,8 @@ enum Timer {
     Block(u64),
     /// The cache device is due.
     Feed,
+    /// The turn of a scan that began at this time may be over.
+    Turn(u64),
 }
 
 /// A request from above.
@@ -145,6 +158,12 @@ pub(crate) struct Zfs {
     unstable: Unstable,
     groups: Groups,
     log: Log,
+    /// RAID group of each top-level device that holds data.
+    vdev_groups: Vec<u32>,
+    leaf_sets: LeafSets,
+    scan: Option<Scan>,
+    turn: Option<Turn>,
+    scans: ScanCounters,
     cores: Cores,
     timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
     timers_set: u64,
@@ -208,6 +227,11 @@ impl Zfs {
             unstable: Unstable::default(),
             groups: Groups::new(zfs, 0),
             log: Log::new(files.count()),
+            vdev_groups: below[data_port as usize].lun_groups(),
+            leaf_sets: LeafSets::new(&below[data_port as usize]),
+            scan: None,
+            turn: None,
+            scans: ScanCounters::default(),
             cores: Cores::new(zfs.cores),
             timers: BinaryHeap::new(),
             timers_set: 0,
@@ -242,6 +266,7 @@ impl Zfs {
             Timer::Records => self.issue_records(now_ns, orders),
             Timer::Block(number) => self.block_timeout(now_ns, number, orders),
             Timer::Feed => self.feed(now_ns, orders),
+            Timer::Turn(began_ns) => self.turn_timeout(now_ns, began_ns, orders),
         }
     }
 
@@ -263,6 +288,8 @@ impl Zfs {
             }
             Purpose::Log(number, at_bytes) => self.log_part_done(now_ns, number, failed.map(|_| at_bytes), orders),
             Purpose::LogFlush(number) => self.log_part_done(now_ns, number, failed.map(|_| 0), orders),
+            Purpose::Walk { block, number } => self.walk_done(now_ns, block, number, orders),
+            Purpose::Scan { vdev, bytes } => self.scan_part_done(now_ns, vdev, bytes, failed.is_some(), orders),
             Purpose::Feed(record) => {
                 let at_bytes = io.request.offset_bytes;
                 if let Some(l2arc) = self.l2arc.as_mut().filter(|_| failed.is_none()) {

@@ -6,6 +6,7 @@ use headstack_workload::{Kind, Request, Span};
 use super::groups::{Change, Groups};
 use super::log::Log;
 use super::{HostRequest, Timer, Zfs};
+use crate::repair::Filling;
 use crate::snapshot::Snapshot;
 use crate::spans::put_in_order;
 use crate::stack::orders::{Answer, LayerModel, Orders};
@@ -59,6 +60,14 @@ impl LayerModel for Zfs {
             self.timers.pop();
             self.fire(now_ns, timer, orders);
         }
+    }
+
+    fn fillings_changed(&mut self, now_ns: u64, port: u32, fillings: &[Filling], orders: &mut Orders) {
+        self.resilver(now_ns, port, fillings, orders);
+    }
+
+    fn scrub(&mut self, now_ns: u64, orders: &mut Orders) -> Option<Result<(), String>> {
+        Some(self.begin_scrub(now_ns, orders))
     }
 
     /// The place of a record is that of the last synced group. A compressed record begins at its place.
@@ -121,6 +130,7 @@ impl LayerModel for Zfs {
         self.requests.clear();
         self.reading.clear();
         self.failed_write = None;
+        (self.scan, self.turn) = (None, None);
     }
 
     fn snapshot(&self, into: &mut Snapshot) {
@@ -149,6 +159,7 @@ impl LayerModel for Zfs {
         ] {
             into.count(name, value);
         }
+        self.scans.snapshot(into);
     }
 
     fn add_levels(&self, into: &mut Levels) {

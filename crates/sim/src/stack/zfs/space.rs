@@ -6,6 +6,7 @@
 //! (`TXG_DEFER_SIZE`). Fragmentation is not modelled: every free place holds a record.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -53,10 +54,12 @@ pub(super) struct Space {
     turn_slots: u64,
     /// Records of the dataset.
     records: u64,
+    /// Number of places.
+    slots: u64,
     places: FxHashMap<u64, u64>,
     /// Free places: first and number. The run at the cursor is taken out.
     free: BTreeMap<u64, u64>,
-    run: std::ops::Range<u64>,
+    run: Range<u64>,
     /// Places freed by each of the last groups.
     deferred: VecDeque<Vec<u64>>,
 }
@@ -89,12 +92,93 @@ impl Space {
             free.insert(records, slots - records);
         }
         let deferred = VecDeque::new();
-        Space { vdevs, slot_bytes, turn_slots, records, places: FxHashMap::default(), free, run: 0..0, deferred }
+        Space {
+            vdevs,
+            slot_bytes,
+            turn_slots,
+            records,
+            slots: slots.max(records),
+            places: FxHashMap::default(),
+            free,
+            run: 0..0,
+            deferred,
+        }
     }
 
     /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Returns the number of top-level devices.
+    pub fn vdevs(&self) -> usize {
+        self.vdevs.len()
+    }
+
+    /// Returns the bytes of a place.
+    pub fn slot_bytes(&self) -> u64 {
+        self.slot_bytes
+    }
+
+    /// Returns the number of places that hold a record, or one that was freed lately.
+    pub fn allocated(&self) -> u64 {
+        let free: u64 = self.free.values().sum();
+        self.slots - free - (self.run.end - self.run.start)
+    }
+
+    /// Returns the places of a range of records, as runs in order of records. `is_new` states which records are left
+    /// out.
+    pub fn runs_of(&self, records: Range<u64>, is_new: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
+        if self.places.is_empty() {
+            return vec![records];
+        }
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for record in records {
+            let Some(slot) = self.place(record).filter(|_| !is_new(record)) else { continue };
+            match runs.last_mut() {
+                Some(last) if last.end == slot => last.end += 1,
+                Some(_) | None => runs.push(slot..slot + 1),
+            }
+        }
+        runs
+    }
+
+    /// Returns the next run of allocated places from one on.
+    pub fn allocated_from(&self, slot: u64) -> Option<Range<u64>> {
+        let mut start = slot;
+        loop {
+            let before = self.free.range(..=start).next_back().map(|(&first, &count)| first..first + count);
+            let holes = [before.unwrap_or(0..0), self.run.clone()];
+            match holes.iter().find(|hole| hole.contains(&start)) {
+                Some(hole) => start = hole.end,
+                None => break,
+            }
+        }
+        let next = self.free.range(start..).next().map_or(self.slots, |(&first, _)| first);
+        let run = if self.run.start >= start && !self.run.is_empty() { self.run.start } else { self.slots };
+        (start < self.slots).then(|| start..next.min(run))
+    }
+
+    /// Passes the parts of a run of places to `each`, by top-level device: its number, the first place there, and the
+    /// number of places.
+    pub fn by_vdev(&self, run: Range<u64>, mut each: impl FnMut(usize, u64, u64)) {
+        let count = self.vdevs.len() as u64;
+        if count == 1 {
+            return each(0, run.start, run.end - run.start);
+        }
+        let mut slot = run.start;
+        while slot < run.end {
+            let (turn, within) = (slot / self.turn_slots, slot % self.turn_slots);
+            let length = (self.turn_slots - within).min(run.end - slot);
+            each((turn % count) as usize, turn / count * self.turn_slots + within, length);
+            slot += length;
+        }
+    }
+
+    /// Returns the address of a place of a top-level device.
+    pub fn address_on(&self, vdev: usize, number: u64) -> u64 {
+        let vdev = &self.vdevs[vdev];
+        vdev.start_bytes + vdev.reserved.log + vdev.reserved.metadata + number * self.slot_bytes
     }
 
     /// Returns the address of a place.
@@ -219,6 +303,15 @@ impl Rings {
         let rings = &mut self.metadata[copy as usize % 3];
         let count = rings.len();
         rings[(block + copy as usize) % count].take(bytes)
+    }
+
+    /// Returns the place of a block that a scan reads: any of the first copies, by the number of the block.
+    pub fn stored_metadata(&self, block: u64, bytes: u32) -> u64 {
+        let stride = u64::from(bytes).next_multiple_of(self.stride_bytes);
+        let ring = &self.metadata[0][(block % self.metadata[0].len() as u64) as usize];
+        // Metadata lie where their groups put them: the golden ratio spreads any run of numbers.
+        let places = (ring.bytes / stride).max(1);
+        ring.start_bytes + (block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % places * stride
     }
 
     /// Returns the addresses of the labels of at most `vdevs` top-level devices, for blocks of `bytes`.

@@ -3,15 +3,11 @@
 use headstack_workload::Kind;
 
 use super::groups::{Change, Group, Round, Step, Syncing};
+use super::indirect::{POINTERS, indirect_bytes};
 use super::queues::{Class, plain};
 use super::{Purpose, Timer, Zfs};
 use crate::stack::orders::Orders;
 
-/// Block pointers in an indirect block: 128 KiB (`DN_MAX_INDBLKSHIFT` 17) of 128 B each.
-const POINTERS: u64 = 1024;
-/// Compressed bytes of a block pointer: its checksum of 32 B, address, size and birth times do not compress. Derived;
-/// range 40 to 90 B.
-const POINTER_BYTES: u64 = 64;
 /// Copies of a dataset's metadata, and of the pool's own (`zfs_redundant_metadata` all: one more than the data, and two
 /// more).
 const DATASET_COPIES: u32 = 2;
@@ -127,6 +123,12 @@ impl Zfs {
     /// Returns the metadata of a group: the indirect blocks above its records, level by level, then the dnodes and
     /// object set of the dataset, then the passes of the pool's own metadata.
     fn rounds(&self, changes: &[(u64, Change)]) -> Vec<Round> {
+        let sector = self.zfs.sector_bytes;
+        let of_pool = [Round { blocks: POOL_BLOCKS, copies: POOL_COPIES, bytes: sector }; POOL_PASSES];
+        if changes.is_empty() {
+            // A group without changes syncs only for a scan, whose progress it stores.
+            return of_pool.to_vec();
+        }
         let (mut rounds, mut below, mut covered) = (Vec::new(), self.space.records(), POINTERS);
         loop {
             let mut blocks = 0;
@@ -136,8 +138,7 @@ impl Zfs {
                 blocks += u32::from(block != last);
                 last = block;
             }
-            let pointers = below.min(POINTERS);
-            let bytes = (pointers * POINTER_BYTES).next_multiple_of(u64::from(self.zfs.sector_bytes)) as u32;
+            let bytes = indirect_bytes(below, self.zfs.sector_bytes);
             rounds.push(Round { blocks, copies: DATASET_COPIES, bytes });
             below = below.div_ceil(POINTERS);
             if below <= 1 {
@@ -145,9 +146,8 @@ impl Zfs {
             }
             covered *= POINTERS;
         }
-        let sector = self.zfs.sector_bytes;
         rounds.push(Round { blocks: 2, copies: DATASET_COPIES, bytes: sector });
-        rounds.extend([Round { blocks: POOL_BLOCKS, copies: POOL_COPIES, bytes: sector }; POOL_PASSES]);
+        rounds.extend(of_pool);
         rounds
     }
 
@@ -170,10 +170,15 @@ impl Zfs {
         }
     }
 
-    fn next_step(&mut self, now_ns: u64, orders: &mut Orders) {
+    pub(super) fn next_step(&mut self, now_ns: u64, orders: &mut Orders) {
         let Some(syncing) = &mut self.groups.syncing else { return };
+        // A scan gets its time in the first pass, before the pool's own metadata (spa_sync_iterate_to_convergence).
+        let of_dataset = syncing.rounds.len() - POOL_PASSES;
         syncing.step = match syncing.step {
-            Step::Data => Step::Metadata(0),
+            Step::Data if of_dataset > 0 => Step::Metadata(0),
+            Step::Data => Step::Scan,
+            Step::Metadata(round) if round + 1 == of_dataset => Step::Scan,
+            Step::Scan => Step::Metadata(of_dataset),
             Step::Metadata(round) if round + 1 < syncing.rounds.len() => Step::Metadata(round + 1),
             Step::Metadata(_) => Step::Flush,
             Step::Flush => Step::Uberblock,
@@ -182,6 +187,11 @@ impl Zfs {
         };
         match syncing.step {
             Step::Data => {}
+            Step::Scan => {
+                if !self.begin_turn(now_ns, orders) {
+                    self.next_step(now_ns, orders);
+                }
+            }
             Step::Metadata(round) => {
                 let round = syncing.rounds[round];
                 self.write_metadata(now_ns, round, orders);
@@ -239,6 +249,7 @@ impl Zfs {
         for record in changes.into_keys() {
             self.unstable.settle(record, 0, self.record_bytes as u32, last_write);
         }
+        self.scan_sees(&moves);
         self.space.commit(moves.into_iter());
         unused_slots.into_iter().for_each(|slot| self.space.release(slot));
         self.groups.synced = number;
@@ -247,8 +258,20 @@ impl Zfs {
         self.dirty_changed(now_ns, orders);
         if self.groups.quiesced.is_some() {
             self.begin_sync(now_ns, orders);
+        } else if self.scan_needs_sync() {
+            self.sync_for_scan(now_ns, orders);
         } else {
             self.schedule_group(now_ns);
+        }
+    }
+
+    /// Starts a sync for a scan, unless one is under way (txg_sync_thread).
+    pub(super) fn sync_for_scan(&mut self, now_ns: u64, orders: &mut Orders) {
+        if self.groups.syncing.is_none() {
+            if self.groups.quiesced.is_none() {
+                self.groups.quiesce();
+            }
+            self.begin_sync(now_ns, orders);
         }
     }
 }

@@ -1,28 +1,13 @@
 //! Measured cases of the development half of ../shared/validation/measured/stack.csv, with the tolerances stated before
 //! the first run.
 
-use headstack_catalogue::load_device;
 use headstack_result::RunResult;
 use headstack_sim::RunSpec;
-use headstack_sim::array::description::Level;
 use headstack_sim::stack::description::{Sync, ZfsDescription, ZfsParameters};
 use headstack_workload::{AccessLine, Kind, RunLength};
 
 use super::*;
-use crate::common::arrays;
 use crate::common::{assert_close, bare_drive, closed, counter, flush, line, request, run_spec, spec, workload};
-
-/// An array of a catalogue drive.
-fn array_of(drive: &str, level: Level, members: u32, chunk_bytes: u64, record_bytes: u64) -> SystemDescription {
-    let device = load_device(drive).unwrap().description();
-    let mut group = arrays::group(level, 0..members, 1);
-    (group.chunk_bytes, group.record_bytes, group.rebuild.step_bytes) = (chunk_bytes, record_bytes, 4 * chunk_bytes);
-    group.member_bytes = device.capacity_bytes() / MIB * MIB;
-    let mut array = arrays::array(group, 0);
-    array.devices = vec![device];
-    array.luns[0].length_bytes = array.groups[0].capacity_bytes();
-    SystemDescription::Array(array)
-}
 
 /// Optane M10, 16 GB: 4 KiB and a flush in 47.6 us, of which 28.2 us are its 145 MB/s.
 fn optane() -> SystemDescription {

@@ -5,9 +5,13 @@ mod groups;
 mod log;
 mod memory;
 mod power;
+mod scan_rates;
+mod scans;
 
+use headstack_catalogue::load_device;
 use headstack_result::Counter;
 use headstack_sim::SystemDescription;
+use headstack_sim::array::description::Level;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_sim::stack::description::{LayerDescription, ZfsDescription, ZfsParameters};
@@ -15,6 +19,7 @@ use headstack_sim::volume::description::{Accounting, Counts, Latency, Limit, Lim
 
 use super::over;
 use crate::common::US;
+use crate::common::arrays;
 use crate::common::bench::Bench;
 use crate::common::flash::small_ssd;
 
@@ -74,4 +79,16 @@ pub fn count(bench: &Bench, name: &str) -> u64 {
     let (_, counters) = bench.system.snapshot().since(&Default::default());
     let counter = counters.iter().find(|counter: &&Counter| counter.name == name);
     counter.unwrap_or_else(|| panic!("no counter {name}")).value
+}
+
+/// An array of a catalogue drive.
+pub fn array_of(drive: &str, level: Level, members: u32, chunk_bytes: u64, record_bytes: u64) -> SystemDescription {
+    let device = load_device(drive).unwrap().description();
+    let mut group = arrays::group(level, 0..members, 1);
+    (group.chunk_bytes, group.record_bytes, group.rebuild.step_bytes) = (chunk_bytes, record_bytes, 4 * chunk_bytes);
+    group.member_bytes = device.capacity_bytes() / MIB * MIB;
+    let mut array = arrays::array(group, 0);
+    array.devices = vec![device];
+    array.luns[0].length_bytes = array.groups[0].capacity_bytes();
+    SystemDescription::Array(array)
 }
