@@ -31,7 +31,7 @@ def refused(headstack: Headstack, *words: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("name", ["nfs", "NFS", "server:/export", "nfs:/export", "iscsi", "zfs", "xfs"])
+@pytest.mark.parametrize("name", ["nfs", "NFS", "server:/export", "nfs:/export", "iscsi", "zfs", "xfs", "rbd", "lvmcache"])
 def test_a_layer_names_a_stack(name: str) -> None:
     answer = unmodelled(name)
     assert answer is not None
@@ -50,7 +50,9 @@ def test_names_of_the_catalogue_are_modelled() -> None:
     [
         ("nfs", "headstack catalog stacks list"),
         ("smb", "headstack measure FILE"),
-        ("ceph", "distributed storage is not modelled"),
+        ("ceph", "rbd-3-copies-nvme"),
+        ("glusterfs", "distributed storage other than Ceph RBD is not modelled"),
+        ("bcache", "bcache-nearline-nvme"),
         ("zfs", "zfs-raidz2-12-slog"),
         ("btrfs", "this file system is not modelled"),
         ("raid6", "--level raid6"),
@@ -63,7 +65,7 @@ def test_a_run_states_what_is_not_modelled(headstack: Headstack, name: str, word
 
 def test_other_commands_state_what_is_not_modelled(headstack: Headstack) -> None:
     job = ("-w", "oltp-8k", "--rate", "10", "--limit", "p99=1s", "--capacity", "1TB")
-    assert "distributed storage is not modelled" in refused(headstack, "choose", *job, "--among", "ceph")
+    assert "distributed storage other than Ceph RBD" in refused(headstack, "choose", *job, "--among", "lustre")
     assert "applications are not modelled" in refused(headstack, "run", "990-pro-2tb", "-w", "mysql")
     assert "/mnt/nfs/test --create" in refused(headstack, "measure", "nfs", "--size", "4KiB")
     assert "lsblk" in refused(headstack, "measure", "/dev/no-such-device", "--size", "4KiB")

@@ -13,9 +13,11 @@ _NETWORK = (
     f"measure FILE --create 1GiB, or simulate the server's drives alone ({_LISTED})"
 )
 _DISTRIBUTED = (
-    "distributed storage is not modelled (network, replication and its daemons); measure a file or volume on it with "
-    "headstack measure, or simulate one node's drives with headstack run"
+    "distributed storage other than Ceph RBD is not modelled; measure a file or volume on it with headstack measure, or "
+    "simulate one node's drives with headstack run"
 )
+_CEPH = f"a cluster; name a stack with Ceph RBD, for example rbd-3-copies-nvme ({_STACKS})"
+_CACHE = f"a block cache; name a stack with it, for example bcache-nearline-nvme ({_STACKS})"
 _FILE_SYSTEM = (
     "this file system is not modelled, only ext4, XFS and ZFS; measure one with headstack measure FILE --create 1GiB, "
     "or run a real one on a simulated drive with headstack serve"
@@ -47,9 +49,10 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
     ("nfs nfsv3 nfsv4 nfs3 nfs4", _NFS),
     ("iscsi nvmeof nvme-of nvmetcp nvme-tcp nvme-rdma", _PROTOCOL),
     ("smb cifs samba fcoe sshfs afp webdav", _NETWORK),
+    ("ceph rbd librbd rados bluestore", _CEPH),
     (
-        "ceph cephfs rbd rados gluster glusterfs lustre beegfs gpfs s3 minio hdfs moosefs longhorn linstor drbd vsan "
-        "vastdata weka seaweedfs openebs portworx efs fsx",
+        "cephfs gluster glusterfs lustre beegfs gpfs s3 minio hdfs moosefs longhorn linstor drbd vsan vastdata weka "
+        "seaweedfs openebs portworx efs fsx",
         _DISTRIBUTED,
     ),
     (
@@ -58,7 +61,8 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
     ),
     ("ext4 xfs", _JOURNALED),
     ("zfs zpool openzfs zil slog arc l2arc", _ZFS),
-    ("lvm lvm2 luks dm-crypt dmcrypt bcache dm-cache lvmcache vdo dm-thin multipath dm-multipath loop", _LAYER),
+    ("bcache dm-cache lvmcache dm-writecache writecache", _CACHE),
+    ("lvm lvm2 luks dm-crypt dmcrypt vdo dm-thin multipath dm-multipath loop", _LAYER),
     ("postgres pgbench", _POSTGRESQL),
     (
         "mysql mariadb innodb sqlite rocksdb etcd mongodb mongo cassandra oracle mssql sqlserver "
