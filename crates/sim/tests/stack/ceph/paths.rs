@@ -54,7 +54,7 @@ fn a_read_takes_a_round_trip_software_and_the_device() {
 #[test]
 fn a_write_takes_two_round_trips_and_a_commit() {
     let (description, device) = (two_copies(), drive(slow_flush()));
-    let took_ns = Bench::new(&ceph(&description, &[device.clone()])).takes_ns(&write(0, 8));
+    let took_ns = Bench::new(&ceph(&description, std::slice::from_ref(&device))).takes_ns(&write(0, 8));
     let parts_ns = (2 * 40 + 500 + 2 * 95) * US + 2 * 4096;
     assert_eq!(took_ns, parts_ns + commit_ns(&device, 4096, 4096));
     // With the log on another device, the steps are the same.
@@ -79,7 +79,7 @@ fn reads_of_one_osd_without_costs_are_those_of_its_device() {
         spec.span = Some(headstack_workload::Span { start_bytes: 0, length_bytes: 256 * MIB });
         run_spec(&spec)
     };
-    let (result, alone) = (of(&ceph(&below_log, &[device.clone()])), of(&device));
+    let (result, alone) = (of(&ceph(&below_log, std::slice::from_ref(&device))), of(&device));
     assert_eq!(result.kinds.read, alone.kinds.read);
     assert_eq!(result.duration_ns, alone.duration_ns);
 }
@@ -90,7 +90,7 @@ fn a_commit_takes_what_arrived_during_the_one_before() {
     let device = drive(slow_flush());
     for clients in [1_u64, 4, 16, 64] {
         let description = free(1, 1, Redundancy::Copies(1));
-        let mut bench = Bench::new(&ceph(&description, &[device.clone()]));
+        let mut bench = Bench::new(&ceph(&description, std::slice::from_ref(&device)));
         for write in 0..clients {
             bench.submit(&request(Kind::Write, write * 4096, 4096));
         }
@@ -131,7 +131,7 @@ fn batches_average_the_arrivals_of_a_commit() {
 #[test]
 fn a_write_of_part_of_a_block_reads_it() {
     let (description, device) = (free(1, 1, Redundancy::Copies(1)), ssd());
-    let mut bench = Bench::new(&ceph(&description, &[device.clone()]));
+    let mut bench = Bench::new(&ceph(&description, std::slice::from_ref(&device)));
     assert_eq!(bench.takes_ns(&flush()), 0);
     let whole_ns = bench.takes_ns(&write(8, 8));
     let read_ns = Bench::new(&device).takes_ns(&read(16, 8));
