@@ -31,7 +31,10 @@ def refused(headstack: Headstack, *words: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("name", ["nfs", "NFS", "server:/export", "nfs:/export", "iscsi", "zfs", "xfs", "rbd", "lvmcache"])
+LAYERS = ["nfs", "NFS", "server:/export", "nfs:/export", "iscsi", "zfs", "xfs", "rbd", "lvmcache"]
+
+
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_names_a_stack(name: str) -> None:
     answer = unmodelled(name)
     assert answer is not None
@@ -257,3 +260,7 @@ def test_commits_of_postgresql_are_answered_by_a_stack(headstack: Headstack) -> 
     nvme, gp3 = (results.streams_of(index)[0]["facts"] for index in range(2))
     assert nvme["transactions_per_s"] > 3 * gp3["transactions_per_s"]
     assert 0.5 < gp3["p50_commit_ms"] < 5
+    line = first_line(headstack, "run", *stacks, "-w", "postgresql", "--depth", "16", "--time", "1s", "--warm-up", "0s")
+    rates = re.findall(r"([\d,]+) transactions/s with 16 clients, p99 of a commit [\d.]+ (?:µs|ms)", line)
+    assert line.startswith("postgresql-ext4-nvme is fastest: ")
+    assert len(rates) == 2

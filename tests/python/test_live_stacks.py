@@ -119,7 +119,7 @@ def test_data_of_a_device_below_zfs_cannot_be_damaged(tmp_path: Path) -> None:
     with hs.serve(tmp_path / "pool.toml", unix=(str(tmp_path / "s"),)) as live:
         member = live.order({"do": "status"})["gauges"]["devices"][0]["name"]
         fault = {"what": "corrupt", "on": "rest", "how": "bit-flip", "member": member}
-        with pytest.raises(hs.InputError, match="the contents of devices below a layer that moves data are not modelled"):
+        with pytest.raises(hs.InputError, match="contents of devices below a layer that moves data are not modelled"):
             live.order({"do": "inject", "fault": fault})
 
 

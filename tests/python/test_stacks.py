@@ -115,7 +115,7 @@ def test_impossible_block_caches_are_refused_in_one_line(headstack: Headstack, t
     for rest, expected in [
         ("", "dm_writecache.device: this key is missing"),
         ('device = "990-pro-2tb"\nlow_watermark = 60\n', "60 and 50 % are not allowed"),
-        ('device = "990-pro-2tb"\nwhen_full = "stop"\n', "expected `wait` or `origin`"),
+        ('device = "990-pro-2tb"\nwhen_full = "stop"\n', "unknown value `stop`; allowed: wait, origin"),
     ]:
         (tmp_path / "x.toml").write_text(text + rest)
         done = headstack("run", str(tmp_path / "x.toml"), "--size", "4KiB")

@@ -13,8 +13,8 @@ _NETWORK = (
     f"measure FILE --create 1GiB, or simulate the server's drives alone ({_LISTED})"
 )
 _DISTRIBUTED = (
-    "distributed storage other than Ceph RBD is not modelled; measure a file or volume on it with headstack measure, or "
-    "simulate one node's drives with headstack run"
+    "distributed storage other than Ceph RBD is not modelled; measure a file or volume on it with headstack measure, "
+    "or simulate one node's drives with headstack run"
 )
 _CEPH = f"a cluster; name a stack with Ceph RBD, for example rbd-3-copies-nvme ({_STACKS})"
 _CACHE = f"a block cache; name a stack with it, for example bcache-nearline-nvme ({_STACKS})"

@@ -43,6 +43,9 @@ def headline(results: ResultTable) -> str:
     synchronous = [_synchronous(results, run) for run in range(len(results))]
     if all(synchronous):
         return _of_synchronous([writes for writes in synchronous if writes is not None], results)
+    commits = [_commits(results, run) for run in range(len(results))]
+    if all(commits):
+        return _of_commits([each for each in commits if each is not None])
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -168,6 +171,41 @@ def _of_synchronous(runs: Sequence[_Synchronous], results: ResultTable) -> str:
     parts = f"write {time(best.write_ms)}, flush {time(best.flush_ms)}"
     tail = f" (flush p99 {time(best.flush_p99_ms)})" if best.flush_p99_ms is not None else ""
     return f"{best.name} completes {best.rate}: {best.each} each, {parts}{tail}{best.range}."
+
+
+@dataclass(frozen=True)
+class _Commits:
+    """The transactions of a database in a run."""
+
+    name: str
+    per_s: float
+    clients: int
+    p99_ms: float
+    """99th percentile of the time of a commit."""
+
+    def __str__(self) -> str:
+        clients = f"{self.clients} client{'s' * (self.clients != 1)}"
+        return f"{number(self.per_s)} transactions/s with {clients}, p99 of a commit {time(self.p99_ms)}"
+
+
+def _commits(results: ResultTable, run: int) -> _Commits | None:
+    """Returns the transactions of a run whose only stream is a database; ``None`` for other runs."""
+    streams, depth = results.streams_of(run), results[run]["depth"]
+    facts = streams[0]["facts"] if len(streams) == 1 else {}
+    if depth is None or not {"transactions_per_s", "p99_commit_ms"} <= facts.keys():
+        return None
+    name = _stated(results, next(name for name, runs in results.curves().items() if run in runs), run)
+    return _Commits(name, facts["transactions_per_s"], depth, facts["p99_commit_ms"])
+
+
+def _of_commits(runs: Sequence[_Commits]) -> str:
+    by_name = {run.name: run for run in sorted(runs, key=lambda run: run.per_s)}
+    best, *others = sorted(by_name.values(), key=lambda run: run.per_s, reverse=True)
+    if not others:
+        return f"{best.name} commits {best}."
+    slower = [f"{run.name}: {run}" for run in others[:NAMED_MAX]]
+    slower += [f"{len(others) - len(slower)} more are slower"] * (len(others) > len(slower))
+    return f"{best.name} is fastest: {best}; {'; '.join(slower)}."
 
 
 def _worth(row: Row) -> tuple[bool, float]:

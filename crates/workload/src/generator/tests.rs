@@ -236,7 +236,8 @@ fn every_nth_write_is_synchronous() {
         let requests = generate(&synchronous, SPAN, 1, 64);
         let writes: Vec<_> = requests.iter().filter(|request| request.kind == Kind::Write).collect();
         let forced: Vec<usize> = (1..=writes.len()).filter(|number| writes[number - 1].force_unit_access).collect();
-        let expected = (1..=writes.len()).filter(|number| dsync_every > 0 && *number as u64 % dsync_every == 0);
+        let expected =
+            (1..=writes.len()).filter(|number| dsync_every > 0 && (*number as u64).is_multiple_of(dsync_every));
         assert_eq!(forced, expected.collect::<Vec<_>>());
         assert!(requests.iter().all(|request| request.kind == Kind::Write || !request.force_unit_access));
     }

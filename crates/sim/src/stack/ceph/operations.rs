@@ -177,7 +177,7 @@ impl Ceph {
     /// Processes the answer to a task at the OSD that awaits it.
     pub(super) fn task_returned(&mut self, now_ns: u64, number: u32, orders: &mut Orders) {
         match self.tasks.remove(number).owner {
-            Owner::Recovery(recovery) => self.recovery_step(now_ns, recovery, orders),
+            Owner::Recovery(recovery) => self.recovery_step(now_ns, recovery),
             Owner::Operation(number) => {
                 let operation = self.operations.get_mut(number);
                 operation.left -= 1;

@@ -4,7 +4,6 @@ use super::operation::{Owner, Task};
 use super::placement::mix;
 use super::recovered::Recovered;
 use super::{Ceph, Event};
-use crate::stack::orders::Orders;
 
 impl Ceph {
     /// Begins recovery with the first request.
@@ -60,7 +59,7 @@ impl Ceph {
     }
 
     /// Processes a task of recovery: after all reads the object is written, then the next one begins.
-    pub(super) fn recovery_step(&mut self, now_ns: u64, index: u32, _orders: &mut Orders) {
+    pub(super) fn recovery_step(&mut self, now_ns: u64, index: u32) {
         let slot_bytes = self.placement.layout.slot_bytes;
         let recovered = self.recovering.objects.get_mut(index);
         let (target, number) = (recovered.target, recovered.number);

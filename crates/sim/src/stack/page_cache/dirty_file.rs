@@ -84,7 +84,8 @@ impl DirtyFile {
     /// Takes the next sync whose rounds are all on the device.
     pub fn take_sync(&mut self) -> Option<u32> {
         let first_round = self.rounds.front().map_or(u64::MAX, |&(round, _)| round);
-        self.syncs.pop_front_if(|&mut (round, _)| round < first_round).map(|(_, sync)| sync)
+        let is_ended = self.syncs.front().is_some_and(|&(round, _)| round < first_round);
+        if is_ended { self.syncs.pop_front().map(|(_, sync)| sync) } else { None }
     }
 
     /// Adds pages to the newest round, so that a later sync waits for them; returns its number.
