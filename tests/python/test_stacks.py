@@ -94,11 +94,8 @@ def test_a_stack_has_its_own_class_of_errors() -> None:
 
 def test_a_write_back_cache_hides_the_disk_until_it_is_full() -> None:
     """Synchronous writes end on NVMe; write-through waits for the disks of RAID 6."""
-    options = {"size": "4KiB", "read": 0, "random": 100, "requests": 3000}
-    back, buffered, through = hs.run(
-        ["bcache-nearline-nvme", "dm-writecache-md-raid6-12", "lvmcache-md-raid6-12"],
-        **options,
-    )
+    stacks = ["bcache-nearline-nvme", "dm-writecache-md-raid6-12", "lvmcache-md-raid6-12"]
+    back, buffered, through = hs.run(stacks, size="4KiB", read=0, random=100, requests=3000)
     assert min(back["iops"], buffered["iops"]) > 20 * through["iops"]
 
 
