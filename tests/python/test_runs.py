@@ -61,6 +61,7 @@ def test_every_option_reaches_the_specification() -> None:
         "read": 67,
         "random": 50,
         "fsync": 2,
+        "dsync": 2,
         "streams": 3,
         "range": "10%..20%",
         "policy": "look",
