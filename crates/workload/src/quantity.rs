@@ -30,7 +30,7 @@ const BYTES_ALLOWED: &str = "write a number and B, KB, MB, GB, TB (powers of 100
      or KiB, MiB, GiB, TiB (powers of 1024; k and m are KiB and MiB), as in \"64KiB\"";
 const DURATION_ALLOWED: &str = "write a number and ns, us, ms, s, min or h, as in \"8.5ms\"";
 const RATE_ALLOWED: &str = "write a number and B/s, KB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s (bytes) \
-     or b/s, Kb/s, Mb/s, Gb/s (bits), as in \"69MB/s\"";
+     or b/s, Kb/s, Mb/s, Gb/s (bits; Gbit/s is the same), as in \"69MB/s\"";
 const RPM_ALLOWED: &str = "write a positive number and rpm, as in \"15000rpm\"";
 
 /// Size units, largest first. Binary units precede decimal ones, so that a whole multiple of both prints in the binary
@@ -202,6 +202,7 @@ pub fn parse_duration_ns(text: &str) -> Result<i64, QuantityError> {
 /// Returns an error if the text is not a number with a rate unit, or exceeds 1 EB/s.
 pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
+    let unit = unit.replace("bit/s", "b/s");
     let factor = RATE_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     let (Some(value), Some(bits_per_s)) = (float(number), factor) else {
         return Err(wrong(text, RATE, RATE_ALLOWED));
@@ -219,7 +220,8 @@ pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
 /// # Errors
 /// Returns an error under the same conditions as [`parse_rate_bytes_per_s`].
 pub fn parse_link_rate(text: &str) -> Result<LinkRate, QuantityError> {
-    let in_bits = split(text).1.ends_with("b/s");
+    let unit = split(text).1;
+    let in_bits = unit.ends_with("b/s") || unit.ends_with("bit/s");
     parse_rate_bytes_per_s(text).map(|bytes_per_s| LinkRate { bytes_per_s, in_bits })
 }
 

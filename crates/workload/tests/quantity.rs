@@ -52,6 +52,7 @@ fn the_rate_of_a_line_is_that_of_its_data_by_its_code() {
     let data = |text: &str, coding| parse_link_rate(text).unwrap().data(coding).0;
     for (text, ten, eight) in [
         ("6Gb/s", 600e6, 750e6),
+        ("6Gbit/s", 600e6, 750e6),
         ("1.5Gb/s", 150e6, 187.5e6),
         ("12Gb/s", 1200e6, 1500e6),
         ("600MB/s", 600e6, 600e6),
