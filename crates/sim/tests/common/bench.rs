@@ -105,6 +105,15 @@ impl Bench {
         spans.iter().map(|span| (span.start_bytes, span.start_bytes + span.length_bytes)).collect()
     }
 
+    /// Spans of the systems below a stack, by their own addresses up to 768 MiB, that a power cut loses.
+    pub fn volatile_below(&self) -> Vec<Span> {
+        let System::Stack(stack) = &self.system else { panic!("it is a stack") };
+        let mut held = vec![];
+        let all = [Span { start_bytes: 0, length_bytes: 768 << 20 }];
+        stack.systems().iter().for_each(|system| system.volatile(self.now_ns, &all, &mut held));
+        held
+    }
+
     pub fn health(&self) -> Vec<DeviceHealth> {
         let mut health = vec![];
         self.system.device_health(&mut health);

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use headstack_sim::system::System;
-use headstack_workload::{Kind, Request, Span};
+use headstack_workload::{Kind, Request};
 
 use super::*;
 use crate::common::{Dice, MS, flush, read, request, write};
@@ -85,11 +84,7 @@ fn all_copies_are_durable_when_a_write_is_acknowledged() {
         let mut bench = Bench::new(&ceph(&description, &[forgetful()]));
         for at in 0..15 {
             bench.takes_ns(&request(Kind::Write, at * 5 * MIB / 2, 8 * KIB));
-            let System::Stack(stack) = &bench.system else { panic!("it is a stack") };
-            let mut held = Vec::new();
-            let all = [Span { start_bytes: 0, length_bytes: 768 * MIB }];
-            stack.systems().iter().for_each(|system| system.volatile(bench.now_ns, &all, &mut held));
-            assert_eq!(held, [], "write {at}");
+            assert_eq!(bench.volatile_below(), [], "write {at}");
         }
     }
 }

@@ -6,7 +6,7 @@ use headstack_sim::array::description::Level;
 use headstack_sim::stack::description::{InstanceLimitDescription, Sync, ZfsDescription, ZfsParameters};
 use headstack_sim::system::System;
 use headstack_sim::{SystemDescription, ssd::description::SsdDescription};
-use headstack_workload::{Kind, Request, Span};
+use headstack_workload::{Kind, Request};
 
 use super::*;
 use crate::common::arrays;
@@ -160,11 +160,7 @@ fn the_devices_have_flushed_what_a_commit_covers() {
         for at in 0..20 {
             let write = request(Kind::Write, at * RECORD, RECORD);
             bench.takes_ns(&Request { force_unit_access: true, ..write });
-            let System::Stack(stack) = &bench.system else { panic!("it is a stack") };
-            let mut held = Vec::new();
-            let all = [Span { start_bytes: 0, length_bytes: 768 * MIB }];
-            stack.systems().iter().for_each(|system| system.volatile(bench.now_ns, &all, &mut held));
-            assert_eq!(held, [], "write {at}");
+            assert_eq!(bench.volatile_below(), [], "write {at}");
         }
     }
 }
