@@ -97,7 +97,8 @@ pub fn note_of_processors(system: &SystemDescription, result: &RunResult) -> Opt
     while let SystemDescription::Stack(stack) = below {
         match &stack.layer {
             LayerDescription::Zfs(_) if result.throughput_per_s() > ZFS_MEASURED_PER_S => {
-                let note = "not modelled: CPU contention and locks; OpenZFS was measured up to 350,000 requests/s, so expect less";
+                let note =
+                    "not modelled: CPU contention and locks; OpenZFS was measured to 350,000 requests/s, not above";
                 return Some(note.to_owned());
             }
             LayerDescription::Ceph(_) => return note_of_osd_cpu(result),

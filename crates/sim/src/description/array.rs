@@ -168,7 +168,7 @@ pub enum Filler {
 }
 
 impl Filler {
-    /// Whether the array does it.
+    /// Returns true if the array fills the member itself.
     pub fn is_array(&self) -> bool {
         *self == Filler::Array
     }

@@ -90,9 +90,10 @@ impl ZfsDescription {
     pub const COMMIT_NS: u64 = 75_000;
 
     /// Time of one record in a sync. One thread syncs all dirty records of a file or volume (`sync_dnodes_task`,
-    /// `dbuf_sync_list`). Fitted to one row of alc-kit/fio-zfs-performance-test @6d69040: random writes of 16 KiB to
-    /// records of 16 KiB made 44,400 IOPS on three mirrors of NVMe drives under LUKS (Xeon Gold 5412U, OpenZFS 2.4.0).
-    /// None of the other rows with one file exceeds it: at most 43,700 records/s. Range: 10 to 30 us, by processor.
+    /// `dbuf_sync_list`); that it is the limit is our reading. The model has one thread for the whole dataset. Fitted
+    /// to one row of alc-kit/fio-zfs-performance-test @6d69040: random writes of 16 KiB to records of 16 KiB made 44,400
+    /// IOPS on three mirrors of NVMe drives under LUKS (Xeon Gold 5412U, OpenZFS 2.4.0). None of the other rows with one
+    /// file exceeds it: at most 43,700 records/s. Range: 10 to 30 us, by processor.
     pub const SYNC_RECORD_NS: u64 = 22_500;
 
     /// Returns a dataset with default properties and 4 KiB sectors on a machine with `memory_bytes` of memory.
