@@ -36,6 +36,7 @@ mod snapshot;
 mod spans;
 pub mod ssd;
 pub mod stack;
+mod stripes;
 pub mod system;
 pub mod timeline;
 pub mod volume;

@@ -75,6 +75,7 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
             LayerDescription::Journal(_) => "fragmentation, directories and the processor time of the file system",
             LayerDescription::PageCache(_) => "memory pressure and other files",
             LayerDescription::BlockCache(_) => "locks and garbage collection of the block cache",
+            LayerDescription::MdJournal(_) => "the time to replay the journal, checksums and locks of md",
             LayerDescription::Zfs(zfs) => match fill_percent(zfs, &stack.below) > FULL_PERCENT {
                 true => "fragmentation of the pool, which is over 80 % full; processor contention",
                 false => "processor contention",
@@ -107,6 +108,7 @@ pub fn note_of_processors(system: &SystemDescription, result: &RunResult) -> Opt
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
             | LayerDescription::BlockCache(_)
+            | LayerDescription::MdJournal(_)
             | LayerDescription::Zfs(_) => below = &stack.below[0],
         }
     }

@@ -26,6 +26,7 @@ use crate::repair::{Filling, Repair, RepairKind};
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 use crate::stack::{Layer, Orders};
+use crate::stripes::StripeWrite;
 
 impl SystemDescription {
     /// Rejects impossible descriptions.
@@ -96,6 +97,14 @@ impl System {
                     Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
                 self.submit(now_ns, id, &read);
             }
+        }
+    }
+
+    /// Writes stripes of an array; it answers as to a request.
+    pub(crate) fn write_stripes(&mut self, now_ns: u64, id: u32, stripes: &StripeWrite) {
+        match self {
+            System::Array(array) => array.write_stripes(now_ns, id, stripes),
+            System::Drive(_) | System::Stack(_) => unreachable!("only an array has stripes"),
         }
     }
 

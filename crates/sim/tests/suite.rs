@@ -9,6 +9,7 @@ mod array_levels;
 mod array_links;
 mod array_passes;
 mod array_pool;
+mod array_ppl;
 mod array_spindles;
 mod assisted;
 mod catalogue;

@@ -192,6 +192,17 @@ pub struct GroupTable {
     pub pool: Option<PoolTable>,
     /// Write-intent bitmap as in Linux md: before a write begins, its bit is set on all drives. None by default.
     pub bitmap: Option<BitmapTable>,
+    /// Partial parity log as in Linux md (RAID 5): before a stripe is written, its partial parity is written to the drive
+    /// with the parity. None by default.
+    pub ppl: Option<PplTable>,
+}
+
+/// Table `[groups.ppl]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PplTable {
+    /// Space for the log on each drive; default 1 MiB.
+    pub area: Option<Bytes>,
 }
 
 /// Table `[groups.bitmap]`.
@@ -222,6 +233,7 @@ impl ArrayFile {
             }
             group.name = group.name.take().or(is_named.then_some(former));
             group.spans = group.spans.filter(|_| level.level().rules().has_spans);
+            group.ppl = group.ppl.filter(|_| level.level() == Level::Raid5);
             if level.level().rules().has_records != group.level.level().rules().has_records {
                 // A sector is not a chunk, and levels without records have no record size.
                 (group.chunk_size, group.record, group.rebuild) = (None, None, None);

@@ -1,11 +1,11 @@
 //! Converts the tables of groups and LUNs to the model's block placement and exports.
 
-use headstack_sim::array::description::{Bitmap, Filler, Group, Lun, Prefill, Rebuild};
+use headstack_sim::array::description::{Bitmap, Filler, Group, Lun, PartialParityLog, Prefill, Rebuild};
 use headstack_sim::array::pool::{Classes, PoolDescription};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs};
 
-use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
+use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolTable, PplTable, RebuildTable};
 use super::resolver::{Parts, Resolver, ns};
 
 /// Default chunk size: the usual setting of controllers since 2000; medium confidence.
@@ -20,6 +20,8 @@ pub const BITMAP_CHUNK: Bytes = Bytes(64 << 20);
 pub const BITMAP_DAEMON: DurationNs = DurationNs(5_000_000_000);
 /// Default time without writes after which md marks an array clean (`DEFAULT_SAFEMODE_DELAY`, 200 ms).
 pub const SAFE_MODE: DurationNs = DurationNs(200_000_000);
+/// Default space of a partial parity log: mdadm's, if there is room (`MULTIPLE_PPL_AREA_SIZE_SUPER1`, super1.c).
+pub const PPL_AREA: u64 = 1 << 20;
 /// Default size of a rebuild step: long enough to stream, short enough not to delay the host; an estimate.
 pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
 /// Default number of concurrent rebuild steps: one reads while the other writes; an estimate.
@@ -135,7 +137,15 @@ impl Resolver<'_> {
             rebuild,
             pool: pool.transpose()?,
             bitmap: table.bitmap.map(|bitmap| self.bitmap(&key("bitmap"), bitmap)).transpose()?,
+            ppl: table.ppl.map(|ppl| self.ppl(&key("ppl"), ppl, chunk_size)),
+            is_journaled: false,
         })
+    }
+
+    fn ppl(&mut self, key: &str, table: PplTable, chunk_size: Bytes) -> PartialParityLog {
+        let area = Bytes(PPL_AREA.max(PartialParityLog::area_bytes_min(chunk_size.0)));
+        let area = self.or(table.area, &format!("{key}.area"), "A mdadm, super1.c: the multiple PPL area", area);
+        PartialParityLog { area_bytes: area.0 }
     }
 
     fn bitmap(&mut self, key: &str, table: BitmapTable) -> Result<Bitmap, InputError> {
@@ -251,7 +261,11 @@ impl Resolver<'_> {
             Some(_) => lun.length_bytes,
             None => lun.start_bytes.saturating_add(lun.length_bytes),
         });
-        let used = if holder.pool.is_some() { ends.fold(0, u64::saturating_add) } else { ends.max().unwrap_or(0) };
+        let used = if holder.pool.is_some() {
+            ends.fold(0, u64::saturating_add)
+        } else {
+            ends.max().unwrap_or_else(|| holder.log_bytes())
+        };
         let after = if holder.pool.is_some() { 0 } else { used };
         let start_bytes = table.start.map_or(after, |start| whole(start.0));
         let held = holder.capacity_bytes();
@@ -283,9 +297,10 @@ fn default_luns(file: &ArrayFile, groups: &[Group], parts: &Parts) -> Vec<Lun> {
                 prefill: Prefill::None,
             }));
         } else {
-            let length_bytes = group.capacity_bytes();
+            let start_bytes = group.log_bytes();
+            let length_bytes = group.capacity_bytes().saturating_sub(start_bytes);
             let (name, prefill) = (group.name.clone(), Prefill::None);
-            luns.push(Lun { name, group: number, start_bytes: 0, length_bytes, prefill });
+            luns.push(Lun { name, group: number, start_bytes, length_bytes, prefill });
         }
     }
     luns

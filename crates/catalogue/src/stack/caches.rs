@@ -33,12 +33,13 @@ fn chunk_bytes(cache_bytes: u64) -> u64 {
 }
 
 impl Completer<'_> {
-    /// Returns the name of the cache device of a layer.
+    /// Returns the name of the cache or journal device of a layer.
     pub(super) fn cache_device(&self, name: LayerName) -> Result<Option<&str>, InputError> {
         let device = match name {
             LayerName::Bcache => &self.file.bcache.device,
             LayerName::DmCache => &self.file.dm_cache.device,
             LayerName::DmWritecache => &self.file.dm_writecache.device,
+            LayerName::MdJournal => &self.file.md_journal.device,
             LayerName::PageCache
             | LayerName::Ext4
             | LayerName::Xfs
@@ -49,7 +50,7 @@ impl Completer<'_> {
         };
         match device {
             Some(device) => Ok(Some(device)),
-            None => Err(self.missing(&format!("{}.device", name.key()), "the cache device, for example pm9a3-1920gb")),
+            None => Err(self.missing(&format!("{}.device", name.key()), "for example pm9a3-1920gb")),
         }
     }
 

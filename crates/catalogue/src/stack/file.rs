@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::cache_table::{BcacheTable, DmCacheTable, DmWritecacheTable};
 use super::ceph_table::CephTable;
 use super::instances::Instance;
+use super::md_journal::MdJournalTable;
 use super::protocols::Protocol;
 use super::zfs_table::ZfsTable;
 use crate::file::is_default;
@@ -46,6 +47,9 @@ pub struct StackFile {
     /// dm-writecache.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dm_writecache: DmWritecacheTable,
+    /// Write journal of Linux md RAID 5 and 6.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub md_journal: MdJournalTable,
     /// Ceph RBD.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ceph: CephTable,
@@ -100,6 +104,8 @@ pub enum LayerName {
     DmCache,
     /// Table `[dm_writecache]`.
     DmWritecache,
+    /// Table `[md_journal]`.
+    MdJournal,
     /// Table `[ceph]`.
     Ceph,
     /// Table `[network]`.
@@ -110,7 +116,7 @@ pub enum LayerName {
 
 impl LayerName {
     /// All layers.
-    pub const ALL: [LayerName; 10] = [
+    pub const ALL: [LayerName; 11] = [
         LayerName::PageCache,
         LayerName::Ext4,
         LayerName::Xfs,
@@ -118,6 +124,7 @@ impl LayerName {
         LayerName::Bcache,
         LayerName::DmCache,
         LayerName::DmWritecache,
+        LayerName::MdJournal,
         LayerName::Ceph,
         LayerName::Network,
         LayerName::Instance,
@@ -133,6 +140,7 @@ impl LayerName {
             LayerName::Bcache => "bcache",
             LayerName::DmCache => "dm_cache",
             LayerName::DmWritecache => "dm_writecache",
+            LayerName::MdJournal => "md_journal",
             LayerName::Ceph => "ceph",
             LayerName::Network => "network",
             LayerName::Instance => "instance",

@@ -19,7 +19,7 @@ impl Completer<'_> {
             LayerDescription::PageCache(_) if below.is_empty() => self.files(stack.capacity_bytes())?,
             LayerDescription::PageCache(_) | LayerDescription::Network(_) | LayerDescription::InstanceLimit(_) => below,
             // Block devices, below any file system.
-            LayerDescription::BlockCache(_) | LayerDescription::Ceph(_) => Vec::new(),
+            LayerDescription::BlockCache(_) | LayerDescription::MdJournal(_) | LayerDescription::Ceph(_) => Vec::new(),
         };
         Ok(())
     }

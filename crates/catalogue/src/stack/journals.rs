@@ -2,7 +2,7 @@
 
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
-use headstack_sim::stack::description::{JournalDescription, JournalKind};
+use headstack_sim::stack::description::{JournalDescription, JournalKind, LayerDescription};
 use headstack_workload::InputError;
 
 use super::Completer;
@@ -32,6 +32,10 @@ fn xfs_log_bytes(device_bytes: u64) -> u64 {
 /// Whether the kernel sends forced writes (FUA) to every device: NVMe drives and volumes take them, and libata leaves
 /// them off for SATA (`libata.fua=0`).
 fn takes_forced_writes(system: &SystemDescription) -> bool {
+    // md takes them, and its journal makes every write durable before it ends.
+    if matches!(system, SystemDescription::Stack(stack) if matches!(stack.layer, LayerDescription::MdJournal(_))) {
+        return true;
+    }
     system.device_kinds().into_iter().all(|device| match device {
         DeviceDescription::Disk(_) => false,
         // SATA has 32 commands, SAS 256.

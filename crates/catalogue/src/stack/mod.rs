@@ -8,6 +8,7 @@ pub mod file;
 mod files;
 pub mod instances;
 mod journals;
+pub mod md_journal;
 pub mod protocols;
 mod zfs;
 pub mod zfs_table;
@@ -98,6 +99,9 @@ fn check_layers(document: &Document, file: &StackFile) -> Result<(), InputError>
     if place(LayerName::Zfs).is_some_and(|at| at + 1 < layers.len()) {
         return Err(document.error("stack.layers", "a layer below `zfs`; it must be the last, over a pool"));
     }
+    if place(LayerName::MdJournal).is_some_and(|at| at + 1 < layers.len()) {
+        return Err(document.error("stack.layers", "a layer below `md_journal`; it must be the last, over an array"));
+    }
     let caches = [LayerName::Bcache, LayerName::DmCache, LayerName::DmWritecache];
     for cache in caches {
         let above = [file_system, place(LayerName::PageCache)].into_iter().flatten().max();
@@ -134,7 +138,7 @@ impl Completer<'_> {
             LayerName::Ext4 | LayerName::Xfs => self.file.stack.journal.as_deref().into_iter().collect(),
             LayerName::Zfs => self.file.zfs.devices().collect(),
             LayerName::Ceph => self.file.ceph.devices().collect(),
-            LayerName::Bcache | LayerName::DmCache | LayerName::DmWritecache => {
+            LayerName::Bcache | LayerName::DmCache | LayerName::DmWritecache | LayerName::MdJournal => {
                 self.cache_device(name)?.into_iter().collect()
             }
             LayerName::PageCache | LayerName::Network | LayerName::Instance => Vec::new(),
@@ -148,6 +152,7 @@ impl Completer<'_> {
             LayerName::Bcache => LayerDescription::BlockCache(Box::new(self.bcache(&systems[1])?)),
             LayerName::DmCache => LayerDescription::BlockCache(Box::new(self.dm_cache(&systems[1])?)),
             LayerName::DmWritecache => LayerDescription::BlockCache(Box::new(self.dm_writecache(&systems[1])?)),
+            LayerName::MdJournal => LayerDescription::MdJournal(self.md_journal(&systems[1])),
             LayerName::PageCache => LayerDescription::PageCache(self.page_cache()?),
             LayerName::Ext4 | LayerName::Xfs => LayerDescription::Journal(self.journal(name, below)?),
             LayerName::Zfs => LayerDescription::Zfs(Box::new(self.zfs(below)?)),

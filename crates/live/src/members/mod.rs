@@ -155,7 +155,7 @@ impl Members {
             let base_bytes = stripe * self.stripes.stripe_bytes();
             let from_bytes = offset_bytes.saturating_sub(base_bytes);
             let to_bytes = (offset_bytes + length_bytes - base_bytes).min(self.stripes.stripe_bytes());
-            for place in self.renewed(&RowPart { row: stripe, from_bytes, to_bytes }) {
+            for place in self.renewed(&RowPart { row: stripe, from_bytes, to_bytes, chunks: None }) {
                 self.forget(stripe, &place);
             }
         }

@@ -52,6 +52,8 @@ fn group(level: Level, members: u32, spans: u32, small_writes: SmallWrites) -> G
         },
         pool: None,
         bitmap: None,
+        ppl: None,
+        is_journaled: false,
     }
 }
 

@@ -1,7 +1,9 @@
 //! [`check`]: rejects impossible descriptions of arrays. Keys in errors are those of the TOML form.
 
 use super::pool;
-use crate::description::array::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill, Spindles};
+use crate::description::array::{
+    ArrayDescription, Cache, Controller, Group, IncidentKind, Level, PartialParityLog, Prefill, Spindles,
+};
 use crate::description::device::DeviceDescription;
 use crate::description::link::{LinkDescription, LinkKind};
 use crate::description::ssd::FlashState;
@@ -150,7 +152,42 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDesc
             "0ns is not allowed; must be more than 0ns".to_owned()
         })?;
     }
+    check_ppl(array, index)?;
     check_pool(array, index)
+}
+
+/// Checks a partial parity log.
+fn check_ppl(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescription> {
+    let group = &array.groups[index];
+    let Some(ppl) = &group.ppl else {
+        return Ok(());
+    };
+    let key = |field: &str| format!("groups[{index}].{field}");
+    require(group.level == Level::Raid5 && group.spans == 1, &key("ppl"), || {
+        format!("a partial parity log needs level raid5 with one span, not {}; omit the key", group.level)
+    })?;
+    let count = group.members.len();
+    require(count <= PartialParityLog::MEMBERS_MAX, &key("ppl"), || {
+        format!("a partial parity log on {count} drives is not allowed; must be up to 64")
+    })?;
+    for (field, is_set) in [("bitmap", group.bitmap.is_some()), ("pool", group.pool.is_some())] {
+        require(!is_set, &key("ppl"), || format!("a group with a partial parity log has no {field}; omit one"))?;
+    }
+    let other = array.groups.iter().find(|other| other.ppl.is_none());
+    require(other.is_none(), &key("ppl"), || {
+        let name = other.map_or("", |group| group.name.as_str());
+        format!("group {name:?} has no partial parity log; all groups of an array must have one, or none")
+    })?;
+    let (area, least, most) =
+        (ppl.area_bytes, PartialParityLog::area_bytes_min(group.chunk_bytes), PartialParityLog::AREA_BYTES_MAX);
+    require((least..=most).contains(&area) && area.is_multiple_of(4096), &key("ppl.area"), || {
+        format!("{area} bytes are not allowed; must be {least} to {most}, in steps of 4 KiB")
+    })?;
+    let (name, from) = (&group.name, group.log_bytes());
+    let first = array.luns.iter().filter(|lun| lun.group as usize == index).map(|lun| lun.start_bytes).min();
+    require(first.is_none_or(|first| first >= from), "luns", || {
+        format!("a LUN of group {name:?} begins in the partial parity log; it must begin at {from} bytes or later")
+    })
 }
 
 /// Checks the description of a pool. Keys in errors are the names of its fields.

@@ -60,7 +60,7 @@ impl Array {
             }
             Owner::Rebuild(..) => (Purpose::Rebuild, None),
             Owner::Transfer(number) => (Purpose::Upkeep, self.host_of(Origin::Transfer(number))),
-            Owner::Pass(..) | Owner::Relay(_) | Owner::Bitmap(_) => (Purpose::Upkeep, None),
+            Owner::Pass(..) | Owner::Relay(_) | Owner::Bitmap(_) | Owner::Log(..) => (Purpose::Upkeep, None),
             Owner::Background | Owner::Nobody => (Purpose::Upkeep, None),
         }
     }

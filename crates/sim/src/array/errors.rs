@@ -20,8 +20,8 @@ impl Array {
     pub(super) fn suspect_command_done(&mut self, completion: &Completion, command: &Command) {
         let Command { member, request, .. } = *command;
         let failure = self.members[member as usize].take_failure(completion.id);
-        if matches!(command.owner, Owner::Bitmap(_)) {
-            // The bitmap and the superblock hold no data: md continues without this member's copy.
+        if matches!(command.owner, Owner::Bitmap(_) | Owner::Log(..)) {
+            // The bitmap, the superblock and a log hold no data: the array continues without this member's copy.
             return self.command_done(completion.at_ns, command);
         }
         let (from, to) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
@@ -72,7 +72,7 @@ impl Array {
                 self.fail_origin(Origin::Request(number), at_bytes);
             }
             Owner::Transfer(number) => self.fail_origin(Origin::Transfer(number), 0),
-            Owner::Bitmap(_) | Owner::Background | Owner::Nobody => {}
+            Owner::Bitmap(_) | Owner::Log(..) | Owner::Background | Owner::Nobody => {}
         }
     }
 
@@ -94,7 +94,7 @@ impl Array {
             Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
             Owner::Pass(group, pass) => self.expect_pass_part(group, pass),
             // Commands of these owners do not continue after a bad run.
-            Owner::Request(_) | Owner::Relay(_) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
+            Owner::Request(_) | Owner::Relay(_) | Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Log(..) => {}
             Owner::Background | Owner::Nobody => {}
         }
     }
@@ -179,7 +179,7 @@ impl Array {
                 self.fail_origin(Origin::Request(number), at_bytes);
             }
             Owner::Relay(number) => self.relay_failed(number, member, (from, to)),
-            Owner::Rebuild(..) | Owner::Pass(..) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
+            Owner::Rebuild(..) | Owner::Pass(..) | Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Log(..) => {}
             Owner::Background | Owner::Nobody => {}
         }
     }

@@ -87,7 +87,7 @@ impl Array {
             }
             Owner::Row(row) => self.row_writes.get_mut(row).again |= command.request.kind == Kind::Read,
             Owner::Operation(_) | Owner::Request(_) | Owner::Relay(_) | Owner::Rebuild(..) | Owner::Pass(..) => {}
-            Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Background | Owner::Nobody => {}
+            Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Log(..) | Owner::Background | Owner::Nobody => {}
         }
         self.command_done(now_ns, command);
     }
@@ -121,7 +121,7 @@ impl Array {
                 return;
             }
             Owner::Request(_) | Owner::Rebuild(..) | Owner::Pass(..) | Owner::Transfer(_) => return,
-            Owner::Bitmap(_) | Owner::Background | Owner::Nobody => return,
+            Owner::Bitmap(_) | Owner::Log(..) | Owner::Background | Owner::Nobody => return,
         };
         let state = &self.groups[self.operations.get(operation).group as usize];
         let (at_bytes, length_bytes) = (command.request.offset_bytes, u64::from(command.request.length_bytes));

@@ -365,6 +365,8 @@ mod tests {
             },
             pool: None,
             bitmap: None,
+            ppl: None,
+            is_journaled: false,
         });
         state.slots[1] =
             Slot { member: 7, state: SlotState::Filling { done_bytes: 200, begun_bytes: 400 }, ..state.slots[1] };

@@ -173,6 +173,7 @@ impl Array {
             Owner::Pass(group, pass) => self.pass_part_done(now_ns, group, pass),
             Owner::Transfer(number) => self.transfer_part_done(now_ns, number),
             Owner::Bitmap(group) => self.bitmap_command_done(now_ns, group, command.member, command.request.kind),
+            Owner::Log(group, slot) => self.log_command_done(now_ns, group, slot, command.request.kind),
             Owner::Background | Owner::Nobody => {}
         }
     }

@@ -27,6 +27,7 @@ mod places;
 pub mod pool;
 mod pooled;
 mod ports;
+mod ppl;
 mod rebuild;
 mod requests;
 mod restoring;
@@ -56,6 +57,7 @@ use cache::CacheState;
 use health::GroupState;
 use intent::Intent;
 use ports::{HeldLink, Port};
+use ppl::Ppl;
 use state::Event;
 use under_way::{Owner, RowLocks};
 
@@ -106,6 +108,7 @@ impl Array {
             row_writes: Slab::default(),
             pools: pooled::pools(description)?,
             intents: description.groups.iter().map(|group| group.bitmap.map(Intent::new)).collect(),
+            ppls: ppls(description),
             lun_numbers,
             relays: Slab::default(),
             passes: vec![None; description.groups.len()],
@@ -224,6 +227,7 @@ impl Array {
             Event::Rebuild(group) => self.continue_rebuild(now_ns, group),
             Event::Bitmap(group) => self.bitmap_daemon(now_ns, group),
             Event::Pass(group) => self.continue_pass(now_ns, group),
+            Event::WriteLog(group, slot) => self.write_log(now_ns, group, slot),
         }
     }
 
@@ -286,8 +290,18 @@ impl Array {
         if !bitmaps.is_empty() {
             into.count("bitmap_writes", bitmaps.iter().sum());
         }
+        if self.ppls.iter().any(Option::is_some) {
+            let logs = || self.ppls.iter().flatten();
+            into.count("ppl_writes", logs().map(|ppl| ppl.written).sum());
+            into.count("ppl_bytes", logs().map(|ppl| ppl.written_bytes).sum());
+        }
         if let Some(cache) = &self.cache {
             cache.snapshot(into);
         }
     }
+}
+
+/// Returns the empty partial parity log of each group that has one.
+fn ppls(description: &ArrayDescription) -> Vec<Option<Ppl>> {
+    description.groups.iter().map(|group| group.ppl.map(|ppl| Ppl::new(ppl, group.members.len()))).collect()
 }

@@ -154,6 +154,7 @@ impl Array {
         (self.row_writes, self.row_locks) = (Slab::default(), Default::default());
         let tables = self.description.groups.iter();
         self.intents = tables.map(|group| group.bitmap.map(Intent::new)).collect();
+        self.ppls = super::ppls(&self.description);
         self.events.retain(|event| matches!(event.0.2, Event::Incident(_)));
         self.links.iter_mut().for_each(|link| link.reset());
         self.held.iter_mut().for_each(|held| *held = Default::default());

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use headstack_workload::Kind;
+use headstack_workload::{Kind, Request};
 
-use super::levels::{Extent, Plan, RowPart};
+use super::levels::{ChunkRange, Extent, Plan, RowPart};
 use super::state::{Array, Event};
-use super::under_way::{Owner, RowWrite, request};
+use super::under_way::{HostRequest, Operation, Origin, Owner, RowWrite, request};
+use crate::stripes::StripeWrite;
 
 impl Array {
     /// Splits a write into row writes and starts them.
@@ -14,18 +15,23 @@ impl Array {
         let mut parts = Vec::new();
         self.groups[group as usize].parity().parts(offset, length, |part| parts.push(part));
         for part in parts {
-            self.operations.get_mut(operation).pending += 1;
-            let write = RowWrite { operation, group, part, pending: 0, reading: true, again: false };
-            let number = self.row_writes.insert(write);
-            match self.row_locks.get_mut(&(group, part.row)) {
-                Some(waiting) => {
-                    self.counters.row_waits += 1;
-                    waiting.push_back(number);
-                }
-                None => {
-                    self.row_locks.insert((group, part.row), VecDeque::new());
-                    self.read_for_row(now_ns, number);
-                }
+            self.write_part(now_ns, operation, group, part);
+        }
+    }
+
+    /// Starts the write of part of a row, or queues it while another write of the row is in progress.
+    fn write_part(&mut self, now_ns: u64, operation: u32, group: u32, part: RowPart) {
+        self.operations.get_mut(operation).pending += 1;
+        let write = RowWrite { operation, group, part, pending: 0, reading: true, again: false, log: None };
+        let number = self.row_writes.insert(write);
+        match self.row_locks.get_mut(&(group, part.row)) {
+            Some(waiting) => {
+                self.counters.row_waits += 1;
+                waiting.push_back(number);
+            }
+            None => {
+                self.row_locks.insert((group, part.row), VecDeque::new());
+                self.read_for_row(now_ns, number);
             }
         }
     }
@@ -38,10 +44,51 @@ impl Array {
         for extent in &plan.reads {
             self.counters.parity_reads += u64::from(self.row_command(now_ns, number, group, Kind::Read, extent));
         }
-        if plan.reads.is_empty() && part.length_bytes() == self.groups[group as usize].parity().row_bytes() {
+        if plan.reads.is_empty() && self.is_full(group, &part) {
             self.counters.full_rows += 1;
         }
         self.row_part_done(now_ns, number);
+    }
+
+    /// Whether a write touches every data unit of its stripes completely.
+    fn is_full(&self, group: u32, part: &RowPart) -> bool {
+        let row_bytes = self.groups[group as usize].parity().row_bytes();
+        let units = row_bytes / self.description.groups[group as usize].chunk_bytes;
+        match &part.chunks {
+            None => part.length_bytes() == row_bytes,
+            Some(chunks) => u64::from(chunks.units.count_ones()) == units,
+        }
+    }
+
+    /// Takes a write of stripes at `now_ns`; it completes like a request.
+    pub(crate) fn write_stripes(&mut self, now_ns: u64, id: u32, stripes: &StripeWrite) {
+        if let Some(adapter) = &mut self.adapter {
+            adapter.expect();
+        }
+        let StripeWrite { offset_bytes, chunks } = *stripes;
+        let length_bytes = chunks.length_bytes() as u32;
+        let request =
+            Request { kind: Kind::Write, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
+        let host = HostRequest { stripes: Some(chunks), ..HostRequest::new(id, &request, now_ns) };
+        self.take_host_request(now_ns, host);
+    }
+
+    /// Starts a write of stripes of one row.
+    pub(super) fn begin_stripes(&mut self, now_ns: u64, number: u32, chunks: ChunkRange) {
+        let offset_bytes = self.requests.get(number).request.offset_bytes;
+        let lun = self.lun_bases.partition_point(|&base| base <= offset_bytes) - 1;
+        let place = &self.description.luns[lun];
+        let (group, start) = (place.group, place.start_bytes + (offset_bytes - self.lun_bases[lun]));
+        let row_bytes = self.groups[group as usize].parity().row_bytes();
+        debug_assert!(start.is_multiple_of(row_bytes), "stripes are addressed by their row");
+        let part = RowPart { row: start / row_bytes, from_bytes: 0, to_bytes: row_bytes, chunks: Some(chunks) };
+        self.groups[group as usize].written_ns = Some(now_ns);
+        // Start at one, so that the request ends only after all commands have been issued.
+        self.requests.get_mut(number).pending = 1;
+        let origin = Origin::Request(number);
+        let operation = self.operations.insert(Operation { origin, group, pending: 1, chunks: None });
+        self.write_part(now_ns, operation, group, part);
+        self.operation_part_done(now_ns, operation);
     }
 
     /// Sends a command of a row write if a member can serve it; returns whether one could.
@@ -80,10 +127,13 @@ impl Array {
         }
     }
 
-    /// Second phase of a row write: writes data and parity.
+    /// Second phase of a row write: writes data and parity, after the partial parity is logged if there is a log.
     pub(super) fn write_row(&mut self, now_ns: u64, number: u32) {
         let RowWrite { group, part, .. } = *self.row_writes.get(number);
         let plan = self.plan(group, &part);
+        if self.log_row(now_ns, number, &plan) {
+            return;
+        }
         debug_assert!(self.row_locks.contains_key(&(group, part.row)), "a row is locked while it is being written");
         self.row_writes.get_mut(number).pending = 1;
         for extent in &plan.data {
@@ -105,7 +155,7 @@ impl Array {
     }
 
     fn row_done(&mut self, now_ns: u64, number: u32) {
-        let RowWrite { operation, group, part, .. } = self.row_writes.remove(number);
+        let RowWrite { operation, group, part, log, .. } = self.row_writes.remove(number);
         let waiting = self.row_locks.get_mut(&(group, part.row)).expect("a row is locked while it is being written");
         match waiting.pop_front() {
             Some(next) => self.read_for_row(now_ns, next),
@@ -114,6 +164,9 @@ impl Array {
             }
         }
         self.operation_part_done(now_ns, operation);
+        if let Some(slot) = log {
+            self.log_part_done(now_ns, group, slot);
+        }
     }
 
     /// Returns the reads and writes of a row write in the current state of the group.

@@ -5,7 +5,8 @@
 //! A write interrupted by a power loss may have reached some members but not others, so that parity does not match the
 //! data (the write hole). A group with a bitmap is resynced where bits are set. A group without a bitmap is resynced
 //! completely if it was written to in the last 200 ms, the delay after which md marks an array clean
-//! (`safe_mode_delay`). A cache that survives the power loss writes its data again, and no resync is needed. A pass
+//! (`safe_mode_delay`). A group with a partial parity log or a journal needs no resync: recovery restores the logged
+//! stripes, in no time here. A cache that survives the power loss writes its data again, and no resync is needed. A pass
 //! here only takes time: it reads every member, one step at a time, with the rate limit and yielding of a rebuild. Only
 //! a component that keeps contents knows which bytes differ.
 
@@ -146,7 +147,8 @@ impl Array {
 
     /// Whether a write interrupted by a power loss can reach some members but not others.
     pub(crate) fn leaves_halves(&self) -> bool {
-        !self.cache.as_ref().is_some_and(|cache| cache.outlives_power())
+        let is_logged = self.description.groups.iter().all(|group| group.ppl.is_some() || group.is_journaled);
+        !is_logged && !self.cache.as_ref().is_some_and(|cache| cache.outlives_power())
     }
 
     /// Records at a power loss which bytes may be only partly written, for the resync after power-on.

@@ -42,9 +42,12 @@ impl Array {
 
     /// Begins a request after the controller has decoded it and received any write data.
     pub(super) fn begin(&mut self, now_ns: u64, number: u32) {
-        let HostRequest { request, repair, .. } = *self.requests.get(number);
+        let HostRequest { request, repair, stripes, .. } = *self.requests.get(number);
         if let Some(repair) = repair {
             return self.begin_repair(now_ns, number, &repair);
+        }
+        if let Some(chunks) = stripes {
+            return self.begin_stripes(now_ns, number, chunks);
         }
         match request.kind {
             Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),

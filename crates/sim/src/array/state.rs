@@ -13,6 +13,7 @@ use super::levels::Extent;
 use super::pass::Pass;
 use super::pool::Pool;
 use super::ports::{HeldLink, Port};
+use super::ppl::Ppl;
 use super::under_way::{Command, HostRequest, Operation, Relay, RowLocks, RowWrite};
 use crate::adapter::Adapter;
 use crate::description::array::ArrayDescription;
@@ -80,6 +81,8 @@ pub struct Array {
     pub(super) pools: Vec<Option<Pool>>,
     /// The bitmap of each group that has one.
     pub(super) intents: Vec<Option<Intent>>,
+    /// The partial parity log of each group that has one.
+    pub(super) ppls: Vec<Option<Ppl>>,
     /// Number of each LUN within its group.
     pub(super) lun_numbers: Vec<u32>,
     /// The last pass over the stripes of each group.
@@ -146,6 +149,8 @@ pub enum Event {
     Bitmap(u32),
     /// The next step of a pass over a group may begin.
     Pass(u32),
+    /// The next unit of a partial parity log can be written: (group, slot).
+    WriteLog(u32, u32),
 }
 
 impl Array {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use headstack_workload::{Kind, Request};
 
-use super::levels::{Extent, RowPart};
+use super::levels::{ChunkRange, Extent, RowPart};
 use super::pool::Migration;
 use crate::repair::Repair;
 
@@ -23,12 +23,14 @@ pub struct HostRequest {
     pub failed: Option<u64>,
     /// Blocks to verify or restore for the layer above, in place of a read or write.
     pub repair: Option<Repair>,
+    /// Stripes to write for the layer above, in place of a run of bytes.
+    pub stripes: Option<ChunkRange>,
 }
 
 impl HostRequest {
     /// Creates a request that has just arrived.
     pub fn new(id: u32, request: &Request, submitted_ns: u64) -> HostRequest {
-        HostRequest { id, request: *request, submitted_ns, pending: 0, failed: None, repair: None }
+        HostRequest { id, request: *request, submitted_ns, pending: 0, failed: None, repair: None, stripes: None }
     }
 }
 
@@ -86,6 +88,8 @@ pub enum Owner {
     Transfer(u32),
     /// The bitmap of a group.
     Bitmap(u32),
+    /// The partial parity log on a slot: (group, slot).
+    Log(u32, u32),
     /// Background work that no request waits for.
     Background,
     /// None: the member has failed.
@@ -107,6 +111,8 @@ pub struct RowWrite {
     pub reading: bool,
     /// Whether a member failed during the reads, so that the plan must be made again.
     pub again: bool,
+    /// Slot whose partial parity log holds the row write, if any.
+    pub log: Option<u32>,
 }
 
 /// Rows that are being written, each with its waiting writes. Two concurrent writes to one row would read each other's

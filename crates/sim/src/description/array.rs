@@ -107,6 +107,51 @@ pub struct Group {
     /// Write-intent bitmap (Linux md); `None` if the group has no bitmap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<Bitmap>,
+    /// Partial parity log (Linux md, RAID 5); `None` if the group has no log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ppl: Option<PartialParityLog>,
+    /// Whether a journal above the array replays interrupted writes. Files do not state it: the layer above decides.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_journaled: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde passes a reference.
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// A partial parity log at the start of each member. LUNs begin after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialParityLog {
+    /// Bytes of the log on each member.
+    pub area_bytes: u64,
+}
+
+impl PartialParityLog {
+    /// Bytes of the header of a log unit (`PPL_HEADER_SIZE`, include/uapi/linux/raid/md_p.h).
+    pub const HEADER_BYTES: u64 = 4096;
+    /// Bytes of partial parity in a log unit (`PPL_SPACE_SIZE`, drivers/md/raid5-ppl.c).
+    pub const UNIT_BYTES: u64 = 128 << 10;
+    /// Maximum number of members (raid5-ppl.c, since Linux 4.15).
+    pub const MEMBERS_MAX: usize = 64;
+    /// Maximum area: the superblock has 16 bits for its sectors.
+    pub const AREA_BYTES_MAX: u64 = (u16::MAX as u64) << 9;
+
+    /// Returns the smallest area for a chunk size: a unit, or the partial parity of a stripe (`choose_ppl_space`,
+    /// mdadm's super1.c).
+    pub fn area_bytes_min(chunk_bytes: u64) -> u64 {
+        Self::HEADER_BYTES + chunk_bytes.max(Self::UNIT_BYTES)
+    }
+}
+
+impl Group {
+    /// Returns the bytes of the group before its first LUN: the stripes in the place of a partial parity log.
+    pub fn log_bytes(&self) -> u64 {
+        let chunk_bytes = self.chunk_bytes.max(1);
+        let stripes = self.ppl.map_or(0, |ppl| ppl.area_bytes.div_ceil(chunk_bytes));
+        stripes.saturating_mul(chunk_bytes).saturating_mul((self.members.len() as u64).saturating_sub(1))
+    }
 }
 
 /// A write-intent bitmap.

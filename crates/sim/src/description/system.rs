@@ -7,7 +7,7 @@ use super::array::{ArrayDescription, Filler};
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
 use super::level::{Level, SmallWrites};
-use super::stack::{FileDescription, LayerDescription, PoolShape, check_files};
+use super::stack::{FileDescription, LayerDescription, PoolShape, check_files, check_md_journal};
 use crate::error::{InvalidDescription, fault};
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
@@ -133,7 +133,8 @@ impl SystemDescription {
                 | LayerDescription::Journal(_)
                 | LayerDescription::PageCache(_)
                 | LayerDescription::Zfs(_)
-                | LayerDescription::BlockCache(_) => stack.below[0].drives(),
+                | LayerDescription::BlockCache(_)
+                | LayerDescription::MdJournal(_) => stack.below[0].drives(),
             },
         }
     }
@@ -186,6 +187,9 @@ impl StackDescription {
         }
         let below: Vec<PoolShape> = self.below.iter().map(SystemDescription::pool_shape).collect();
         super::stack::check(&self.layer, &below)?;
+        if let LayerDescription::MdJournal(journal) = &self.layer {
+            check_md_journal(journal, &self.below)?;
+        }
         check_files(&self.files, self.capacity_bytes())
     }
 
@@ -213,12 +217,14 @@ impl StackDescription {
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
             | LayerDescription::Zfs(_)
-            | LayerDescription::BlockCache(_) => self.below.iter().collect(),
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::MdJournal(_) => self.below.iter().collect(),
         }
     }
 
     /// Returns those systems as the layer uses them: ZFS writes blocks of RAIDZ and dRAID to new places, and fills
-    /// replaced members itself, unless the level is one that only another RAID below it can have.
+    /// replaced members itself, unless the level is one that only another RAID below it can have. An array with a journal
+    /// needs no resync.
     pub(crate) fn adapted_ports(&self) -> Vec<SystemDescription> {
         let mut below: Vec<SystemDescription> = self.ports().into_iter().cloned().collect();
         match &self.layer {
@@ -228,6 +234,11 @@ impl StackDescription {
             | LayerDescription::PageCache(_)
             | LayerDescription::BlockCache(_)
             | LayerDescription::Ceph(_) => {}
+            LayerDescription::MdJournal(_) => {
+                if let SystemDescription::Array(array) = &mut below[0] {
+                    array.groups.iter_mut().for_each(|group| group.is_journaled = true);
+                }
+            }
             LayerDescription::Zfs(_) => {
                 for system in &mut below {
                     let SystemDescription::Array(array) = system else { continue };
@@ -264,7 +275,8 @@ impl StackDescription {
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
             | LayerDescription::Zfs(_)
-            | LayerDescription::BlockCache(_) => None,
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::MdJournal(_) => None,
         }
     }
 

@@ -8,6 +8,7 @@ use super::ceph::Ceph;
 use super::files::Files;
 use super::instance_limit::InstanceLimit;
 use super::journal::Journal;
+use super::md_journal::MdJournal;
 use super::network::Network;
 use super::orders::{Answer, LayerModel, Orders};
 use super::page_cache::PageCache;
@@ -26,6 +27,7 @@ pub(crate) enum Layer {
     PageCache(Box<PageCache>),
     Zfs(Box<Zfs>),
     BlockCache(Box<BlockCache>),
+    MdJournal(Box<MdJournal>),
     Ceph(Box<Ceph>),
 }
 
@@ -38,6 +40,7 @@ macro_rules! of_layer {
             Layer::PageCache($kind) => $answer,
             Layer::Zfs($kind) => $answer,
             Layer::BlockCache($kind) => $answer,
+            Layer::MdJournal($kind) => $answer,
             Layer::Ceph($kind) => $answer,
         }
     };
@@ -53,6 +56,10 @@ impl Layer {
             LayerDescription::Network(network) => Layer::Network(Box::new(Network::new(network))),
             LayerDescription::BlockCache(cache) => {
                 Layer::BlockCache(Box::new(BlockCache::new(cache, capacity_bytes, below[1].capacity_bytes())))
+            }
+            LayerDescription::MdJournal(journal) => {
+                let array = below[0].base_array().expect("a checked journal is over an array");
+                Layer::MdJournal(Box::new(MdJournal::new(journal, array, below[1].capacity_bytes())))
             }
             LayerDescription::Ceph(ceph) => {
                 let below_bytes: Vec<u64> = below.iter().map(SystemDescription::capacity_bytes).collect();

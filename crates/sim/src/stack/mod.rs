@@ -6,10 +6,12 @@
 mod block_cache;
 mod ceph;
 mod cores;
+mod extents;
 mod files;
 mod instance_limit;
 mod journal;
 mod layer;
+mod md_journal;
 mod network;
 mod orders;
 mod page_cache;

@@ -7,6 +7,7 @@ use headstack_workload::{Request, Span};
 
 use crate::repair::{Filling, Repair};
 use crate::snapshot::Snapshot;
+use crate::stripes::StripeWrite;
 
 /// Message from a layer to its neighbours.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,15 @@ pub(crate) enum Order {
         id: u32,
         /// The blocks.
         repair: Repair,
+    },
+    /// Writes stripes of an array below, which answers as to a request.
+    WriteStripes {
+        /// Index of the system below.
+        port: u32,
+        /// Number by which the layer recognizes the answer.
+        id: u32,
+        /// The stripes.
+        stripes: StripeWrite,
     },
     /// Reports to a system below that the member of a RAID group is filled.
     EndFilling {

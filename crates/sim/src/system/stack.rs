@@ -145,6 +145,11 @@ impl Stack {
                     self.below[port].repair(now_ns, id, &repair);
                     self.next_ns[port] = self.below[port].next_event_ns();
                 }
+                Order::WriteStripes { port, id, stripes } => {
+                    let port = port as usize;
+                    self.below[port].write_stripes(now_ns, id, &stripes);
+                    self.next_ns[port] = self.below[port].next_event_ns();
+                }
                 Order::EndFilling { port, group } => {
                     let port = port as usize;
                     self.below[port].end_filling(now_ns, group);

@@ -42,6 +42,8 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
         },
         pool: None,
         bitmap: None,
+        ppl: None,
+        is_journaled: false,
     }
 }
 

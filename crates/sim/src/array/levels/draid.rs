@@ -385,7 +385,7 @@ mod tests {
     fn reads_and_writes_are_of_records() {
         let layout = draid(14, 2, 4, 1, 16 * KIB, 30);
         let all = |_: &Extent| true;
-        let part = RowPart { row: 5, from_bytes: 0, to_bytes: 4096 };
+        let part = RowPart { row: 5, from_bytes: 0, to_bytes: 4096, chunks: None };
         let plan = layout.plan(&part, &all, &all);
         assert_eq!((plan.reads.len(), plan.data.len(), plan.parity.len()), (4, 4, 2));
         let mut reads = vec![];

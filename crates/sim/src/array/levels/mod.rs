@@ -23,7 +23,7 @@ use crate::description::level::Level;
 use concat::Concat;
 use draid::Draid;
 pub use placing::{
-    Choice, Extent, Placing, Plan, Redundancy, RowPart, Rules, Shape, Sparing, Stripe, Tear, Usual, join,
+    Choice, ChunkRange, Extent, Placing, Plan, Redundancy, RowPart, Rules, Shape, Sparing, Stripe, Tear, Usual, join,
 };
 use placing::{Coding, Copying};
 use raid0::Raid0;

@@ -212,12 +212,37 @@ pub struct RowPart {
     pub from_bytes: u64,
     /// End of the part (exclusive).
     pub to_bytes: u64,
+    /// If set, the write touches this range of some chunks only, in place of all bytes of the part.
+    pub chunks: Option<ChunkRange>,
+}
+
+/// The same range of several chunks of a row: stripes of Linux md, which are a page high.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRange {
+    /// Data units that are written, one bit each.
+    pub units: u128,
+    /// First byte, within each chunk.
+    pub from_bytes: u64,
+    /// End of the range (exclusive).
+    pub to_bytes: u64,
+}
+
+impl ChunkRange {
+    /// Returns the number of bytes in all its chunks.
+    pub fn length_bytes(&self) -> u64 {
+        u64::from(self.units.count_ones()) * (self.to_bytes - self.from_bytes)
+    }
+
+    /// Whether a data unit is written.
+    pub fn writes(&self, unit: u64) -> bool {
+        self.units >> unit & 1 == 1
+    }
 }
 
 impl RowPart {
     /// Returns the length of the part, in bytes.
     pub fn length_bytes(&self) -> u64 {
-        self.to_bytes - self.from_bytes
+        self.chunks.map_or(self.to_bytes - self.from_bytes, |chunks| chunks.length_bytes())
     }
 }
 
@@ -263,7 +288,7 @@ pub trait Coding: Placing {
         while at < end {
             let (row, from_bytes) = (at / row_bytes, at % row_bytes);
             let to_bytes = row_bytes.min(from_bytes + (end - at));
-            each(RowPart { row, from_bytes, to_bytes });
+            each(RowPart { row, from_bytes, to_bytes, chunks: None });
             at += to_bytes - from_bytes;
         }
     }

@@ -207,10 +207,10 @@ mod tests {
     fn reads_take_the_data_of_a_record_and_writes_all_of_it() {
         let layout = raidz(6, 2, 128 * KIB);
         let all = |_: &Extent| true;
-        let part = RowPart { row: 3, from_bytes: 4096, to_bytes: 8192 };
+        let part = RowPart { row: 3, from_bytes: 4096, to_bytes: 8192, chunks: None };
         let plan = layout.plan(&part, &all, &all);
         assert_eq!((plan.reads.len(), plan.data.len(), plan.parity.len()), (4, 4, 2));
-        let whole = RowPart { row: 3, from_bytes: 0, to_bytes: 128 * KIB };
+        let whole = RowPart { row: 3, from_bytes: 0, to_bytes: 128 * KIB, chunks: None };
         assert!(layout.plan(&whole, &all, &all).reads.is_empty());
         let mut reads = vec![];
         assert_eq!(layout.read(&part, &all, &mut reads), 0);

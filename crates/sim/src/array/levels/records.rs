@@ -215,7 +215,7 @@ mod tests {
             ..shape()
         };
         let (new, old) = (shape(SmallWrites::NewBlocks), shape(SmallWrites::Cheapest));
-        let part = |kib: u64| RowPart { row: 5, from_bytes: 0, to_bytes: kib * KIB };
+        let part = |kib: u64| RowPart { row: 5, from_bytes: 0, to_bytes: kib * KIB, chunks: None };
         let written = |level: &dyn Fn(&RowPart) -> super::super::placing::Plan, kib: u64| {
             let plan = level(&part(kib));
             let bytes = plan.data.iter().chain(&plan.parity).map(|extent| extent.length_bytes).sum::<u64>();

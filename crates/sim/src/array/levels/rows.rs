@@ -100,6 +100,9 @@ impl Rows {
     /// Returns the bytes of data unit `unit` that `part` touches; an empty range if none.
     #[inline]
     fn touched(&self, part: &RowPart, unit: u64) -> (u64, u64) {
+        if let Some(chunks) = &part.chunks {
+            return if chunks.writes(unit) { (chunks.from_bytes, chunks.to_bytes) } else { (0, 0) };
+        }
         let begin = unit * self.unit_bytes;
         let from = part.from_bytes.clamp(begin, begin + self.unit_bytes) - begin;
         let to = part.to_bytes.clamp(begin, begin + self.unit_bytes) - begin;
@@ -109,6 +112,9 @@ impl Rows {
     /// Returns the range of a unit in which a write changes the parities: the touched bytes if the write touches one
     /// unit, the whole unit if it touches several.
     fn parity_range(&self, part: &RowPart) -> (u64, u64) {
+        if let Some(chunks) = &part.chunks {
+            return (chunks.from_bytes, chunks.to_bytes);
+        }
         let unit = self.unit_bytes;
         let (first, last) = (part.from_bytes / unit, (part.to_bytes - 1) / unit);
         if first == last { (part.from_bytes % unit, (part.to_bytes - 1) % unit + 1) } else { (0, unit) }
@@ -339,7 +345,7 @@ mod tests {
     #[test]
     fn a_tie_is_resolved_by_reading_the_rest_of_the_row() {
         let layout = layout(1, 4, 1, Rotation::LeftSymmetric);
-        let part = RowPart { row: 0, from_bytes: 0, to_bytes: 4 };
+        let part = RowPart { row: 0, from_bytes: 0, to_bytes: 4, chunks: None };
         let reads = layout.plan(&part, &|_| true, &|_| true).reads;
         assert_eq!(reads.iter().map(|extent| extent.slot).collect::<Vec<_>>(), [1, 2]);
         let five = self::layout(1, 5, 1, Rotation::LeftSymmetric);

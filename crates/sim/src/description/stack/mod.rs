@@ -6,6 +6,7 @@ mod ceph;
 mod files;
 mod journal;
 mod limits;
+mod md_journal;
 mod page_cache;
 mod zfs;
 
@@ -24,6 +25,8 @@ pub use files::FileDescription;
 pub(crate) use files::check_files;
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
+pub(crate) use md_journal::check as check_md_journal;
+pub use md_journal::{MdJournalDescription, MdJournalMode};
 pub use page_cache::PageCacheDescription;
 pub use zfs::{
     ArcMaximum, IndirectRule, LogBias, LogBlockSizes, PrimaryCache, Sync, ZfsDescription, ZfsParameters,
@@ -47,6 +50,8 @@ pub enum LayerDescription {
     Zfs(Box<ZfsDescription>),
     /// A cache on a fast device in front of a slow one.
     BlockCache(Box<BlockCacheDescription>),
+    /// The write journal of Linux md over an array; a second system below is the journal device.
+    MdJournal(MdJournalDescription),
     /// An RBD image in a pool of a Ceph cluster: the system below is the drive of each OSD, a second one the DB device.
     Ceph(Box<CephDescription>),
 }
@@ -64,6 +69,7 @@ impl LayerDescription {
             LayerDescription::PageCache(_) => "page cache",
             LayerDescription::Zfs(_) => "ZFS",
             LayerDescription::BlockCache(cache) => cache.name(),
+            LayerDescription::MdJournal(_) => "md journal",
             LayerDescription::Ceph(_) => "Ceph",
         }
     }
@@ -79,6 +85,8 @@ pub(crate) fn check(layer: &LayerDescription, below: &[PoolShape]) -> Result<(),
     match layer {
         LayerDescription::Zfs(zfs) => zfs::check(zfs, below),
         LayerDescription::BlockCache(cache) => block_cache::check(cache, below_bytes),
+        // Checked with the description of its array, by `check_md_journal`.
+        LayerDescription::MdJournal(_) => Ok(()),
         LayerDescription::Ceph(ceph) => ceph::check(ceph, below),
         LayerDescription::InstanceLimit(limit) => {
             check_one(layer.kind(), below_bytes)?;
@@ -114,7 +122,7 @@ impl LayerDescription {
     /// Returns the name of a system below besides the first, as in counters and faults.
     pub fn port_name(&self, port: usize) -> String {
         match self {
-            LayerDescription::Journal(_) => "journal".to_owned(),
+            LayerDescription::Journal(_) | LayerDescription::MdJournal(_) => "journal".to_owned(),
             LayerDescription::Zfs(zfs) => zfs.port_name(port),
             LayerDescription::BlockCache(_) => "cache".to_owned(),
             LayerDescription::Ceph(ceph) => ceph.port_name(port),
@@ -131,6 +139,7 @@ impl LayerDescription {
             LayerDescription::Journal(_)
             | LayerDescription::Zfs(_)
             | LayerDescription::BlockCache(_)
+            | LayerDescription::MdJournal(_)
             | LayerDescription::Ceph(_) => false,
         }
     }
@@ -141,7 +150,8 @@ impl LayerDescription {
             LayerDescription::InstanceLimit(_)
             | LayerDescription::Network(_)
             | LayerDescription::PageCache(_)
-            | LayerDescription::BlockCache(_) => below_bytes,
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::MdJournal(_) => below_bytes,
             LayerDescription::Journal(journal) => journal.capacity_bytes(below_bytes),
             LayerDescription::Zfs(zfs) => zfs.capacity_bytes,
             LayerDescription::Ceph(ceph) => ceph.capacity_bytes,
@@ -156,6 +166,7 @@ impl LayerDescription {
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
             | LayerDescription::Zfs(_)
+            | LayerDescription::MdJournal(_)
             | LayerDescription::Ceph(_) => below_bytes,
             LayerDescription::BlockCache(cache) => cache.block_bytes(below_bytes),
         }

@@ -3,11 +3,11 @@
 
 use headstack_workload::Kind;
 
-use super::extents::Extent;
 use super::jobs::Jobs;
 use super::under_way::{CACHE, ORIGIN, Sent};
 use super::{BlockCache, FLUSH, access};
 use crate::description::stack::{BcacheRules, CacheSoftware, DmCacheRules, DmWritecacheRules};
+use crate::stack::extents::Extent;
 use crate::stack::orders::{Answer, Orders};
 
 /// Most copies of bcache at a time (`in_flight` of struct cached_dev).

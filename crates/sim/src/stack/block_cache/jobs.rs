@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::extents::{Extent, cut};
+use crate::stack::extents::{Extent, cut};
 
 /// A copy of dirty data, which are contiguous on the origin.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! [`Map`]: the extents of a cache, dirty and clean, with the buckets that hold them.
 
-use super::extents::{Extent, Extents};
 use super::space::Space;
+use crate::stack::extents::{Extent, Extents};
 
 /// A part of the address space: on the cache device, or only on the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ mod changes;
 mod commit;
 mod committing;
 mod copying;
-mod extents;
 mod jobs;
 mod map;
 mod outside;

@@ -6,7 +6,6 @@ use headstack_workload::{Kind, Request, Span};
 use super::BlockCache;
 use super::bypass::Bypass;
 use super::candidates::Candidates;
-use super::extents::Extent;
 use super::jobs::Jobs;
 use super::map::Piece;
 use super::rate::Rate;
@@ -16,6 +15,7 @@ use crate::description::stack::{CacheMode, CacheSoftware};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::spans::{common, put_in_order};
+use crate::stack::extents::Extent;
 use crate::stack::orders::{Answer, LayerModel, Orders};
 
 /// Indexes of fill levels in [`headstack_result::LEVEL_NAMES`].

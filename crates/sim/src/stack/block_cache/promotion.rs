@@ -3,10 +3,10 @@
 use headstack_workload::{Kind, Span};
 
 use super::commit::Waiter;
-use super::extents::Extent;
 use super::under_way::{CACHE, ORIGIN, Promotion, Sent};
 use super::{BlockCache, access};
 use crate::description::stack::CacheSoftware;
+use crate::stack::extents::Extent;
 use crate::stack::orders::Orders;
 
 impl BlockCache {

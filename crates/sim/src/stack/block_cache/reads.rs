@@ -2,11 +2,11 @@
 
 use headstack_workload::Kind;
 
-use super::extents::Extent;
 use super::map::Piece;
 use super::under_way::{CACHE, Insert, ORIGIN, Sent};
 use super::{BlockCache, access};
 use crate::description::stack::CacheSoftware;
+use crate::stack::extents::Extent;
 use crate::stack::orders::{Answer, Orders};
 
 /// Dirty part of bcache above which nothing is inserted: `CUTOFF_CACHE_ADD`, in percent.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use headstack_cache::{CachePolicy, Policy, Replacement};
 
-use super::extents::Extent;
+use crate::stack::extents::Extent;
 
 /// A bucket.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use headstack_workload::Request;
 
-use super::extents::Extent;
+use crate::stack::extents::Extent;
 
 /// The origin, among the systems below.
 pub(super) const ORIGIN: u32 = 0;

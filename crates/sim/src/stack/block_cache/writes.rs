@@ -2,11 +2,11 @@
 
 use headstack_workload::Kind;
 
-use super::extents::Extent;
 use super::reads::CUTOFF_INSERT_PERCENT;
 use super::under_way::{CACHE, ORIGIN, Part, Placed, Sent};
 use super::{BlockCache, access};
 use crate::description::stack::{BcacheRules, CacheMode, CacheSoftware, WhenFull};
+use crate::stack::extents::Extent;
 use crate::stack::orders::Orders;
 
 /// Route of a write of bcache.

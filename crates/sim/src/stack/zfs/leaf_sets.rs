@@ -96,7 +96,9 @@ impl LeafSets {
         let record_bytes = parity.row_bytes();
         for address in [first_bytes, last_bytes] {
             let row = (address - start_bytes + group_start_bytes) / record_bytes;
-            let plan = parity.plan(&RowPart { row, from_bytes: 0, to_bytes: record_bytes }, &|_| true, &|_| true);
+            let plan =
+                parity
+                    .plan(&RowPart { row, from_bytes: 0, to_bytes: record_bytes, chunks: None }, &|_| true, &|_| true);
             plan.data.iter().chain(&plan.parity).for_each(|column| set.add(first + column.slot));
         }
         set

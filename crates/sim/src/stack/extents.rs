@@ -1,4 +1,4 @@
-//! [`Extents`]: which bytes of the origin are where on the cache device.
+//! [`Extents`]: which bytes of the data device are where on a cache or journal device.
 
 use std::collections::BTreeMap;
 
