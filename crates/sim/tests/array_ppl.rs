@@ -49,7 +49,7 @@ fn write(offset_bytes: u64, length_bytes: u64) -> Request {
     request(Kind::Write, offset_bytes, length_bytes)
 }
 
-/// Returns the bytes that members were told to read and write, in order: (member, bytes read, bytes written).
+/// Returns the bytes that members read and write, in order: (member, bytes read, bytes written).
 fn steps(bench: &mut Bench, request: &Request) -> Vec<(usize, u64, u64)> {
     let seen = |bench: &Bench| bench.health().iter().map(|one| (one.read_bytes, one.written_bytes)).collect::<Vec<_>>();
     let mut before = seen(bench);

@@ -2,7 +2,7 @@
 //!
 //! A unit is submitted at the end of the moment in which it was begun, or when its metadata block is full. Units are on
 //! their way at the same time, and take effect in order. If the journal device has a volatile cache, one flush follows
-//! the units that ended, and only then their stripes go on (`r5l_flush_stripe_to_raid`), so that every acknowledged
+//! the units that ended, and only then their stripes continue (`r5l_flush_stripe_to_raid`), so that every acknowledged
 //! write is durable in the log, in both modes.
 
 use headstack_workload::Kind;
@@ -65,7 +65,7 @@ impl MdJournal {
         }
     }
 
-    /// Flushes the journal device before a unit if it asks for that; otherwise writes the unit.
+    /// Flushes the journal device before a unit that needs it; otherwise writes the unit.
     fn start_unit(&mut self, number: u64, orders: &mut Orders) {
         let unit = self.log.unit(number);
         unit.state = UnitState::Writing;
@@ -132,7 +132,7 @@ impl MdJournal {
         self.flush_log(orders);
     }
 
-    /// Lets what waits for a unit go on: its pages are durable.
+    /// Notifies the waiters of a unit: its pages are durable.
     fn settle(&mut self, now_ns: u64, number: u64, orders: &mut Orders) {
         self.log.map(number);
         let unit = self.log.unit(number);

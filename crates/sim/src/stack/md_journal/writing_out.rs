@@ -87,7 +87,7 @@ impl MdJournal {
     /// Forgets stripes that are on the members, and marks them in the log.
     pub(super) fn batch_answered(&mut self, now_ns: u64, number: u32, answer: &Answer, orders: &mut Orders) {
         let Batch { stripes, units, .. } = self.batches.remove(number);
-        // The write was acknowledged before, so that nobody can be told.
+        // The write was acknowledged before; only the counter shows the failure.
         self.counters.failed_writes += u64::from(answer.failed.is_some());
         for &stripe in &stripes {
             self.stripes.remove(stripe);
