@@ -8,6 +8,7 @@ mod blueprint;
 pub mod complete;
 pub mod constants;
 mod demand;
+pub mod family;
 pub mod faults;
 pub mod file;
 mod frozen;
