@@ -261,8 +261,8 @@ impl Firmware {
     const ATA: Firmware = Firmware { depth: 1, policy: Policy::Fcfs, rule: "no command queueing", ..Firmware::IDEAL };
 
     /// SATA drives before [`NCQ_BY_FAMILY_SINCE`]: medians of three measured drives (fio, random reads at depths 1 to
-    /// 32). SpinPoint F1, Travelstar 7K100 and Raptor WD740GD have 5, 1 and 2 committed commands and margins of 1.7, 4
-    /// and 1.75 ms.
+    /// 32). SpinPoint F1, Travelstar 7K100 and Raptor WD740GD have 5, 1 and 2 committed commands and margins of 1.7,
+    /// 2.5 and 1.75 ms.
     const EARLY_NCQ: Firmware = Firmware {
         depth: NCQ_TAGS,
         committed: 2.0,
