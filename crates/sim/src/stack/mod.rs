@@ -7,6 +7,7 @@ mod block_cache;
 mod ceph;
 mod cores;
 mod files;
+mod host_cache;
 mod instance_limit;
 mod journal;
 mod layer;
