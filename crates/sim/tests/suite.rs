@@ -10,6 +10,7 @@ mod array_links;
 mod array_passes;
 mod array_pool;
 mod array_spindles;
+mod array_sync_speed;
 mod assisted;
 mod catalogue;
 mod common;
