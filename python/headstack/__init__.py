@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headstack.choice.question_parser import choose
     from headstack.comparison.comparison import Comparison, compare
     from headstack.comparison.differences.difference import Difference, difference
+    from headstack.comparison.scoreboard.board import Scoreboard, scoreboard
     from headstack.comparison.validation import Validation, validate
     from headstack.diagnosis.doctor.diagnosis import Diagnosis, doctor
     from headstack.diagnosis.inspection.inspect import inspect
@@ -70,6 +71,7 @@ _NAMES_BY_MODULE = {
     "choice.question_parser": ("choose",),
     "comparison.comparison": ("Comparison", "compare"),
     "comparison.differences.difference": ("Difference", "difference"),
+    "comparison.scoreboard.board": ("Scoreboard", "scoreboard"),
     "comparison.validation": ("Validation", "validate"),
     "diagnosis.doctor.diagnosis": ("Diagnosis", "doctor"),
     "diagnosis.inspection.inspect": ("inspect",),
@@ -143,6 +145,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "Scoreboard",
     "SeenHost",
     "Serving",
     "Sweep",
@@ -182,6 +185,7 @@ __all__ = [
     "run",
     "run_jobs",
     "scenarios",
+    "scoreboard",
     "serve",
     "settings",
     "stacks",

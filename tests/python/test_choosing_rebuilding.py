@@ -16,7 +16,7 @@ import headstack as hs
 from conftest import slow
 from headstack.catalogue.stack import Stack
 from headstack.choice import rebuilding
-from headstack.choice.rebuilding import rebuild_h, schedule_while_rebuilding
+from headstack.choice.rebuilding import rebuild_h, schedule_while_rebuilding, schedule_while_scrubbing, scrub_h
 
 
 def sustained_bytes_per_s(array: hs.Array) -> float:
@@ -51,6 +51,34 @@ def test_a_rebuild_is_as_long_as_one_that_is_carried_out_to_its_end() -> None:
     whole = counters(hs.run(replace(array, description=description), rate=2, time="2h", warm_up=0))
     assert whole["rebuilds"] == 1
     assert hours == pytest.approx(whole["rebuild_ns"] / 3.6e12, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["md-raid5-8x2tb", "nearline-24-raid10"])
+def test_an_idle_scrub_reads_the_capacity_at_the_sustained_rate(name: str) -> None:
+    array = hs.Array.load(name)
+    hours, source = scrub_h(array)
+    expected = array.description["groups"][0]["member_bytes"] / sustained_bytes_per_s(array) / 3600
+    # Tracks and cylinders are switched, and one step of 1 MiB ends before the next one begins.
+    assert expected < hours < 1.5 * expected
+    assert re.match(r"simulated idle: (8|16) s in each of 5 zones", source), source
+
+
+def test_a_scrub_is_as_long_as_one_that_is_carried_out_to_its_end(tmp_path: Path) -> None:
+    """A small array whose scrub ends within a run."""
+    array = hs.Array.load("compaq-raid5-7")
+    hours, _ = scrub_h(array)
+    (tmp_path / "scrub.toml").write_text(schedule_while_scrubbing(array))
+    whole = counters(hs.run(array, rate=2, time="2h", warm_up=0, faults=str(tmp_path / "scrub.toml")))
+    assert whole["scrubs"] == 1
+    assert whole["scrubbed_bytes"] == array.description["groups"][0]["member_bytes"]
+    assert hours == pytest.approx(whole["scrub_ns"] / 3.6e12, rel=0.1)
+
+
+def test_a_scrub_of_a_pool_reads_what_is_allocated() -> None:
+    hours, source = scrub_h(Stack.load("zfs-raidz2-12-no-slog"), rate=5)
+    pool_h, _ = scrub_h(Stack.load("zfs-raidz2-12-no-slog"))
+    assert source.startswith("simulated under load")
+    assert 1 < pool_h < 1.1 * hours
 
 
 def counters(results: hs.Results) -> dict[str, Any]:

@@ -144,6 +144,23 @@ def test_a_resilver_prints_its_time_and_both_latencies(headstack: Headstack) -> 
     assert resilvering > healthy
 
 
+@pytest.mark.parametrize("name", ["md-raid5-8x2tb", "xfs-md-raid6-12x16tb", "zfs-raidz2-12-no-slog"])
+def test_a_scrub_prints_its_time_and_both_latencies(headstack: Headstack, name: str) -> None:
+    words = ("run", name, "--size", "8KiB", "--rate", "30", "--time", "10s", "--while", "scrubbing", "-q")
+    done = headstack(*words)
+    match = re.search(
+        r"is scrubbed in ([\d.]+) h \(([\d.]+) h to ([\d.]+) h\) under this load, ([\d.]+) h idle; meanwhile mean "
+        r"latency ([\d.]+)[^;]*? ms instead of ([\d.]+)",
+        done.stdout,
+    )
+    assert match, done.stdout
+    mean, low, high, idle, scrubbing, alone = map(float, match.groups())
+    assert low <= mean <= high
+    assert idle <= mean
+    assert scrubbing > alone
+    assert re.search(r"\bscrubbing\b", done.stdout.split("\n", 1)[1]), "the table has both states"
+
+
 def test_a_resilver_onto_shingled_drives_gets_no_time(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "pool.toml").write_text(
         'name = "pool"\nyear = 2020\n[[drives]]\ndrive = "wd-red-4tb-smr"\ncount = 4\n[[groups]]\nlevel = "raidz1"\n'
@@ -189,6 +206,18 @@ def test_every_command_states_what_is_not_modelled(headstack: Headstack, words: 
 )
 def test_a_rebuild_needs_one_array_and_one_load(headstack: Headstack, words: tuple[str, ...], error: str) -> None:
     assert error in refused(headstack, "run", *words, "--while", "rebuilding")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("990-pro-2tb", "--while scrubbing: 990-pro-2tb is a single drive, which cannot be scrubbed"),
+        ("zfs-raidz2-8-nas", "ZFS scrubs its pools; name a stack with the layer zfs over it"),
+        ("compaq-raid0-7", "none of its RAID groups survives a failure, so there is no scrub"),
+    ],
+)
+def test_a_scrub_needs_redundancy(headstack: Headstack, name: str, error: str) -> None:
+    assert error in refused(headstack, "run", name, "--while", "scrubbing")
 
 
 def test_reads_at_depth_1_have_parts_that_add_up(headstack: Headstack) -> None:

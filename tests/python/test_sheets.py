@@ -365,7 +365,7 @@ def test_what_is_missing_is_said_at_once_and_estimated_where_the_class_allows_it
         ("NAND: 96L TLC\n", "missing: capacity, interface.kind; add lines such as these: capacity: 16TB; interface"),
         ("Capacity: 4TB\n", "cannot distinguish a disk from an SSD; add one of these lines: spindle speed"),
         ("hello\n", "sheet.txt: no line has a label and a value, for example 'Capacity: 18TB'"),
-        (KIOXIA, "line 1: the sheet has 2 models; choose one with --column 1 to 2"),
+        (KIOXIA, "line 1: the sheet has 2 models (KCM71RUG1T92, KCM71RUG7T68); choose one with --column 1 to 2"),
         (SEAGATE.replace("platters = 9", "platters = 0"), "the sheet does not describe a valid drive: line "),
     ],
 )

@@ -13,6 +13,7 @@ use toml::{Table, Value};
 use crate::array::{self, Changes};
 use crate::demand::is_scenario;
 use crate::frozen::{Frozen, get};
+use crate::stack::Below;
 use crate::stack::file::StackFile;
 use crate::{
     ResolvedDevice, SCENARIOS, WORKLOADS, beside, find, key_error, read_document, resolve_device, stack,
@@ -351,12 +352,16 @@ impl Drafter {
     }
 
     /// Returns a system by the name that a stack uses.
-    fn below(&self, name: &str) -> Result<SystemDescription, InputError> {
+    fn below(&self, name: &str) -> Result<Below, InputError> {
         let Some(blueprint) = self.blueprint.systems.get(name) else {
-            return crate::load_system(name, &Changes::default()).map(crate::ResolvedSystem::description);
+            return crate::load_system(name, &Changes::default()).map(Below::from);
         };
+        if let BlueprintKind::Drive = blueprint.kind {
+            let drive = resolve_device(&Document::parse("", &blueprint.text)?)?;
+            return Ok(Below::from(crate::ResolvedSystem::Drive(drive)));
+        }
         match Drafter::new(blueprint.clone())?.describe(&blueprint.text, &Changes::default())? {
-            Described::System(system) => Ok(system),
+            Described::System(description) => Ok(Below { description, volume: None }),
             Described::Demand(_) => Err(whole(name, "this is a workload; a drive, array or stack is required")),
         }
     }

@@ -13,6 +13,7 @@ use headstack_sim::drive::description::{BlockOrder, InterfaceKind, Policy, ReadA
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate, Rpm};
 use serde::{Deserialize, Serialize};
 
+use crate::family::Family;
 use crate::hosts::HostProfile;
 use crate::stated::StatedRate;
 use crate::twin::TwinTable;
@@ -34,6 +35,9 @@ pub struct DriveFile {
     pub year: Option<u32>,
     /// Notes for readers.
     pub notes: Option<String>,
+    /// Market of a disk; by default `nearline` from a stated mean time between failures of 1.2 million hours on, else
+    /// `desktop`.
+    pub family: Option<Family>,
     /// Number of independent arms, each with an equal share of the heads and blocks; default 1.
     pub actuators: Option<u32>,
     /// Capacity and sector sizes.
@@ -78,7 +82,7 @@ pub struct DriveFile {
     /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: PowerTable,
-    /// Reliability; stored, but not used by the model.
+    /// Reliability; stored, but used by the model only to choose a missing `family`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
     /// Price; stored, but not used by the model.

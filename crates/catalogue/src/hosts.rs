@@ -68,6 +68,7 @@ impl HostProfile {
     pub fn adapter(self) -> Option<AdapterDescription> {
         let base = AdapterDescription {
             tags: NCQ_TAGS,
+            elevator: self.elevator().unwrap_or(Policy::Fcfs),
             read_interval_ns: 0,
             write_interval_ns: 0,
             ns_per_byte: 0.0,
@@ -178,16 +179,15 @@ impl HostProfile {
     /// order.
     pub(crate) fn elevator(self) -> Option<Policy> {
         match self {
-            // Linux sorts requests for devices that cannot queue (mq-deadline).
-            HostProfile::UsbBot => Some(Policy::CLook),
-            HostProfile::Direct
-            | HostProfile::Ahci
-            | HostProfile::Ahci3g
-            | HostProfile::M1015
-            | HostProfile::P420i
-            | HostProfile::P420iHba
-            | HostProfile::UsbUas
-            | HostProfile::Nvme => None,
+            // Linux sorts what waits for a tag by address (mq-deadline, the default of hosts with one queue). At depth 64,
+            // requests of both SSDs wait for 0 to 2 times the mean on these hosts: the 95th percentile is 1.45 to 1.75
+            // times the median, on the others 1.03 to 1.1 times.
+            HostProfile::UsbBot | HostProfile::Ahci3g | HostProfile::M1015 | HostProfile::P420iHba => {
+                Some(Policy::CLook)
+            }
+            HostProfile::Direct | HostProfile::Ahci | HostProfile::P420i | HostProfile::UsbUas | HostProfile::Nvme => {
+                None
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ mod blueprint;
 pub mod complete;
 pub mod constants;
 mod demand;
+pub mod family;
 pub mod faults;
 pub mod file;
 mod frozen;
@@ -245,7 +246,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
         }
         let load = |name: &str| {
             let name = if name.ends_with(".toml") { beside(&document, name) } else { name.to_owned() };
-            load_system(&name, &Changes::default()).map(ResolvedSystem::description)
+            load_system(&name, &Changes::default()).map(stack::Below::from)
         };
         return Ok(ResolvedSystem::Stack(Box::new(stack::resolve(&document, &load)?)));
     }

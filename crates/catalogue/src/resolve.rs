@@ -20,6 +20,7 @@ use headstack_workload::{Document, InputError};
 use serde::Serialize;
 
 use crate::constants;
+use crate::family::Family;
 use crate::file::DriveFile;
 
 pub(crate) use check::source_code as check_source;
@@ -197,6 +198,11 @@ impl Resolver<'_> {
     fn record<T: Serialize>(&mut self, key: &str, value: T, rule: &str) -> T {
         self.derived.push(Derived::new(key, &value, rule));
         value
+    }
+
+    /// Returns the family that the file states, or the one that its time between failures suggests.
+    fn family(&self) -> Family {
+        self.file.family.unwrap_or_else(|| Family::from_mtbf(self.file.reliability.mtbf_h))
     }
 
     fn year(&self) -> Result<u32, InputError> {

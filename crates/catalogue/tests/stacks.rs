@@ -6,7 +6,9 @@ use headstack_catalogue::stack::instances::Instance;
 use headstack_catalogue::{Blueprint, Changes, Described, Drafter, ResolvedSystem, load_system, stacks};
 use headstack_sim::StackDescription;
 use headstack_sim::SystemDescription;
-use headstack_sim::stack::description::{CacheMode, CacheSoftware, ErasureAccess, LayerDescription, Redundancy};
+use headstack_sim::stack::description::{
+    CacheMode, CacheSoftware, ErasureAccess, HostCacheMode, LayerDescription, Redundancy,
+};
 
 fn load(name: &str) -> StackDescription {
     match load_system(name, &Changes::default()).unwrap_or_else(|error| panic!("{error}")).description() {
@@ -153,6 +155,72 @@ fn impossible_files_are_refused_in_one_line() {
     }
     let missing = error_of("name = \"x\"\n[stack]\nlayers = [\"ext4\"]\nover = \"pm9a3-1920g\"\n");
     assert!(missing.contains("closest: pm9a3-1920gb"), "{missing}");
+}
+
+/// The host cache is a layer above the uncached limits, with what Azure states of the instance.
+#[test]
+fn a_host_cache_is_above_the_limits_of_the_instance() {
+    let stack = load("azure-d8s-v3-host-cache");
+    let LayerDescription::HostCache(cache) = &stack.layer else { panic!("{:?}", stack.layer) };
+    assert_eq!((cache.mode, cache.capacity_bytes, cache.hit_ns), (HostCacheMode::ReadOnly, 200 << 30, 150_000));
+    assert_eq!(cache.cached.limits[0].per_s, 16_000);
+    let SystemDescription::Stack(instance) = &stack.below[0] else { panic!() };
+    let LayerDescription::InstanceLimit(limit) = &instance.layer else { panic!("{:?}", instance.layer) };
+    assert_eq!(limit.limits[0].per_s, 12_800);
+    let drafter = Drafter::new(Blueprint::for_system("azure-d8s-v3-host-cache", &[]).unwrap()).unwrap();
+    let none = [("instance.host_cache".to_owned(), "none".to_owned())];
+    let Described::System(SystemDescription::Stack(none)) = drafter.with(&none).unwrap() else { panic!() };
+    assert_eq!(*none, **instance, "without caching, only the uncached limits remain");
+}
+
+#[test]
+fn impossible_host_caches_are_refused_in_one_line() {
+    let file = |over: &str, kind: &str, rest: &str| {
+        format!(
+            "name = \"x\"\n[stack]\nlayers = [\"instance\"]\nover = \"{over}\"\n[instance]\ntype = \"{kind}\"\n{rest}\n"
+        )
+    };
+    let cached = "host_cache = \"read-only\"";
+    for (over, kind, rest, expected) in [
+        (
+            "azure-ultra-512-50k",
+            "D8s_v3",
+            cached,
+            "stack.toml:7: instance.host_cache: Azure Ultra Disk has no host cache; use none",
+        ),
+        ("azure-premium-v2-500", "D8s_v3", cached, "Azure Premium SSD v2 has no host cache; use none"),
+        ("aws-gp3-500", "D8s_v3", cached, "only Azure has host caching; use none"),
+        ("990-pro-2tb", "D8s_v3", cached, "needs an Azure volume"),
+        ("azure-p30", "D8s_v5", cached, "no source states cached limits of D8s_v5, only of D2s_v3"),
+        ("azure-p30", "D8s_v3", "host_cache = \"write-only\"", "read-write"),
+        ("azure-p30", "D8s_v3", "host_cache_size = \"1GiB\"", "instance.host_cache_size: no host cache"),
+    ] {
+        let error = error_of(&file(over, kind, rest));
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let ext4 = file("azure-p30", "D8s_v3", cached).replace("[\"instance\"]", "[\"instance\", \"network\"]");
+    let error = error_of(&format!("{ext4}[network]\nprotocol = \"iscsi\"\nspeed = \"10Gb/s\"\n"));
+    assert!(error.contains("a layer between the instance and the volume"), "{error}");
+}
+
+/// Azure: disks of 4 TiB and more (P50) have no host cache.
+#[test]
+fn large_disks_have_no_host_cache() {
+    let folder = std::env::temp_dir().join(format!("headstack-large-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let text = stacks().iter().find(|entry| entry.id == "azure-d8s-v3-host-cache").unwrap().text;
+    let path = folder.join("stack.toml");
+    fs::write(&path, text.replace("\"azure-p30\"", "\"disk.toml\"")).unwrap();
+    let loaded = |gib: u64| {
+        let disk = format!("name = \"d\"\n[capacity]\nsize = \"{gib}GiB\"\n[volume]\ntype = \"premium-ssd\"\n");
+        fs::write(folder.join("disk.toml"), disk).unwrap();
+        load_system(path.to_str().unwrap(), &Changes::default()).map_err(|error| error.to_string())
+    };
+    assert!(loaded(4095).is_ok());
+    let error = loaded(4096).unwrap_err();
+    assert!(error.contains("disks of 4096 GiB and more have no host cache; this one has 4096 GiB"), "{error}");
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Block caches have the defaults of their products, which follow from the size of the cache device.

@@ -23,7 +23,7 @@ fn rate(id: &str, description: &DriveDescription, stated: StatedRate, reads_perc
 /// Returns a nearline drive of 2023 whose sheet has these lines.
 fn sheet(lines: &str) -> Resolved {
     let text = format!(
-        "name = \"Sheet\"\nyear = 2023\ncapacity.size = \"24TB\"\ncapacity.physical_sector = \"4096B\"\n\
+        "name = \"Sheet\"\nyear = 2023\nfamily = \"nearline\"\ncapacity.size = \"24TB\"\ncapacity.physical_sector = \"4096B\"\n\
          geometry.heads = 20\nmedia.sustained_outer_rate = \"285MB/s\"\nspindle.speed = \"7200rpm\"\n\
          buffer.size = \"512MiB\"\ninterface = {{ kind = \"sata\", rate = \"600MB/s\" }}\n{lines}\n"
     );

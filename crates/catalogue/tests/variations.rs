@@ -57,6 +57,7 @@ const DISK: &[(&str, Effect)] = &[
     ("flash_cache", Open("what is in it depends on the requests before")),
     ("geometry", Open("the same capacity and rates in another layout")),
     ("interface.host", Open("a choice")),
+    ("family", Open("a choice")),
     ("interface.kind", Open("a choice")),
     ("interface.rate", Raises(ReadsInOrder)),
     ("media.raw_outer_rate", Raises(ReadsInOrder)),

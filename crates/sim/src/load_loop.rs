@@ -16,7 +16,7 @@ use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faulted::FaultedSystem;
 use crate::faults::Schedule;
-use crate::notes::{note_of_flushes, note_of_layers, note_of_openzfs, note_of_processors};
+use crate::notes::{note_of_flushes, note_of_host_cache, note_of_layers, note_of_openzfs, note_of_processors};
 use crate::pending_requests::{Outcome, PendingRequest, PendingRequests};
 use crate::progress::Progress;
 use crate::recorder::{Recorder, Sink};
@@ -369,8 +369,8 @@ impl<'a> LoadLoop<'a> {
         let end_ns = result.start_ns + result.duration_ns;
         result.energy = after.energy_since(&self.before, result.start_ns, end_ns);
         (result.components, result.counters) = after.since(&self.before);
-        let note = note_of_processors(description, &result);
-        result.notes.extend(note);
+        let notes = [note_of_processors(description, &result), note_of_host_cache(description, &result)];
+        result.notes.extend(notes.into_iter().flatten());
         if let Some(recorder) = self.recorder {
             recorder.finish();
         }

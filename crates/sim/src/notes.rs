@@ -8,7 +8,7 @@ use headstack_workload::Workload;
 use crate::description::array::{ArrayDescription, CacheWrites, Group};
 use crate::description::device::DeviceDescription;
 use crate::description::drive::{SlowProcesses, WriteCache};
-use crate::description::stack::{LayerDescription, ZfsDescription};
+use crate::description::stack::{HostCacheDescription, HostCacheMode, LayerDescription, ZfsDescription};
 use crate::description::system::SystemDescription;
 
 /// Returns a note if requests of a workload are misaligned on a drive whose physical sectors are larger than its blocks
@@ -71,6 +71,7 @@ pub fn note_of_layers(system: &SystemDescription) -> Option<String> {
     while let SystemDescription::Stack(stack) = below {
         left_out.push(match &stack.layer {
             LayerDescription::InstanceLimit(_) => "other tenants",
+            LayerDescription::HostCache(_) => "other disks that share the host cache",
             LayerDescription::Network(_) => "packet loss and other traffic",
             LayerDescription::Journal(_) => "fragmentation, directories and the processor time of the file system",
             LayerDescription::PageCache(_) => "memory pressure and other files",
@@ -104,6 +105,7 @@ pub fn note_of_processors(system: &SystemDescription, result: &RunResult) -> Opt
             }
             LayerDescription::Ceph(_) => return note_of_osd_cpu(result),
             LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
@@ -113,6 +115,41 @@ pub fn note_of_processors(system: &SystemDescription, result: &RunResult) -> Opt
         }
     }
     None
+}
+
+/// Returns a note on a host cache: how many reads it answered, and what is assumed; if writes came faster than the cache
+/// flushed them, the limit of longer runs.
+pub fn note_of_host_cache(system: &SystemDescription, result: &RunResult) -> Option<String> {
+    let mut below = system;
+    let cache = loop {
+        let SystemDescription::Stack(stack) = below else { return None };
+        match &stack.layer {
+            LayerDescription::HostCache(cache) => break cache,
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::Journal(_)
+            | LayerDescription::PageCache(_)
+            | LayerDescription::Zfs(_)
+            | LayerDescription::BlockCache(_)
+            | LayerDescription::Ceph(_) => below = &stack.below[0],
+        }
+    };
+    let count = |name: &str| result.counters.iter().find(|counter| counter.name == name).map_or(0, |found| found.value);
+    let written = result.kinds.write.bytes;
+    let flushed = count("host_cache_flushed_pages") * HostCacheDescription::PAGE_BYTES;
+    if cache.mode == HostCacheMode::ReadWrite && flushed < written {
+        let percent = 100 * (written - flushed) / written;
+        return Some(format!(
+            "{percent} % of the written data were not flushed to the volume during the run: once the host cache is full of \
+             them, writes wait for the volume; flush interval and latency of the cache are assumed"
+        ));
+    }
+    let (hits, misses) = (count("host_cache_hits"), count("host_cache_misses"));
+    let percent = (100 * hits).checked_div(hits + misses)?;
+    Some(format!(
+        "{percent} % of reads hit the host cache, which starts empty (warm it with --preload); its latency and eviction (LRU) \
+         are assumed"
+    ))
 }
 
 fn note_of_osd_cpu(result: &RunResult) -> Option<String> {

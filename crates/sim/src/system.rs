@@ -496,11 +496,12 @@ pub struct Single {
 
 impl Single {
     fn new(description: &DeviceDescription, seed: u64) -> Result<Single, SimError> {
+        let adapter = description.host();
         let elevator = match description {
             DeviceDescription::Disk(drive) => drive.interface.host_elevator,
-            DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => Policy::Fcfs,
+            DeviceDescription::Ssd(_) => adapter.map_or(Policy::Fcfs, |adapter| adapter.elevator),
+            DeviceDescription::Volume(_) => Policy::Fcfs,
         };
-        let adapter = description.host();
         let tags = adapter.map_or(u32::MAX, |adapter| adapter.tags).min(description.tags());
         description.check()?;
         Ok(Single {

@@ -5,6 +5,7 @@ use crate::common::arrays::{UNIT, of, request, run_array, serve};
 use headstack_result::RunResult;
 use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::array::description::{ArrayDescription, Level};
+use headstack_sim::drive::description::Policy;
 use headstack_sim::link::{LinkDescription, LinkKind};
 use headstack_workload::Kind;
 use serde_json::json;
@@ -113,6 +114,7 @@ fn the_way_to_the_host_bounds_the_array() {
 fn a_host_adapter_delays_each_request_and_paces_each_member() {
     let adapter = AdapterDescription {
         tags: 32,
+        elevator: Policy::Fcfs,
         read_interval_ns: 50 * MS,
         write_interval_ns: 100 * MS,
         ns_per_byte: 0.0,
@@ -139,6 +141,7 @@ fn a_host_adapter_saves_interrupts_of_an_array() {
     let coalescing = Coalescing { interval_ns: 200 * MS, completions_max: 16, from_outstanding: 4, one_in: 1000 };
     description.controller.adapter = Some(AdapterDescription {
         tags: 32,
+        elevator: Policy::Fcfs,
         read_interval_ns: 0,
         write_interval_ns: 0,
         ns_per_byte: 0.0,

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use headstack_sim::drive::Drive;
-use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve};
+use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve, WriteCache};
 use headstack_workload::Request;
 
 /// First sector of a cylinder, on surface 0.
@@ -181,6 +181,20 @@ fn what_is_committed_keeps_its_place() {
     };
     // The last one to arrive is next to the second; 0, 1 and 3 others were planned by then.
     assert_eq!([0.0, 1.0, 3.0].map(served), [2, 3, 5]);
+}
+
+/// Writes in order stream from the write cache, also when the order of other commands is fixed.
+#[test]
+fn committed_commands_do_not_interrupt_a_stream_of_writes() {
+    let rate = |committed| {
+        let mut description = queueing_drive(Policy::Sptf, 32);
+        description.queue.committed = committed;
+        description.buffer.write_cache = WriteCache::On;
+        description.buffer.dirty_extents_max = 8;
+        run_closed(&description, line(16 << 10, 0.0, 0.0), 4, 20_000).throughput_per_s()
+    };
+    let [free, planned] = [0.0, 2.0].map(rate);
+    assert_close(planned, free, 1.0, "a stream, in percent");
 }
 
 /// With two commands planned only each second time, one and a half are committed.

@@ -11,6 +11,7 @@ mod array_passes;
 mod array_pool;
 mod array_ppl;
 mod array_spindles;
+mod array_sync_speed;
 mod assisted;
 mod catalogue;
 mod common;

@@ -1,9 +1,11 @@
-"""Rebuild times by simulation, and fault schedules that keep an array rebuilding."""
+"""Times of rebuilds and scrubs by simulation, and fault schedules that keep an array rebuilding or scrubbing."""
 
 from __future__ import annotations
 
 import copy
 import math
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypedDict, Unpack
@@ -12,6 +14,7 @@ from headstack import _native
 from headstack._native import InputError, Level, Redundancy, RunError
 from headstack.catalogue.array import Array
 from headstack.catalogue.stack import Stack, base_of, layers_of
+from headstack.io.atomic_files import write_text
 from headstack.io.json_text import quoted
 from headstack.simulation.runs import Demand, Swept, run
 
@@ -87,41 +90,70 @@ def rebuild_h(system: Rebuildable, demand: Demand | None = None, **load: Unpack[
         hours = (cached / rate + (rebuild.size_bytes - cached) / slower) / 3600
         timed = f"{time_s:g} s into the SLC cache, {beyond_s:g} s after it"
         return hours, f"simulated {under}: {timed}, the rest at these rates"
+    return _from_a_part(rebuild, group, under, (time_s, before, rate))
+
+
+def scrub_h(system: Rebuildable, demand: Demand | None = None, **load: Unpack[Load]) -> tuple[float, str]:
+    """Returns the hours of a scrub of the array, or of the array below the layers of a stack, and how they were
+    determined, as ``rebuild_h`` does for a rebuild.
+
+    An array scrubs its first redundant RAID group: it reads every member and compares. Under ZFS, this is the scrub of
+    what is allocated. Raises ``InputError`` for an array without redundancy, and ``RunError`` if a scrub makes no
+    progress.
+    """
+    group = _scrubbed_group(system)
+    under = "under load" if demand is not None or load else "idle"
+    scrub = _Scrub(system, group, demand, load if under != "idle" else {"rate": IDLE_RATE_PER_S})
+    steady = scrub.steady()
+    if not steady[2]:
+        return steady[1], f"simulated {under}: the whole scrub"
+    return _from_a_part(scrub, group, under, steady)
+
+
+def _from_a_part(work: _Work, group: _Group, under: str, steady: tuple[float, float, float]) -> tuple[float, str]:
+    """Returns the hours of the whole, from a part whose rate is steady, and how they were determined."""
+    time_s, before, rate = steady
     sizes = group.zone_sectors
     if not sizes:
-        hours = (time_s / 2 + (rebuild.size_bytes - before) / rate) / 3600
+        hours = (time_s / 2 + (work.size_bytes - before) / rate) / 3600
         return hours, f"simulated {under}: {time_s:g} s, the rest at the rate of the second half"
     count = min(PLACES, len(sizes))
     last = (len(sizes) - 1) / max(1, group.zones - 1)
     places = [last * number / (count - 1) for number in range(count)] if count > 1 else [0.0]
-    slow = [time_s / _headway(rebuild, time_s, place) for place in places]
-    hours = _mean(slow, sizes) * rebuild.size_bytes / 3600
+    slow = [time_s / _headway(work, time_s, place) for place in places]
+    hours = _mean(slow, sizes) * work.size_bytes / 3600
     return hours, f"simulated {under}: {time_s:g} s in each of {count} zones, interpolated between them"
 
 
-def _headway(rebuild: _Rebuild, time_s: float, place: float) -> float:
-    bytes_done, _ = rebuild.done(time_s, place)
+def _headway(work: _Work, time_s: float, place: float) -> float:
+    bytes_done, _ = work.done(time_s, place)
     if not bytes_done:
-        raise RunError(f"{rebuild.system.name}: the rebuild makes no progress in {time_s:g} s under this load")
+        raise RunError(f"{work.system.name}: the {work.noun} makes no progress in {time_s:g} s under this load")
     return bytes_done
 
 
-def array_below(system: Rebuildable) -> dict[str, Any]:
+def array_below(system: Rebuildable, done: str = "rebuilt") -> dict[str, Any]:
     """Returns the description of the array itself, or of the one below all layers. Raises ``InputError`` if the layers
-    are over a single drive."""
+    are over a single drive, which cannot be ``done``."""
     base = base_of(system.system)
     if "array" not in base:
-        raise InputError(f"{system.name}: its layers are over a single drive, which cannot be rebuilt; name an array")
+        raise InputError(f"{system.name}: its layers are over a single drive, which cannot be {done}; name an array")
     array: dict[str, Any] = base["array"]
     return array
 
 
 def resilvering(system: Rebuildable) -> dict[str, Any] | None:
     """Returns the layer of ZFS that fills a replaced drive of the array; ``None`` if the array does that itself."""
-    layers = list(layers_of(system.system))
-    zfs: dict[str, Any] | None = layers[-1]["layer"].get("zfs") if layers else None
+    zfs = _zfs_above(system)
     level = array_below(system)["groups"][0]["level"]
     return zfs if level in ("raid1", "raid10") or level.startswith(("raidz", "draid")) else None
+
+
+def _zfs_above(system: Rebuildable) -> dict[str, Any] | None:
+    """Returns the layer of ZFS right above the array."""
+    layers = list(layers_of(system.system))
+    zfs: dict[str, Any] | None = layers[-1]["layer"].get("zfs") if layers else None
+    return zfs
 
 
 def with_small_scan_memory(system: dict[str, Any]) -> None:
@@ -189,6 +221,25 @@ def schedule_while_rebuilding(system: Rebuildable, failures: int = 1, lasting_s:
         events += [(number * every_s, "member-fails", "member", filled), (number * every_s, *adds)]
         filled, added = f"d{len(names) + added}", added + 1
     return _schedule(events)
+
+
+def schedule_while_scrubbing(system: Rebuildable) -> str:
+    """Returns a fault schedule, as a file, under which the array, or the pool above it, is scrubbed from the beginning
+    of a run on. Raises ``InputError`` for an array without redundancy.
+
+    >>> print(schedule_while_scrubbing(Array.load("md-raid5-8x2tb")).splitlines()[2])
+    what = "scrub"
+    """
+    return _schedule([(0.0, "scrub", "group", _scrubbed_group(system).name)])
+
+
+def _scrubbed_group(system: Rebuildable) -> _Group:
+    """Returns the RAID group that is scrubbed."""
+    array_below(system, "scrubbed")
+    group = _first_group(system, "scrub")
+    if group.level.startswith(("raidz", "draid")) and _zfs_above(system) is None:
+        raise InputError(f"{system.name}: ZFS scrubs its pools; name a stack with the layer zfs over it")
+    return group
 
 
 def _schedule(events: Sequence[tuple[float, str, str, str]]) -> str:
@@ -277,14 +328,14 @@ def _group(array: dict[str, Any], index: int, share: float) -> _Group:
     )
 
 
-def _first_group(system: Rebuildable) -> _Group:
+def _first_group(system: Rebuildable, work: str = "rebuild") -> _Group:
     """Returns the first RAID group that survives a failure."""
     array = array_below(system)
     share = _allocated_share(system)
     groups = (_group(array, index, share) for index in range(len(array["groups"])))
     redundant = next((group for group in groups if group.redundancy.survives), None)
     if redundant is None:
-        raise InputError(f"{system.name}: none of its RAID groups survives a failure, so there is no rebuild")
+        raise InputError(f"{system.name}: none of its RAID groups survives a failure, so there is no {work}")
     return redundant
 
 
@@ -296,44 +347,39 @@ def _outer_bytes_per_s(disk: Mapping[str, Any]) -> float:
     return bytes_a_turn * float(disk["mechanics"]["rpm"]) / 60
 
 
-class _Rebuild:
-    """A rebuild that is timed under one load."""
+class _Work:
+    """Work of an array in the background that is timed under one load."""
 
-    def __init__(self, system: Rebuildable, group: int, demand: Demand | None, load: Load) -> None:
-        self.system, self.group, self.demand, self.load = system, group, demand, load
-        rebuilt = _group(array_below(system), group, _allocated_share(system))
-        self.size_bytes = float(rebuilt.member_bytes)
-        self.is_resilver = resilvering(system) is not None
-        faults = [{"member-fails": {"member": rebuilt.members[0]}}]
-        if not rebuilt.spares and not rebuilt.redundancy.spares:
-            faults.append({"spare-added": {"group": group}})
-        self.incidents = [{"at_ns": 0, "what": fault} for fault in faults]
+    noun: str
+
+    def __init__(self, system: Rebuildable, demand: Demand | None, load: Load, size_bytes: float) -> None:
+        self.system, self.demand, self.load, self.size_bytes = system, demand, load, size_bytes
 
     def done(self, time_s: float, place: float = 0.0) -> tuple[float, float]:
-        """Returns the bytes rebuilt after this time, and the hours of a complete rebuild if it ended; ``place`` is 0
-        for a rebuild that begins at the outermost zone of its disks, 1 for the innermost."""
+        """Returns the bytes done after this time, and the hours of the whole if it ended; ``place`` is 0 for work that
+        begins at the outermost zone of the disks, 1 for the innermost."""
         system, array = copied(self.system)
-        array["incidents"] = self.incidents
         for device in array["devices"]:
             if "disk" in device:
                 geometry = device["disk"]["geometry"]
                 geometry["zones"] = _begun_at(geometry["zones"], place)
         with_small_scan_memory(system.system)
-        results = run(system, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load)
-        result = results.whole(0)
+        result = self._run(system, array, time_s)
         if result["data_loss"]:
             raise RunError(f"{self.system.name}: {result['data_loss']}")
-        counters = {counter["name"]: counter["value"] for counter in result["counters"]}
-        if self.is_resilver and counters.get("zfs_scan_issued_bytes"):
-            # Blocks of all records are issued alike; what is written shows the part of the replaced drive in them.
-            share = counters["rebuilt_bytes"] / counters["zfs_scan_issued_bytes"]
-            self.size_bytes = share * counters["zfs_scan_total_bytes"]
-        took_ns = counters["rebuild_ns"] if counters["rebuilds"] else 0
-        return float(counters["rebuilt_bytes"]), took_ns / 3.6e12
+        return self._progress({counter["name"]: counter["value"] for counter in result["counters"]})
+
+    def _run(self, system: Rebuildable, array: dict[str, Any], time_s: float) -> Mapping[str, Any]:
+        """Runs the system, whose array may be changed, with this work; returns the result."""
+        raise NotImplementedError
+
+    def _progress(self, counters: Mapping[str, int]) -> tuple[float, float]:
+        """Returns the bytes done, and the hours of the whole if it ended."""
+        raise NotImplementedError
 
     def steady(self, least_bytes: float = 0.0) -> tuple[float, float, float]:
         """Returns the duration of the run whose rate is steady after this many bytes, the bytes of its first half, and
-        the rate after that in bytes per second; if the rebuild ended, a rate of 0, and the hours it took in place of
+        the rate after that in bytes per second; if the work ended, a rate of 0, and the hours it took in place of
         bytes."""
         time_s = FIRST_TIME_S
         before, hours = self.done(time_s)
@@ -349,9 +395,59 @@ class _Rebuild:
         if hours:
             return time_s, hours, 0.0
         if rate <= 0:
-            raise RunError(f"{self.system.name}: the rebuild makes no progress in {time_s:g} s under this load")
+            raise RunError(f"{self.system.name}: the {self.noun} makes no progress in {time_s:g} s under this load")
         # Not steady within the longest run: use it as the first half of a run twice as long.
         return 2 * time_s, before, rate
+
+
+class _Rebuild(_Work):
+    """A rebuild of the first failed drive."""
+
+    noun = "rebuild"
+
+    def __init__(self, system: Rebuildable, group: int, demand: Demand | None, load: Load) -> None:
+        rebuilt = _group(array_below(system), group, _allocated_share(system))
+        super().__init__(system, demand, load, float(rebuilt.member_bytes))
+        self.is_resilver = resilvering(system) is not None
+        faults = [{"member-fails": {"member": rebuilt.members[0]}}]
+        if not rebuilt.spares and not rebuilt.redundancy.spares:
+            faults.append({"spare-added": {"group": group}})
+        self.incidents = [{"at_ns": 0, "what": fault} for fault in faults]
+
+    def _run(self, system: Rebuildable, array: dict[str, Any], time_s: float) -> Mapping[str, Any]:
+        array["incidents"] = self.incidents
+        return run(system, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load).whole(0)
+
+    def _progress(self, counters: Mapping[str, int]) -> tuple[float, float]:
+        if self.is_resilver and counters.get("zfs_scan_issued_bytes"):
+            # Blocks of all records are issued alike; what is written shows the part of the replaced drive in them.
+            share = counters["rebuilt_bytes"] / counters["zfs_scan_issued_bytes"]
+            self.size_bytes = share * counters["zfs_scan_total_bytes"]
+        took_ns = counters["rebuild_ns"] if counters["rebuilds"] else 0
+        return float(counters["rebuilt_bytes"]), took_ns / 3.6e12
+
+
+class _Scrub(_Work):
+    """A scrub of a group by the array, or of the pool by ZFS."""
+
+    noun = "scrub"
+
+    def __init__(self, system: Rebuildable, group: _Group, demand: Demand | None, load: Load) -> None:
+        super().__init__(system, demand, load, float(group.member_bytes))
+        self.is_zfs = _zfs_above(system) is not None
+        self.schedule = schedule_while_scrubbing(system)
+
+    def _run(self, system: Rebuildable, array: dict[str, Any], time_s: float) -> Mapping[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+            path = os.path.join(folder, "scrubbing.toml")
+            write_text(path, self.schedule)
+            return run(system, self.demand, time=f"{time_s:g}s", warm_up=0, faults=path, **self.load).whole(0)
+
+    def _progress(self, counters: Mapping[str, int]) -> tuple[float, float]:
+        if not self.is_zfs:
+            return float(counters["scrubbed_bytes"]), counters["scrub_ns"] / 3.6e12
+        self.size_bytes = float(counters["zfs_scan_total_bytes"])
+        return float(counters["zfs_scan_issued_bytes"]), counters["zfs_scan_ns"] / 3.6e12
 
 
 def _begun_at(zones: Sequence[Mapping[str, Any]], place: float) -> list[Mapping[str, Any]]:

@@ -8,6 +8,7 @@ from headstack import _native
 from headstack._native import Field
 from headstack.comparison import compared as comparison
 from headstack.comparison.differences import estimated as differences
+from headstack.comparison.scoreboard import scored_devices
 from headstack.measurement.fio import loads
 from headstack.measurement.tests.classic.crystal import Crystal
 from headstack.measurement.tests.classic.fsync import Fsync
@@ -67,6 +68,11 @@ def tables() -> list[Documented]:
         Documented("predict", "A row per environment and system: `headstack lab predict --csv`.", predictions.FIELDS),
         Documented("caches", "A row per policy and size: `headstack trace cache --csv`.", cache_runs.FIELDS),
         Documented("compare", "A row per point: `headstack compare --csv`.", comparison.FIELDS),
+        Documented(
+            "scoreboard",
+            "A row per device, load and figure: `headstack lab scoreboard --csv`.",
+            scored_devices.FIELDS,
+        ),
         Documented(
             "difference",
             "A row per figure and load: `headstack compare --csv` of sets of runs.",

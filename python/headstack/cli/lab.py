@@ -12,6 +12,7 @@ from headstack.cli.loading import Late
     late={
         "study": "studies.studies",
         "fit": "studies.fits",
+        "scoreboard": "compare.scoreboard",
         "validate": "compare.validation",
         "characterize": "predict.prediction",
         "predict": "predict.prediction",

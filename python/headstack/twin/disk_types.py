@@ -23,6 +23,8 @@ class Adapter(TypedDict):
 
     tags: int
     """Maximum number of commands that it keeps in a drive; the drive's own limits apply as well."""
+    elevator: str
+    """Order in which requests that wait for a tag of an SSD get one; a disk's interface has its own."""
     read_interval_ns: int
     """Minimum time between the starts of two reads (including flushes and trims); its inverse is the maximum read
     rate."""

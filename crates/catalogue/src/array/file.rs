@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use headstack_sim::array::description::{
-    CachePolicy, CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites,
+    AboveMinimum, CachePolicy, CacheWrites, Destage, Level, MirrorReads, Prefill, Rotation, SmallWrites,
 };
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
@@ -310,6 +310,12 @@ pub struct RebuildTable {
     pub rate_limit: Option<Rate>,
     /// Idle time after a host request before the next step, as a multiple of the step's duration.
     pub yield_to_host: Option<f64>,
+    /// Rate of each drive up to which a rebuild or check of Linux md proceeds next to the host (`sync_speed_min`).
+    pub minimum_rate: Option<Rate>,
+    /// Behavior above that rate while the host is busy.
+    pub above_minimum: Option<AboveMinimum>,
+    /// Bytes of each drive between two looks at the rate while the host is busy.
+    pub window: Option<Bytes>,
 }
 
 /// Table `[groups.pool]`. With `parity_width`, `low_free` and `high_free`, segments that have not been written for a

@@ -1,6 +1,8 @@
 //! Converts the tables of groups and LUNs to the model's block placement and exports.
 
-use headstack_sim::array::description::{Bitmap, Filler, Group, Lun, PartialParityLog, Prefill, Rebuild};
+use headstack_sim::array::description::{
+    AboveMinimum, Bitmap, Filler, Group, Lun, PartialParityLog, Prefill, Rebuild, RebuildMinimum,
+};
 use headstack_sim::array::pool::{Classes, PoolDescription};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs};
@@ -28,6 +30,12 @@ pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
 pub const REBUILD_STEPS: u32 = 2;
 /// Default idle time after a host request, as a multiple of a step: the host gets half of the time; an estimate.
 pub const REBUILD_YIELD: f64 = 1.0;
+
+/// Default bytes of each drive between two looks of Linux md at its rate: 32 pages, and at least a chunk of this model
+/// (`window` in `md_do_sync`, drivers/md/md.c).
+pub const REBUILD_WINDOW: Bytes = Bytes(128 << 10);
+const MD_BUSY: &str = "A Linux 4.2 and later, drivers/md/md.c: waits for its own requests";
+const MD_WINDOW: &str = "A Linux, drivers/md/md.c: 32 pages; at least a chunk";
 
 /// Default controller time to allocate a segment of a pool; an estimate.
 pub const POOL_ALLOCATION: DurationNs = DurationNs(200_000);
@@ -195,7 +203,7 @@ impl Resolver<'_> {
         matters: bool,
     ) -> Result<Rebuild, InputError> {
         let own = table.rebuild.clone().unwrap_or_default();
-        let RebuildTable { step, steps, rate_limit, yield_to_host } = own;
+        let RebuildTable { step, steps, rate_limit, yield_to_host, .. } = own.clone();
         let unit = chunk_size.0.max(1);
         let whole_step = Bytes((REBUILD_STEP.0 / unit * unit).max(unit));
         if let Some(rate) = rate_limit.filter(|rate| rate.0 <= 0.0) {
@@ -203,13 +211,15 @@ impl Resolver<'_> {
                 self.error(&format!("{key}.rate_limit"), format!("{rate} is not allowed; the rate must be above 0"))
             );
         }
+        let minimum = self.rebuild_minimum(key, &own, unit, matters)?;
         let rule = "D compromise between host and rebuild speed";
         if !matters {
             return Ok(Rebuild {
                 step_bytes: step.unwrap_or(whole_step).0,
                 steps: steps.unwrap_or(REBUILD_STEPS),
                 rate_limit_bytes_per_s: rate_limit.map(|rate| rate.0),
-                yield_to_host: yield_to_host.unwrap_or(REBUILD_YIELD),
+                yield_to_host: yield_to_host.unwrap_or(if minimum.is_some() { 0.0 } else { REBUILD_YIELD }),
+                minimum,
                 filled_by: Filler::Array,
             });
         }
@@ -217,9 +227,47 @@ impl Resolver<'_> {
             step_bytes: self.or(step, &format!("{key}.step"), rule, whole_step).0,
             steps: self.or(steps, &format!("{key}.steps"), rule, REBUILD_STEPS),
             rate_limit_bytes_per_s: rate_limit.map(|rate| rate.0),
-            yield_to_host: self.or(yield_to_host, &format!("{key}.yield_to_host"), rule, REBUILD_YIELD),
+            yield_to_host: match minimum {
+                Some(_) => 0.0,
+                None => self.or(yield_to_host, &format!("{key}.yield_to_host"), rule, REBUILD_YIELD),
+            },
+            minimum,
             filled_by: Filler::Array,
         })
+    }
+
+    /// Returns the minimum rate of Linux md; `None` without the key.
+    fn rebuild_minimum(
+        &mut self,
+        key: &str,
+        table: &RebuildTable,
+        unit: u64,
+        matters: bool,
+    ) -> Result<Option<RebuildMinimum>, InputError> {
+        let Some(rate) = table.minimum_rate else {
+            let stated = [("above_minimum", table.above_minimum.is_some()), ("window", table.window.is_some())];
+            return match stated.into_iter().find(|(_, is_stated)| *is_stated) {
+                Some((name, _)) => {
+                    Err(self.error(&format!("{key}.{name}"), "needs minimum_rate; set it or remove this key"))
+                }
+                None => Ok(None),
+            };
+        };
+        if table.yield_to_host.is_some() {
+            return Err(
+                self.error(&format!("{key}.yield_to_host"), "remove this key, or minimum_rate, which replaces it")
+            );
+        }
+        let default_above = AboveMinimum::Drain;
+        let default_window = Bytes(REBUILD_WINDOW.0.next_multiple_of(unit));
+        let (above, window) = match matters {
+            true => (
+                self.or(table.above_minimum, &format!("{key}.above_minimum"), MD_BUSY, default_above),
+                self.or(table.window, &format!("{key}.window"), MD_WINDOW, default_window),
+            ),
+            false => (table.above_minimum.unwrap_or(default_above), table.window.unwrap_or(default_window)),
+        };
+        Ok(Some(RebuildMinimum { bytes_per_s: rate.0.round() as u64, above, window_bytes: window.0 }))
     }
 
     pub(super) fn luns(&mut self, file: &ArrayFile, groups: &[Group], parts: &Parts) -> Result<Vec<Lun>, InputError> {

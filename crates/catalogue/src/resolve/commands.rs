@@ -9,9 +9,11 @@ use headstack_workload::quantity::{DurationNs, LineCoding};
 
 use super::{Resolver, ns};
 use crate::constants::{
-    COMMAND_OVERHEAD, COMMAND_OVERHEAD_SINCE_2009, EARLY_DIRTY_EXTENTS, HIT_OVERHEAD, IDEAL_NCQ_SINCE,
-    MODERN_DIRTY_EXTENTS, MODERN_SINCE, NCQ_TAGS, SCSI_HOST_TAGS, SERIAL_SCSI_HOST_TAGS, TCQ_TAGS,
+    COMMAND_OVERHEAD, COMMAND_OVERHEAD_SINCE_2009, CONSUMER_AGE_WEIGHT, CONSUMER_COMMITTED, CONSUMER_ROTATION_MARGIN,
+    EARLY_DIRTY_EXTENTS, HIT_OVERHEAD, MODERN_DIRTY_EXTENTS, MODERN_SINCE, NCQ_BY_FAMILY_SINCE, NCQ_TAGS,
+    SCSI_HOST_TAGS, SERIAL_SCSI_HOST_TAGS, TCQ_TAGS,
 };
+use crate::family::Family;
 use crate::file::{AfterTable, DisconnectTable, DriveFile};
 use crate::hosts::HostProfile;
 
@@ -74,9 +76,9 @@ impl Resolver<'_> {
         let firmware = match (kind, table.reordering_strength) {
             // Older files describe their firmware with this figure only.
             (InterfaceKind::Sata, Some(_)) => Firmware { depth: NCQ_TAGS, ..Firmware::IDEAL },
-            (InterfaceKind::Sata, None) => Firmware::of(kind, self.year()?),
-            // The kind of interface alone determines the firmware.
-            (kind, _) => Firmware::of(kind, u32::MAX),
+            (InterfaceKind::Sata, None) => Firmware::of_sata(self.family(), self.year()?),
+            (InterfaceKind::Ata, _) => Firmware::ATA,
+            (InterfaceKind::Scsi | InterfaceKind::Sas | InterfaceKind::Fc, _) => Firmware::IDEAL,
         };
         let rule = firmware.rule;
         let depth = self.given_or(table.depth, "queue.depth", rule, |_| Ok(firmware.depth))?;
@@ -255,9 +257,12 @@ impl Firmware {
         rule: "tagged command queueing",
     };
 
-    /// SATA drives before [`IDEAL_NCQ_SINCE`]: medians of three measured drives (fio, random reads at depths 1 to 32).
-    /// SpinPoint F1, Travelstar 7K100 and Raptor WD740GD have 5, 1 and 2 committed commands and margins of 1.7, 4 and
-    /// 1.75 ms.
+    /// Parallel ATA has no command queueing.
+    const ATA: Firmware = Firmware { depth: 1, policy: Policy::Fcfs, rule: "no command queueing", ..Firmware::IDEAL };
+
+    /// SATA drives before [`NCQ_BY_FAMILY_SINCE`]: medians of three measured drives (fio, random reads at depths 1 to
+    /// 32). SpinPoint F1, Travelstar 7K100 and Raptor WD740GD have 5, 1 and 2 committed commands and margins of 1.7,
+    /// 2.5 and 1.75 ms.
     const EARLY_NCQ: Firmware = Firmware {
         depth: NCQ_TAGS,
         committed: 2.0,
@@ -266,14 +271,23 @@ impl Firmware {
         ..Firmware::IDEAL
     };
 
-    fn of(kind: InterfaceKind, year: u32) -> Firmware {
-        match kind {
-            InterfaceKind::Ata => {
-                Firmware { depth: 1, policy: Policy::Fcfs, rule: "no command queueing", ..Firmware::IDEAL }
-            }
-            InterfaceKind::Sata if year < IDEAL_NCQ_SINCE => Firmware::EARLY_NCQ,
-            InterfaceKind::Sata => Firmware { depth: NCQ_TAGS, rule: "native command queueing", ..Firmware::IDEAL },
-            InterfaceKind::Scsi | InterfaceKind::Sas | InterfaceKind::Fc => Firmware::IDEAL,
+    const NEARLINE_NCQ: Firmware =
+        Firmware { depth: NCQ_TAGS, rule: "native command queueing of nearline drives since 2009", ..Firmware::IDEAL };
+
+    const CONSUMER_NCQ: Firmware = Firmware {
+        depth: NCQ_TAGS,
+        committed: CONSUMER_COMMITTED,
+        rotation_margin: CONSUMER_ROTATION_MARGIN,
+        age_weight: CONSUMER_AGE_WEIGHT,
+        rule: "SATA firmware since 2009, except of nearline drives: between two measured desktop drives",
+        ..Firmware::IDEAL
+    };
+
+    fn of_sata(family: Family, year: u32) -> Firmware {
+        match (year, family.commits()) {
+            (..NCQ_BY_FAMILY_SINCE, _) => Firmware::EARLY_NCQ,
+            (NCQ_BY_FAMILY_SINCE.., true) => Firmware::CONSUMER_NCQ,
+            (NCQ_BY_FAMILY_SINCE.., false) => Firmware::NEARLINE_NCQ,
         }
     }
 }

@@ -221,4 +221,28 @@ pub struct InstanceTable {
     /// Type of the instance, such as `m6i.large`.
     #[serde(rename = "type")]
     pub kind: Option<Instance>,
+    /// Host caching of the volume.
+    pub host_cache: Option<HostCaching>,
+    /// Size of the host cache that the volume can use.
+    pub host_cache_size: Option<Bytes>,
+    /// Time of a request that the host cache answers.
+    pub host_cache_latency: Option<DurationNs>,
+    /// Time between two flushes of dirty pages to the volume.
+    pub host_cache_flush: Option<DurationNs>,
+    /// Most writes of a flush at the volume.
+    pub host_cache_writes: Option<u32>,
+    /// Longest write of a flush.
+    pub host_cache_write_size: Option<Bytes>,
+}
+
+/// Host caching of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostCaching {
+    /// No cache: only the uncached limits apply.
+    None,
+    /// A cache for reads; writes go through.
+    ReadOnly,
+    /// A cache for reads and writes.
+    ReadWrite,
 }

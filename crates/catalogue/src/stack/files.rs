@@ -17,7 +17,10 @@ impl Completer<'_> {
         stack.files = match stack.layer {
             LayerDescription::Zfs(_) | LayerDescription::Journal(_) => self.files(stack.capacity_bytes())?,
             LayerDescription::PageCache(_) if below.is_empty() => self.files(stack.capacity_bytes())?,
-            LayerDescription::PageCache(_) | LayerDescription::Network(_) | LayerDescription::InstanceLimit(_) => below,
+            LayerDescription::PageCache(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_) => below,
             // Block devices, below any file system.
             LayerDescription::BlockCache(_) | LayerDescription::MdJournal(_) | LayerDescription::Ceph(_) => Vec::new(),
         };

@@ -31,7 +31,7 @@ const fn row(provider: Provider, name: &'static str, requests: (u64, u64), megab
 }
 
 /// Types of instances with published limits. Names of GCP end with the least number of vCPUs of their class.
-const ROWS: [Row; 53] = [
+const ROWS: [Row; 59] = [
     row(Provider::Aws, "t3.micro", (500, 11800), (11, 261)),
     row(Provider::Aws, "t3.large", (4000, 15700), (87, 348)),
     row(Provider::Aws, "m5.large", (3600, 18750), (81, 594)),
@@ -61,7 +61,13 @@ const ROWS: [Row; 53] = [
     row(Provider::Aws, "i4i.16xlarge", (80000, 80000), (2500, 2500)),
     row(Provider::Aws, "i4i.32xlarge", (160000, 160000), (5000, 5000)),
     row(Provider::Aws, "p4d.24xlarge", (80000, 80000), (2375, 2375)),
+    row(Provider::Azure, "D2s_v3", (3200, 4000), (48, 200)),
+    row(Provider::Azure, "D4s_v3", (6400, 8000), (96, 200)),
     row(Provider::Azure, "D8s_v3", (12800, 16000), (192, 400)),
+    row(Provider::Azure, "D16s_v3", (25600, 32000), (384, 800)),
+    row(Provider::Azure, "D32s_v3", (51200, 64000), (768, 1600)),
+    row(Provider::Azure, "D48s_v3", (76800, 80000), (1152, 2000)),
+    row(Provider::Azure, "D64s_v3", (80000, 80000), (1200, 2000)),
     row(Provider::Azure, "D2s_v5", (3750, 10000), (85, 1200)),
     row(Provider::Azure, "D8s_v5", (12800, 20000), (290, 1200)),
     row(Provider::Azure, "D32s_v5", (51200, 80000), (865, 2000)),
@@ -86,6 +92,42 @@ const ROWS: [Row; 53] = [
     row(Provider::Gcp, "c3d-180", (80000, 80000), (2200, 2200)),
     row(Provider::Gcp, "z3", (100000, 100000), (1200, 1200)),
 ];
+
+/// Host cache of a type of instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CacheRow {
+    name: &'static str,
+    gib: u64,
+    /// Cached requests per second, sustained and at most.
+    requests: (u64, u64),
+    /// Millions of cached bytes per second, sustained and at most.
+    megabytes: (u64, u64),
+}
+
+const fn cache_row(name: &'static str, gib: u64, requests: (u64, u64), megabytes: (u64, u64)) -> CacheRow {
+    CacheRow { name, gib, requests, megabytes }
+}
+
+/// Types whose cache size and cached limits Azure states: Dsv3 (azure-compute-docs, dsv3-series 1827cf35, 2024-09;
+/// highest rates from azure-docs, 2022-06). Pages of v5 and v6 series state the limits of the temporary disk only.
+const CACHE_ROWS: [CacheRow; 7] = [
+    cache_row("D2s_v3", 50, (4000, 4000), (32, 200)),
+    cache_row("D4s_v3", 100, (8000, 8000), (64, 200)),
+    cache_row("D8s_v3", 200, (16000, 16000), (128, 400)),
+    cache_row("D16s_v3", 400, (32000, 32000), (256, 800)),
+    cache_row("D32s_v3", 800, (64000, 64000), (512, 1600)),
+    cache_row("D48s_v3", 1200, (96000, 96000), (768, 2000)),
+    cache_row("D64s_v3", 1600, (128_000, 128_000), (1024, 2000)),
+];
+
+/// Host cache of a type of instance, as its provider states it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatedCache {
+    /// Size, shared by all disks of the instance.
+    pub bytes: u64,
+    /// Limits on requests to disks with a host cache.
+    pub limits: InstanceLimitDescription,
+}
 
 /// A type of instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,13 +156,6 @@ impl Instance {
     /// Returns its limits. A bucket of credits is refilled at the sustained rate; AWS does not publish how it refills.
     pub fn limits(self) -> InstanceLimitDescription {
         let Row { provider, requests, megabytes, .. } = *self.0;
-        let limit = |counts: Counts, (sustained, most): (u64, u64), unit: u64| Limit {
-            counts,
-            of: LimitScope::Both,
-            per_s: sustained * unit,
-            burst: (most > sustained)
-                .then(|| Burst { per_s: most * unit, credits: (most - sustained) * unit * BURST_S }),
-        };
         let bytes =
             |scope: LimitScope, mib: u64| Limit { counts: Counts::Bytes, of: scope, per_s: mib << 20, burst: None };
         let limits = match provider {
@@ -133,11 +168,31 @@ impl Instance {
                 bytes(LimitScope::Reads, megabytes.1),
             ],
         };
-        InstanceLimitDescription {
-            accounting: Accounting { unit_bytes: None, merges: false, whole_units: false },
-            limits,
-        }
+        described(limits)
     }
+
+    /// Returns its host cache; `None` if no source states one.
+    pub fn host_cache(self) -> Option<StatedCache> {
+        let row = CACHE_ROWS.iter().find(|row| row.name == self.name())?;
+        let limits = vec![limit(Counts::Requests, row.requests, 1), limit(Counts::Bytes, row.megabytes, 1_000_000)];
+        Some(StatedCache { bytes: row.gib << 30, limits: described(limits) })
+    }
+
+    /// Returns the names of the types with a stated host cache.
+    pub fn with_host_cache() -> impl Iterator<Item = &'static str> {
+        CACHE_ROWS.iter().map(|row| row.name)
+    }
+}
+
+/// Returns a limit of a sustained rate and a highest one, in units.
+fn limit(counts: Counts, (sustained, most): (u64, u64), unit: u64) -> Limit {
+    let burst = (most > sustained).then(|| Burst { per_s: most * unit, credits: (most - sustained) * unit * BURST_S });
+    Limit { counts, of: LimitScope::Both, per_s: sustained * unit, burst }
+}
+
+fn described(limits: Vec<Limit>) -> InstanceLimitDescription {
+    let accounting = Accounting { unit_bytes: None, merges: false, whole_units: false };
+    InstanceLimitDescription { accounting, limits }
 }
 
 impl Serialize for Instance {
@@ -168,6 +223,22 @@ mod tests {
         let credits = limits[1].burst.unwrap().credits;
         assert_eq!(credits / (1_250_000_000 - 81_000_000), 1_800);
         assert!(Instance::named("m6i.8xlarge").unwrap().limits().limits.iter().all(|limit| limit.burst.is_none()));
+    }
+
+    /// Standard_D8s_v3 as in Azure's examples: 12,800 uncached and 16,000 cached IOPS, 200 GiB of cache.
+    #[test]
+    fn a_host_cache_has_limits_of_its_own() {
+        let instance = Instance::named("D8s_v3").unwrap();
+        let cache = instance.host_cache().unwrap();
+        assert_eq!(
+            (cache.bytes, cache.limits.limits[0].per_s, cache.limits.limits[0].burst),
+            (200 << 30, 16_000, None)
+        );
+        let bytes = cache.limits.limits[1];
+        assert_eq!((bytes.per_s, bytes.burst.unwrap().per_s), (128_000_000, 400_000_000));
+        assert_eq!(instance.limits().limits[0].per_s, 12_800);
+        assert!(Instance::named("D8s_v5").unwrap().host_cache().is_none());
+        assert!(Instance::with_host_cache().all(|name| Instance::named(name).is_some()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod ceph;
 pub mod ceph_table;
 pub mod file;
 mod files;
+mod host_cache;
 pub mod instances;
 mod journals;
 pub mod md_journal;
@@ -19,6 +20,8 @@ use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use headstack_workload::{Document, InputError};
 
 use crate::resolve::{Derived, check_source, source_of};
+use crate::volume::types::VolumeType;
+use crate::{ResolvedDevice, ResolvedSystem};
 use file::{LayerName, StackFile};
 
 /// A complete stack with its file.
@@ -39,6 +42,27 @@ impl ResolvedStack {
     }
 }
 
+/// A system below a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Below {
+    /// Its description.
+    pub description: SystemDescription,
+    /// Type of the cloud volume; `None` for other systems, and for volumes that state no type.
+    pub volume: Option<VolumeType>,
+}
+
+impl From<ResolvedSystem> for Below {
+    fn from(system: ResolvedSystem) -> Below {
+        let volume = match &system {
+            ResolvedSystem::Drive(ResolvedDevice::Volume(volume)) => volume.file.volume.kind,
+            ResolvedSystem::Drive(ResolvedDevice::Disk(_) | ResolvedDevice::Ssd(_))
+            | ResolvedSystem::Array(_)
+            | ResolvedSystem::Stack(_) => None,
+        };
+        Below { description: system.description(), volume }
+    }
+}
+
 /// Whether a file describes a stack.
 pub fn is_stack(document: &Document) -> bool {
     document.states("stack")
@@ -50,22 +74,25 @@ pub fn is_stack(document: &Document) -> bool {
 /// Impossible or missing values, and errors of the systems below.
 pub fn resolve(
     document: &Document,
-    load: &dyn Fn(&str) -> Result<SystemDescription, InputError>,
+    load: &dyn Fn(&str) -> Result<Below, InputError>,
 ) -> Result<ResolvedStack, InputError> {
     let file: StackFile = document.read()?;
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
     check_layers(document, &file)?;
-    let mut below = load(&file.stack.over)?;
+    let Below { description: mut below, volume } = load(&file.stack.over)?;
     let mut completer = Completer { document, file: &file, derived: Vec::new() };
     for &name in file.stack.layers.iter().rev() {
         let mut systems = vec![below];
         for device in completer.devices(name)? {
-            systems.push(load(device)?);
+            systems.push(load(device)?.description);
         }
         let layer = completer.layer(name, &systems)?;
-        let mut stack = StackDescription { name: file.name.clone(), layer, below: systems, files: Vec::new() };
-        completer.place_files(&mut stack)?;
-        below = SystemDescription::Stack(Box::new(stack));
+        below = completer.put(layer, systems)?;
+        if name == LayerName::Instance
+            && let Some(cache) = completer.host_cache(volume, below.capacity_bytes())?
+        {
+            below = completer.put(LayerDescription::HostCache(cache), vec![below])?;
+        }
     }
     completer.check_files(&below)?;
     below.check().map_err(|fault| document.error(&fault.key, fault.message))?;
@@ -132,6 +159,13 @@ struct Completer<'a> {
 }
 
 impl Completer<'_> {
+    /// Puts a layer over systems.
+    fn put(&self, layer: LayerDescription, below: Vec<SystemDescription>) -> Result<SystemDescription, InputError> {
+        let mut stack = StackDescription { name: self.file.name.clone(), layer, below, files: Vec::new() };
+        self.place_files(&mut stack)?;
+        Ok(SystemDescription::Stack(Box::new(stack)))
+    }
+
     /// Returns the names of the systems of a layer besides the one that holds the data.
     fn devices(&self, name: LayerName) -> Result<Vec<&str>, InputError> {
         Ok(match name {

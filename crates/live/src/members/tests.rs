@@ -48,6 +48,7 @@ fn group(level: Level, members: u32, spans: u32, small_writes: SmallWrites) -> G
             steps: 1,
             rate_limit_bytes_per_s: None,
             yield_to_host: 0.0,
+            minimum: None,
             filled_by: Filler::Array,
         },
         pool: None,

@@ -151,10 +151,13 @@ impl Adapter {
 mod tests {
     use headstack_workload::Kind;
 
+    use crate::description::drive::Policy;
+
     use super::*;
 
     const PLAIN: AdapterDescription = AdapterDescription {
         tags: 32,
+        elevator: Policy::Fcfs,
         read_interval_ns: 10_000,
         write_interval_ns: 20_000,
         ns_per_byte: 0.5,

@@ -283,6 +283,16 @@ fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Res
     })?;
     let limited = rebuild.rate_limit_bytes_per_s.is_none_or(|rate| rate.is_finite() && rate > 0.0);
     require(limited, &key("rebuild.rate_limit"), || "must be a positive rate; omit the key for no limit".to_owned())?;
+    if let Some(minimum) = &rebuild.minimum {
+        let most = rebuild.rate_limit_bytes_per_s.unwrap_or(f64::INFINITY);
+        require(minimum.bytes_per_s >= 1 && minimum.bytes_per_s as f64 <= most, &key("rebuild.minimum_rate"), || {
+            format!("{} bytes/s are out of range; must be above 0, up to rebuild.rate_limit", minimum.bytes_per_s)
+        })?;
+        let window = minimum.window_bytes;
+        require(window > 0 && window.is_multiple_of(unit), &key("rebuild.window"), || {
+            format!("{window} bytes are not allowed; must be a multiple of {unit}")
+        })?;
+    }
     let share = rebuild.yield_to_host;
     require(share.is_finite() && (0.0..=1e6).contains(&share), &key("rebuild.yield_to_host"), || {
         format!("{share} is out of range; must be 0 (regardless of the host) or more")

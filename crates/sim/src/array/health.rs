@@ -4,6 +4,7 @@
 use headstack_workload::Kind;
 
 use super::levels::{Extent, Layout, Parity, Placing};
+use super::sync_speed::SyncSpeed;
 use crate::description::array::{Group, Level, MirrorReads, Rebuild};
 use crate::gauges::{GroupGauge, GroupHealth};
 
@@ -71,6 +72,8 @@ pub struct Rebuilding {
     pub allowed_ns: u64,
     /// Whether an event for the next step is scheduled.
     pub scheduled: bool,
+    /// Pacing of Linux md.
+    pub speed: Option<SyncSpeed>,
     /// Bytes that the layer above has restored, if it fills the slot.
     pub restored_bytes: u64,
 }
@@ -361,6 +364,7 @@ mod tests {
                 steps: 2,
                 rate_limit_bytes_per_s: None,
                 yield_to_host: 0.0,
+                minimum: None,
                 filled_by: Filler::Array,
             },
             pool: None,

@@ -32,6 +32,7 @@ mod rebuild;
 mod requests;
 mod restoring;
 mod state;
+mod sync_speed;
 mod under_way;
 
 pub use crate::description::array as description;
@@ -123,6 +124,7 @@ impl Array {
             data_loss: None,
             rebuilds_ns: Vec::new(),
             host_requests: 0,
+            host_arrivals: 0,
             missing: vec![false; count],
             fillings_changed: false,
             lost: Vec::new(),
@@ -224,7 +226,7 @@ impl Array {
             Event::Relay(number) => self.relay_part_done(now_ns, number),
             Event::Incident(number) => self.incident(now_ns, self.description.incidents[number as usize].what),
             Event::Replace(member) => self.replace_member(now_ns, member),
-            Event::Rebuild(group) => self.continue_rebuild(now_ns, group),
+            Event::Rebuild(group) => self.continue_steps(now_ns, group),
             Event::Bitmap(group) => self.bitmap_daemon(now_ns, group),
             Event::Pass(group) => self.continue_pass(now_ns, group),
             Event::WriteLog(group, slot) => self.write_log(now_ns, group, slot),
@@ -282,6 +284,11 @@ impl Array {
             ("migrated_segments", counters.migrated_segments),
         ] {
             into.count(name, value);
+        }
+        if counters.scrubs_begun > 0 {
+            into.count("scrubbed_bytes", counters.scrubbed_bytes);
+            into.count("scrubs", counters.scrubs);
+            into.count("scrub_ns", counters.scrub_ns);
         }
         if counters.degraded_requests > 0 {
             into.count("degraded_requests", counters.degraded_requests);

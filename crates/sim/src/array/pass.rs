@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use super::sync_speed::SyncSpeed;
+
 /// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -14,6 +16,16 @@ pub enum PassKind {
     Repair,
     /// Like [`Self::Repair`], after a power loss.
     Resync,
+}
+
+impl PassKind {
+    /// Whether the pass is a scrub, which a user starts.
+    pub(super) fn is_scrub(self) -> bool {
+        match self {
+            PassKind::Check | PassKind::Repair => true,
+            PassKind::Resync => false,
+        }
+    }
 }
 
 /// Progress of a pass.
@@ -43,8 +55,13 @@ pub struct Pass {
     pub state: PassState,
     pub(super) to_bytes: u64,
     pub(super) pending: u32,
+    /// Start time of the step.
     pub(super) begun_ns: u64,
     pub(super) allowed_ns: u64,
+    /// Start time of the pass.
+    pub(super) started_ns: u64,
+    /// Pacing of Linux md.
+    pub(super) speed: Option<SyncSpeed>,
 }
 
 impl Pass {

@@ -17,8 +17,9 @@ use headstack_workload::Kind;
 use super::levels::{Extent, Layout, Parity, Placing};
 use super::pass::{Pass, PassKind, PassState};
 use super::state::{Array, Event};
+use super::sync_speed::{PAUSE_NS, SyncSpeed};
 use super::under_way::{Command, Owner, request};
-use crate::description::array::ArrayDescription;
+use crate::description::array::{AboveMinimum, ArrayDescription};
 
 /// Time without writes after which md marks an array clean (Documentation/admin-guide/md.rst, `safe_mode_delay`).
 const SAFE_MODE_NS: u64 = 200_000_000;
@@ -54,6 +55,8 @@ impl Array {
         self.pass_number += 1;
         self.standing += 1;
         let (number, at_bytes) = (self.pass_number, runs[0].start);
+        self.counters.scrubs_begun += u64::from(kind.is_scrub());
+        let minimum = self.groups[group as usize].rebuild.minimum;
         self.passes[group as usize] = Some(Pass {
             kind,
             number,
@@ -64,6 +67,8 @@ impl Array {
             pending: 0,
             begun_ns: now_ns,
             allowed_ns: now_ns,
+            started_ns: now_ns,
+            speed: minimum.map(|minimum| SyncSpeed::new(minimum, now_ns, self.host_arrivals)),
         });
         self.continue_pass(now_ns, group);
     }
@@ -80,9 +85,18 @@ impl Array {
             let allowed_ns = pass.allowed_ns;
             return self.at(allowed_ns, Event::Pass(group));
         }
+        let mut step_bytes = state.rebuild.step_bytes;
+        if let Some(speed) = &mut pass.speed
+            && speed.must_wait(now_ns, self.host_arrivals, self.host_requests)
+        {
+            match speed.minimum.above {
+                AboveMinimum::Drain => step_bytes = step_bytes.min(speed.minimum.window_bytes),
+                AboveMinimum::Pause => return self.at(now_ns + PAUSE_NS, Event::Pass(group)),
+            }
+        }
         let run = pass.runs.iter().find(|run| pass.at_bytes < run.end).expect("a running pass has bytes left to read");
         let from_bytes = pass.at_bytes.max(run.start);
-        pass.to_bytes = (from_bytes + state.rebuild.step_bytes).min(run.end);
+        pass.to_bytes = (from_bytes + step_bytes).min(run.end);
         if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
             let pause_ns = ((pass.to_bytes - from_bytes) as f64 / rate * 1e9) as u64;
             pass.allowed_ns = pass.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
@@ -115,13 +129,23 @@ impl Array {
         if pass.pending > 0 || !pass.is_running() {
             return;
         }
+        let done_bytes = pass.rest().first().map_or(0, |run| pass.to_bytes - run.start);
+        if pass.kind.is_scrub() {
+            self.counters.scrubbed_bytes += done_bytes;
+        }
         pass.at_bytes = pass.to_bytes;
-        if busy {
+        if let Some(speed) = &mut pass.speed {
+            speed.add(done_bytes);
+        } else if busy {
             let yields_ns = ((now_ns - pass.begun_ns) as f64 * yield_to_host) as u64;
             pass.allowed_ns = pass.allowed_ns.max(now_ns + yields_ns);
         }
         if pass.rest().is_empty() {
             pass.state = PassState::Done;
+            if pass.kind.is_scrub() {
+                self.counters.scrubs += 1;
+                self.counters.scrub_ns += now_ns - pass.started_ns;
+            }
         }
         self.standing += 1;
         // Schedule the next step as a separate event, so that a pass whose members answer at once does not recurse.

@@ -6,8 +6,9 @@ use super::health::{Rebuilding, Slot, SlotState, Step};
 use super::levels::Extent;
 use super::ports::Port;
 use super::state::{Array, Event};
+use super::sync_speed::{PAUSE_NS, SyncSpeed};
 use super::under_way::{Owner, request};
-use crate::description::array::{IncidentKind, Member};
+use crate::description::array::{AboveMinimum, IncidentKind, Member};
 use crate::device::Traffic;
 use crate::error::SimError;
 
@@ -41,6 +42,7 @@ impl Array {
             begun_ns: now_ns,
             allowed_ns: now_ns,
             scheduled: false,
+            speed: state.rebuild.minimum.map(|minimum| SyncSpeed::new(minimum, now_ns, self.host_arrivals)),
             restored_bytes: 0,
         });
         self.fillings_changed = true;
@@ -50,6 +52,18 @@ impl Array {
     fn begin_steps(&mut self, now_ns: u64, group: u32) {
         for _ in 0..self.groups[group as usize].rebuild.steps {
             self.continue_rebuild(now_ns, group);
+        }
+    }
+
+    /// Begins the steps of a rebuild that are due. That of Linux md may have drained before, so that several are.
+    pub(super) fn continue_steps(&mut self, now_ns: u64, group: u32) {
+        self.continue_rebuild(now_ns, group);
+        let steps = self.groups[group as usize].rebuild.steps;
+        for _ in 1..steps {
+            match &self.groups[group as usize].rebuilding {
+                Some(Rebuilding { speed: Some(_), scheduled: false, .. }) => self.continue_rebuild(now_ns, group),
+                Some(_) | None => return,
+            }
         }
     }
 
@@ -64,6 +78,8 @@ impl Array {
             }
             rebuilding.steps.clear();
             (rebuilding.allowed_ns, rebuilding.scheduled, rebuilding.restored_bytes) = (now_ns, false, 0);
+            let arrivals = self.host_arrivals;
+            rebuilding.speed = state.rebuild.minimum.map(|minimum| SyncSpeed::new(minimum, now_ns, arrivals));
             self.fillings_changed = true;
         }
         self.begin_steps(now_ns, group);
@@ -90,8 +106,21 @@ impl Array {
             let allowed_ns = rebuilding.allowed_ns;
             return self.at(allowed_ns, Event::Rebuild(group));
         }
+        let mut step_bytes = state.rebuild.step_bytes;
+        if let Some(speed) = &mut rebuilding.speed
+            && speed.must_wait(now_ns, self.host_arrivals, self.host_requests)
+        {
+            match speed.minimum.above {
+                AboveMinimum::Drain if !rebuilding.steps.is_empty() => return,
+                AboveMinimum::Drain => step_bytes = step_bytes.min(speed.minimum.window_bytes),
+                AboveMinimum::Pause => {
+                    rebuilding.scheduled = true;
+                    return self.at(now_ns + PAUSE_NS, Event::Rebuild(group));
+                }
+            }
+        }
         let row_end = state.layout.distributed().map_or(u64::MAX, |distributed| distributed.row_end(begun_bytes));
-        let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(row_end).min(state.slot_bytes);
+        let to_bytes = (begun_bytes + step_bytes).min(row_end).min(state.slot_bytes);
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes: to_bytes };
         if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
             let pause_ns = ((to_bytes - begun_bytes) as f64 / rate * 1e9) as u64;
@@ -155,10 +184,14 @@ impl Array {
         let busy = self.host_requests > 0;
         self.standing += 1;
         let state = &mut self.groups[group as usize];
-        state.step(number).expect("the step was found above").done = true;
+        let step = state.step(number).expect("the step was found above");
+        step.done = true;
+        let step_bytes = step.to_bytes - step.from_bytes;
         let yields_ns = ((now_ns - begun_ns) as f64 * state.rebuild.yield_to_host) as u64;
         let rebuilding = state.rebuilding.as_mut().expect("a rebuild is in progress");
-        if busy {
+        if let Some(speed) = &mut rebuilding.speed {
+            speed.add(step_bytes);
+        } else if busy {
             rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns + yields_ns);
         }
         let slot = rebuilding.slot as usize;
@@ -185,7 +218,7 @@ impl Array {
             return self.take_spare(now_ns, group);
         }
         if !rebuilding.scheduled {
-            self.continue_rebuild(now_ns, group);
+            self.continue_steps(now_ns, group);
         }
     }
 }

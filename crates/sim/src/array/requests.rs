@@ -17,6 +17,7 @@ impl Array {
 
     pub(super) fn take_host_request(&mut self, now_ns: u64, host: HostRequest) {
         self.host_requests += 1;
+        self.host_arrivals += 1;
         self.counters.degraded_requests +=
             u64::from(host.repair.is_none() && !self.groups.iter().all(GroupState::is_whole));
         let request = host.request;

@@ -42,6 +42,14 @@ pub struct ArrayCounters {
     pub rebuild_commands: u64,
     /// Number of bytes rebuilt.
     pub rebuilt_bytes: u64,
+    /// Number of bytes of each member that checks and repairs of stripes (scrubs) have read.
+    pub scrubbed_bytes: u64,
+    /// Number of scrubs that have begun.
+    pub scrubs_begun: u64,
+    /// Number of complete scrubs.
+    pub scrubs: u64,
+    /// Duration of the complete scrubs, in ns.
+    pub scrub_ns: u64,
     /// Number of host requests that arrived while a member was missing or being filled.
     pub degraded_requests: u64,
     /// Number of row writes that waited for another write to the same row.
@@ -103,6 +111,8 @@ pub struct Array {
     pub(super) rebuilds_ns: Vec<u64>,
     /// Number of host requests in flight.
     pub(super) host_requests: u64,
+    /// Number of host requests that have arrived.
+    pub(super) host_arrivals: u64,
     /// Whether each member is missing, that is, no longer responds.
     pub(super) missing: Vec<bool>,
     /// Whether the members that the layer above fills have changed since it last looked.

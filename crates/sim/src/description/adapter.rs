@@ -3,12 +3,17 @@
 use headstack_workload::{Kind, Request};
 use serde::{Deserialize, Serialize};
 
+use crate::description::drive::Policy;
+
 /// A host adapter together with its host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterDescription {
     /// Maximum number of commands that the adapter keeps in a drive; the drive's own limits apply as well.
     pub tags: u32,
+    /// Order in which requests that wait for a tag of an SSD get one; a disk's interface has its own.
+    #[serde(default = "in_order_of_arrival")]
+    pub elevator: Policy,
     /// Time between the starts of two reads, flushes or trims; the inverse is the maximum read IOPS.
     pub read_interval_ns: u64,
     /// Time between the starts of two writes.
@@ -21,6 +26,10 @@ pub struct AdapterDescription {
     pub wake_ns: u64,
     /// Interrupt coalescing; `None` for one interrupt per completion.
     pub coalescing: Option<Coalescing>,
+}
+
+fn in_order_of_arrival() -> Policy {
+    Policy::Fcfs
 }
 
 impl AdapterDescription {

@@ -196,9 +196,35 @@ pub struct Rebuild {
     /// Idle time after a host request before the next step, as a fraction of the duration of a step: 0 rebuilds
     /// regardless of the host, 1 gives the host half of the time. Ignored while the host is idle.
     pub yield_to_host: f64,
+    /// Minimum rate of Linux md, which replaces `yield_to_host`; `None` for other arrays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<RebuildMinimum>,
     /// Who fills them. Files do not state it: the layer above the array decides.
     #[serde(default, skip_serializing_if = "Filler::is_array")]
     pub filled_by: Filler,
+}
+
+/// Rate up to which a rebuild or check of Linux md proceeds next to the host's requests (`sync_speed_min`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildMinimum {
+    /// The rate, in bytes of each member per second, as a mean of about 30 s.
+    pub bytes_per_s: u64,
+    /// Behavior above the rate while the host is busy.
+    pub above: AboveMinimum,
+    /// Bytes of each member between two looks at the rate while the host is busy.
+    pub window_bytes: u64,
+}
+
+/// Behavior of a rebuild or check of Linux md above its minimum rate while the host is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AboveMinimum {
+    /// Waits until its own requests are complete, after each window, so that it is faster on fast members: Linux 4.2 and
+    /// later (commit ac8fa4196d20).
+    Drain,
+    /// Waits 500 ms, so that it settles at the minimum rate: earlier versions.
+    Pause,
 }
 
 /// Who fills a spare or a returned member.

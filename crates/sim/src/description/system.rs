@@ -129,6 +129,7 @@ impl SystemDescription {
             SystemDescription::Stack(stack) => match &stack.layer {
                 LayerDescription::Ceph(ceph) => stack.below[0].drives() * ceph.osds as usize,
                 LayerDescription::InstanceLimit(_)
+                | LayerDescription::HostCache(_)
                 | LayerDescription::Network(_)
                 | LayerDescription::Journal(_)
                 | LayerDescription::PageCache(_)
@@ -213,6 +214,7 @@ impl StackDescription {
         match &self.layer {
             LayerDescription::Ceph(ceph) => ceph.ports().map(|index| &self.below[index]).collect(),
             LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
@@ -229,6 +231,7 @@ impl StackDescription {
         let mut below: Vec<SystemDescription> = self.ports().into_iter().cloned().collect();
         match &self.layer {
             LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)
@@ -271,6 +274,7 @@ impl StackDescription {
         match &self.layer {
             LayerDescription::Ceph(ceph) => Some(if port < ceph.osds as usize { "osd" } else { "db" }),
             LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)

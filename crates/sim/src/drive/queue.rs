@@ -269,11 +269,13 @@ impl ArmQueue {
             0
         } else if self.committed.is_zero() {
             self.choose(media, arm, now_ns)
+        } else if let Some(at) = self.continuing_destage(arm) {
+            at
         } else {
             self.plan(media, arm, now_ns, overhead_ns);
             0
         };
-        self.planned = self.planned.saturating_sub(1);
+        self.planned -= usize::from(at < self.planned);
         let target = self.targets.remove(at);
         let job = self.slots[target.slot as usize].take().expect("the target's slot is occupied");
         self.free.push(target.slot);
@@ -283,6 +285,15 @@ impl ArmQueue {
             self.upwards = target.cylinder > arm.head.cylinder;
         }
         job
+    }
+
+    /// Returns the destage that continues at the heads. It comes before the plan of commands: an arm that writes in order
+    /// does not leave the track.
+    fn continuing_destage(&self, arm: ArmState) -> Option<usize> {
+        if self.ordered > 0 {
+            return None;
+        }
+        self.targets.iter().position(|target| target.destage && target.block == arm.continues)
     }
 
     /// Fills the plan with the job to take now and the following jobs that the firmware commits to. Each is chosen for

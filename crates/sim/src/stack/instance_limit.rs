@@ -32,6 +32,11 @@ impl InstanceLimit {
             limited_ns: 0,
         }
     }
+
+    /// Returns the number of requests that had to wait, and their total wait in ns.
+    pub fn delays(&self) -> (u64, u64) {
+        (self.delayed, self.limited_ns)
+    }
 }
 
 impl LayerModel for InstanceLimit {

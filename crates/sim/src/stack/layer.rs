@@ -6,6 +6,7 @@ use headstack_workload::{Request, Span};
 use super::block_cache::BlockCache;
 use super::ceph::Ceph;
 use super::files::Files;
+use super::host_cache::HostCache;
 use super::instance_limit::InstanceLimit;
 use super::journal::Journal;
 use super::md_journal::MdJournal;
@@ -22,6 +23,7 @@ use crate::snapshot::Snapshot;
 #[derive(Clone, Debug)]
 pub(crate) enum Layer {
     InstanceLimit(Box<InstanceLimit>),
+    HostCache(Box<HostCache>),
     Network(Box<Network>),
     Journal(Box<Journal>),
     PageCache(Box<PageCache>),
@@ -35,6 +37,7 @@ macro_rules! of_layer {
     ($layer:expr, $kind:ident => $answer:expr) => {
         match $layer {
             Layer::InstanceLimit($kind) => $answer,
+            Layer::HostCache($kind) => $answer,
             Layer::Network($kind) => $answer,
             Layer::Journal($kind) => $answer,
             Layer::PageCache($kind) => $answer,
@@ -53,6 +56,7 @@ impl Layer {
         let capacity_bytes = below[0].capacity_bytes();
         match description {
             LayerDescription::InstanceLimit(limit) => Layer::InstanceLimit(Box::new(InstanceLimit::new(limit))),
+            LayerDescription::HostCache(cache) => Layer::HostCache(Box::new(HostCache::new(cache, capacity_bytes))),
             LayerDescription::Network(network) => Layer::Network(Box::new(Network::new(network))),
             LayerDescription::BlockCache(cache) => {
                 Layer::BlockCache(Box::new(BlockCache::new(cache, capacity_bytes, below[1].capacity_bytes())))

@@ -8,6 +8,7 @@ mod ceph;
 mod cores;
 mod extents;
 mod files;
+mod host_cache;
 mod instance_limit;
 mod journal;
 mod layer;

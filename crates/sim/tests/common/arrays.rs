@@ -38,6 +38,7 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
             steps: 2,
             rate_limit_bytes_per_s: None,
             yield_to_host: 0.0,
+            minimum: None,
             filled_by: Filler::Array,
         },
         pool: None,

@@ -282,53 +282,55 @@ fn a_page_is_read_once() {
     assert_eq!(counted(&bench.system, "page_cache_reads"), 3);
 }
 
-/// Writes, some synced, on a page cache over ext4: at every event, no data of a completed sync are at risk unless
-/// they were written again.
+/// Writes, some synced, on a page cache over ext4 and XFS.
 #[test]
 fn synced_data_survive_a_cut_at_any_event() {
     for (seed, journal) in [(1, ext4()), (2, JournalDescription { kind: JournalKind::Xfs, ..ext4() })] {
-        let mut bench = Bench::new(&cached(cache(4 << 20), &on(journal)));
-        let mut dice = Dice(seed);
-        // When the newest write of each page ended; absent while it is under way. A completed sync covers what had
-        // ended when it began.
-        let mut ended: BTreeMap<u64, u64> = BTreeMap::new();
-        let (mut writes, mut syncs): (BTreeMap<u32, u64>, BTreeMap<u32, u64>) = Default::default();
-        let mut synced = 0;
-        let mut checked = 0;
-        for number in 1..600 {
-            if dice.below(5) == 0 {
-                let kind = if dice.below(2) == 0 { fsync() } else { flush() };
-                syncs.insert(bench.submit(&kind), number);
-            } else {
-                let page = dice.below(400);
-                ended.remove(&page);
-                writes.retain(|_, written| *written != page);
-                writes.insert(bench.submit(&write(PAGE_SECTORS * page, PAGE_SECTORS)), page);
+        assert_synced_data_survive(&cached(cache(4 << 20), &on(journal)), seed);
+    }
+}
+
+/// Asserts at every event of writes and syncs that no data of a completed sync are at risk unless they were written
+/// again.
+pub fn assert_synced_data_survive(system: &SystemDescription, seed: u64) {
+    let mut bench = Bench::new(system);
+    let mut dice = Dice(seed);
+    // When the newest write of each page ended; absent while it is under way. A completed sync covers what had
+    // ended when it began.
+    let mut ended: BTreeMap<u64, u64> = BTreeMap::new();
+    let (mut writes, mut syncs): (BTreeMap<u32, u64>, BTreeMap<u32, u64>) = Default::default();
+    let mut synced = 0;
+    let mut checked = 0;
+    for number in 1..600 {
+        if dice.below(5) == 0 {
+            let kind = if dice.below(2) == 0 { fsync() } else { flush() };
+            syncs.insert(bench.submit(&kind), number);
+        } else {
+            let page = dice.below(400);
+            ended.remove(&page);
+            writes.retain(|_, written| *written != page);
+            writes.insert(bench.submit(&write(PAGE_SECTORS * page, PAGE_SECTORS)), page);
+        }
+        for _ in 0..dice.below(8) {
+            let next_ns = bench.system.next_event_ns();
+            if next_ns == u64::MAX {
+                break;
             }
-            for _ in 0..dice.below(8) {
-                let next_ns = bench.system.next_event_ns();
-                if next_ns == u64::MAX {
-                    break;
+            let done: Vec<Completion> = bench.run_to(next_ns);
+            for done in done {
+                synced = synced.max(syncs.remove(&done.id).unwrap_or(0));
+                if let Some(page) = writes.remove(&done.id) {
+                    ended.insert(page, number);
                 }
-                let done: Vec<Completion> = bench.run_to(next_ns);
-                for done in done {
-                    synced = synced.max(syncs.remove(&done.id).unwrap_or(0));
-                    if let Some(page) = writes.remove(&done.id) {
-                        ended.insert(page, number);
-                    }
-                }
-                for (from, to) in bench.volatile() {
-                    for page in from / PAGE..to.div_ceil(PAGE) {
-                        let end = ended.get(&page).copied().unwrap_or(u64::MAX);
-                        assert!(
-                            end >= synced,
-                            "page {page}: a write that ended at {end} is at risk after sync {synced}"
-                        );
-                        checked += 1;
-                    }
+            }
+            for (from, to) in bench.volatile() {
+                for page in from / PAGE..to.div_ceil(PAGE) {
+                    let end = ended.get(&page).copied().unwrap_or(u64::MAX);
+                    assert!(end >= synced, "page {page}: a write that ended at {end} is at risk after sync {synced}");
+                    checked += 1;
                 }
             }
         }
-        assert!(checked > 1_000 && synced > 100, "{checked} {synced}");
     }
+    assert!(checked > 1_000 && synced > 100, "{checked} {synced}");
 }

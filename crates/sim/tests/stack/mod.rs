@@ -4,6 +4,7 @@ mod block_cache;
 mod ceph;
 mod delays;
 mod files;
+mod host_cache;
 mod md_journal;
 mod named_files;
 mod zfs;

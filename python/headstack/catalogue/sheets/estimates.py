@@ -4,6 +4,7 @@ platter counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,10 @@ def estimates(kind: str | None, values: Mapping[str, Any], missing: Sequence[str
             if rate is not None:
                 estimated[key] = Estimate(rate, "D current standard", key)
         elif kind == "ssd" and key == "flash.cells":
-            estimated[key] = Estimate("tlc", "D most SSDs since 2016", key)
+            names = " ".join(str(values.get(name, "")) for name in ("name", "model")).lower()
+            is_xpoint = re.search(r"optane(?!.*\bh\d)|x-?point", names) is not None
+            cells, source = ("xpoint", "B medium of this product") if is_xpoint else ("tlc", "D most SSDs since 2016")
+            estimated[key] = Estimate(cells, source, key)
     return estimated
 
 

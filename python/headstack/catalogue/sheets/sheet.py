@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.sheets.estimates import Estimate, estimates
+from headstack.catalogue.sheets.hints import hints
 from headstack.catalogue.sheets.labels import keys_of
 from headstack.catalogue.sheets.lines import Line
 from headstack.catalogue.sheets.writing import toml
 
 SSD_SIGNS = (
     "flash.",
-    "endurance.",
+    "endurance.tbw",
+    "endurance.dwpd",
     "?layers",
     "?write_alone",
     "stated.after_slc",
     "stated.slc_cache",
     "controller.",
 )
-DISK_SIGNS = ("spindle.", "seek.", "geometry.", "media.", "?half_turn_ms")
+DISK_SIGNS = ("spindle.", "seek.", "geometry.", "media.", "?half_turn_ms", "overheads.")
 NEEDED = {
     "disk": (
         "year",
@@ -39,6 +41,11 @@ NEEDED = {
 }
 """Keys that a drive file requires; ``capacity`` and ``geometry`` each stand for one of two keys."""
 EITHER = {"capacity": ("capacity.logical_blocks", "capacity.size"), "geometry": ("geometry.heads", "geometry.platters")}
+DAILY_WRITES = 0.5
+"""Rated drive writes per day from which on a drive is one for data centers if its sheet also states the total. Consumer
+drives have 0.1 to 0.4.
+"""
+OF_CAPACITY = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?\s?[GT]B)\s*(?::|-|=)\s*")
 HOW = {
     "year": "year: 2020",
     "capacity": "capacity: 16TB",
@@ -75,13 +82,21 @@ class Sheet:
         {'buffer.size': '256MiB', '?dram': '256MiB'}
         """
         sheet = cls()
+        capacity = next(
+            (keys["capacity.size"] for line in lines if "capacity.size" in (keys := keys_of(line) or {})), None
+        )
+        read = []
         for line in lines:
-            values = keys_of(line)
+            values = keys_of(_of_capacity(line, capacity))
             if values is None:
                 sheet.unused.append(line)
+            read.append((line, values or {}))
             for key, value in (values or {}).items():
                 sheet._put(key, value, line)
         sheet._tidy()
+        # A line whose values this kind of drive has no key for.
+        sheet.unused += [line for line, values in read if values and not any(key in sheet.values for key in values)]
+        sheet.unused.sort(key=lambda line: line.number)
         sheet._check()
         return sheet
 
@@ -110,12 +125,19 @@ class Sheet:
         """Returns estimates of missing values from the class of the drive."""
         return estimates(self.kind, self.values, self.missing)
 
-    def to_toml(self, source: str) -> str:
+    def to_toml(self, source: str, derived: Sequence[Mapping[str, Any]] = ()) -> str:
         """Returns a drive file: stated values with their lines, and estimates marked as such.
+
+        ``derived`` are the derived values of this drive (``Drive.derived``), some of which become comments.
 
         Raises ``InputError`` with all missing values that cannot be estimated.
         """
         guessed = self.estimates()
+        cells = self.values.get("flash.cells", getattr(guessed.get("flash.cells"), "value", None))
+        if cells == "xpoint":
+            raise InputError(
+                "3D XPoint (Optane) is not modelled: it is overwritten in place, unlike flash", key="flash.cells"
+            )
         estimated_keys = {estimate.needed for estimate in guessed.values()}
         lacking = [key for key in self.missing if key not in estimated_keys]
         if lacking:
@@ -123,16 +145,21 @@ class Sheet:
             if self.kind is None:
                 raise InputError(f"cannot distinguish a disk from an SSD; add one of these lines: {how}")
             raise InputError(f"{', '.join(lacking)}; add lines such as these: {how}", key="missing")
-        return toml(str(self.kind), self.values, self.lines, guessed, source)
+        kind = str(self.kind)
+        complete = self.values | {key: estimate.value for key, estimate in guessed.items()}
+        return toml(kind, self.values, self.lines, guessed, source, hints(kind, complete, derived))
 
     def _put(self, key: str, value: Any, line: Line) -> None:
         before = self.values.get(key)
-        if isinstance(before, dict) and isinstance(value, dict) and before.get("depth") != value.get("depth"):
-            # Of several queue depths, the deepest is the drive's maximum.
-            if (value.get("depth") or 1e9) > (before.get("depth") or 1e9):
-                self.values[key], self.lines[key] = value, line
-        elif before is None:
+        if before is None:
             self.values[key], self.lines[key] = value, line
+        elif isinstance(before, dict) and isinstance(value, dict) and _conditions(before) != _conditions(value):
+            if _conditions(value) > _conditions(before):
+                self.values[key], self.lines[key] = value, line
+        elif key == "power.active_w":
+            # Sheets state the power of reads, of writes and of seeks; the highest is that of all parts at work.
+            if value > before:
+                self.values[key], self.lines[key] = value, line
         elif before != value:
             self._differ(key, f"{line.quoted} differs from {self.lines[key].quoted}; the first is used")
 
@@ -161,10 +188,16 @@ class Sheet:
             if isinstance(writes, dict):
                 writes.pop("cache", None)
             if isinstance(writes, dict) and "state" not in writes:
-                steady = "endurance.dwpd" in values or values.get("buffer.power_loss_protected") is True
-                writes["state"] = "steady" if steady else "burst"
+                writes["state"] = "steady" if self._states_steady_writes() else "burst"
+            for key in ("overheads.command", "media.raw_inner_rate", "media.raw_outer_rate"):
+                values.pop(key, None)
+            if ("power.active_w" in values) != ("power.idle_w" in values):
+                # The model of power needs both.
+                move("power.active_w", "?active_w")
+                move("power.idle_w", "?idle_w")
         elif self.kind == "disk":
-            values.pop("controller.map_cache", None)
+            for key in ("controller.map_cache", "endurance.warranty_years"):
+                values.pop(key, None)
             writes = values.get("stated.random_write")
             if isinstance(writes, dict):
                 writes.pop("state", None)
@@ -178,6 +211,23 @@ class Sheet:
             values["name"], lines["name"] = f"{vendor}{values['model']}", lines["model"]
         if "capacity.logical_blocks" in values and "capacity.size" in values:
             self._blocks_and_size(values["capacity.logical_blocks"], values["capacity.size"])
+
+    def _states_steady_writes(self) -> bool:
+        """Whether the sheet states random writes of the steady state, as those of drives for data centers do.
+
+        They state drive writes per day, 0.5 and more of them, or capacitors; sheets of consumer drives state the total
+        of writes, which is 0.3 drive writes per day, and writes into the SLC cache.
+        """
+        values = self.values
+        if values.get("flash.cells") == "xpoint" or values.get("buffer.power_loss_protected") is True:
+            return True
+        if "endurance.dwpd" in values:
+            return "endurance.tbw" not in values or values["endurance.dwpd"] >= DAILY_WRITES
+        if "endurance.tbw" in values and "capacity.size" in values:
+            days = 365 * float(values.get("endurance.warranty_years", 5))
+            terabytes = float(_native.parse_bytes(values["capacity.size"])) / 1e12
+            return float(values["endurance.tbw"]) >= DAILY_WRITES * days * terabytes
+        return False
 
     def _blocks_and_size(self, blocks: int, size: str) -> None:
         block = 4096 if self.values.get("capacity.logical_block") == "4096B" else 512
@@ -234,6 +284,25 @@ class Sheet:
                         f"{stated['iops']:,} IOPS at queue depth {depth} exceed {most:,.0f}, the limit at {alone} each"
                     )
                     self._differ(f"stated.random_{direction}", message)
+
+
+def _conditions(stated: Mapping[str, Any]) -> tuple[bool, float]:
+    """Ranks the conditions of a stated rate: requests of 4 KiB, then the deepest queue, the drive's maximum."""
+    return stated.get("size", "4KiB") == "4KiB", stated.get("depth") or 1e9
+
+
+def _of_capacity(line: Line, capacity: str | None) -> Line:
+    """Returns a line that states values of several capacities with the value of this one, for example that of
+    `480GB: 41,000 IOPS; 960GB: 65,000 IOPS`.
+    """
+    parts = [*OF_CAPACITY.finditer(line.value)]
+    if capacity is None or len(parts) < 2:
+        return line
+    size = float(_native.parse_bytes(capacity))
+    for part, end in zip(parts, [*(part.start() for part in parts[1:]), len(line.value)], strict=True):
+        if abs(float(_native.parse_bytes(part[1].replace(" ", ""))) / size - 1) < 0.03:
+            return Line(line.number, line.label, line.value[part.end() : end].strip(" ;,/("))
+    return line
 
 
 def _ms(text: str) -> float:

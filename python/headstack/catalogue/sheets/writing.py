@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstack.catalogue.sheets.estimates import Estimate
+from headstack.catalogue.sheets.hints import Hint
 from headstack.catalogue.sheets.lines import Line
 from headstack.io.json_text import quoted
 
@@ -20,6 +21,7 @@ TABLES = {
         "queue",
         "stated",
         "buffer",
+        "overheads",
         "interface",
         "power",
         "reliability",
@@ -39,23 +41,6 @@ TABLES = {
         "price",
     ),
 }
-HELPFUL = {
-    "disk": {
-        "media.sustained_inner_rate": "135MB/s",
-        "seek.read_track_to_track": "0.2ms",
-        "seek.write_average": "9ms",
-        "seek.read_full_stroke": "17ms",
-        "queue.depth": 32,
-    },
-    "ssd": {
-        "flash.channels": 8,
-        "flash.dies_per_channel": 4,
-        "flash.over_provisioning": 0.07,
-        "stated.slc_cache": "100GB",
-        "stated.after_slc": "1.5GB/s",
-    },
-}
-"""Keys that improve a model and are rarely stated, with a typical value."""
 GENERATIONS = {
     "mlc": ((0, "mlc"), (40, "mlc-64")),
     "tlc": (
@@ -73,9 +58,14 @@ GENERATIONS = {
 
 
 def toml(
-    kind: str, values: Mapping[str, Any], said: Mapping[str, Line], guessed: Mapping[str, Estimate], source: str
+    kind: str,
+    values: Mapping[str, Any],
+    said: Mapping[str, Line],
+    guessed: Mapping[str, Estimate],
+    source: str,
+    hints: Mapping[str, Hint],
 ) -> str:
-    """Returns the drive file as TOML."""
+    """Returns the drive file as TOML, with the hints as comments."""
     stated = {key: value for key, value in values.items() if not key.startswith("?")}
     stated |= _generation(values)
     rows = stated | {key: estimate.value for key, estimate in guessed.items()}
@@ -90,9 +80,7 @@ def toml(
         lines.append(f'notes  = """\n{notes}"""')
     for table in TABLES[kind]:
         keys = [key for key in rows if key.startswith(f"{table}.")]
-        helpful = {
-            key: value for key, value in HELPFUL[kind].items() if key.startswith(f"{table}.") and key not in rows
-        }
+        helpful = {key: hint for key, hint in hints.items() if key.startswith(f"{table}.") and key not in rows}
         if not keys and not helpful:
             continue
         lines += ["", f"[{table}]" if keys else f"# [{table}]"]
@@ -100,9 +88,9 @@ def toml(
         for key in keys:
             comment = "  # estimate, not on the sheet" if key in guessed else _quoted(said.get(key))
             lines.append(f"{key.removeprefix(f'{table}.'):<{width}} = {_value(rows[key])}{comment}")
-        for key, value in helpful.items():
-            example = f"# {key.removeprefix(f'{table}.')} = {_value(value)}"
-            lines.append(f"{example}  # derived, not on the sheet; set it if you know the value")
+        for key, hint in helpful.items():
+            example = f"# {key.removeprefix(f'{table}.')} = {_value(hint.value)}"
+            lines.append(f"{example}  # {hint.comment}, not on the sheet; set it if you know the value")
     lines += [
         "",
         "# A read in the named source, S stated by a study's document, B and C general knowledge of high and medium",
@@ -128,6 +116,9 @@ def _notes(values: Mapping[str, Any]) -> str:
     sentences = []
     if "?dram" in values and "buffer.size" not in values:
         sentences.append(f"DRAM: {values['?dram']}.")
+    for key, name in (("?active_w", "Active"), ("?idle_w", "Idle")):
+        if key in values:
+            sentences.append(f"{name} power: {values[key]:g} W.")
     return textwrap.fill(" ".join(sentences), 100).replace("\\", "/").replace('"', "'")
 
 

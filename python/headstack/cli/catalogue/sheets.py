@@ -97,7 +97,7 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
     text = drive_sheet.to_toml(_source(source, sheet_name))
     for line in format_remarks(drive_sheet, drive_sheet.estimates()):
         click.echo(f"headstack: {line}", err=True)
-    _check(text)
+    text = _checked(drive_sheet, text, _source(source, sheet_name))
     if output is None:
         print(text, end="")
     else:
@@ -141,14 +141,15 @@ def _prompt() -> list[Line]:
     return lines
 
 
-def _check(text: str) -> None:
-    """Loads the drive, so that errors in the sheet are reported now."""
+def _checked(sheet: Sheet, text: str, source: str) -> str:
+    """Loads the drive, so that errors in the sheet are reported now; returns its file with hints."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "sheet.toml")
         write_text(path, text)
         try:
-            Drive.load(path)
+            drive = Drive.load(path)
         except hs.InputError as error:
             raise hs.InputError(
                 f"the sheet does not describe a valid drive: {str(error).replace(f'{path}:', 'line ', 1)}"
             ) from None
+    return sheet.to_toml(source, drive.derived)

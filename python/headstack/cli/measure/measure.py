@@ -19,6 +19,7 @@ from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
 from headstack.cli.measure.hosts import HostRequest, hosts_options, take_host_request
 from headstack.cli.measure.jobfiles import JobRequest, exit_code, job_options, take_job_request
+from headstack.cli.measure.submission import Submission, submission_options
 from headstack.cli.measure.verify import exit_code_of, print_verified, take_verification, verify_options
 from headstack.cli.output import Outputs, print_results, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, split_list
@@ -84,6 +85,7 @@ def measure_options(command: Command) -> Command:
         ),
         click.option("--open-zones", metavar="N", help="Maximum number of open zones.  [default: the device's limit]"),
         error_option,
+        submission_options,
         output_options(
             Results,
             json="Write the complete results as JSON (- for stdout).",
@@ -168,6 +170,9 @@ def load(targets: tuple[str, ...], workload: str | None, **options: Any) -> int:
     \b
     headstack measure --hosts a,root@b:2222 --target b=/dev/sdc /dev/sdb --size 4KiB --depth 1,8
     """
+    wanted = Submission(options)
+    if wanted.purpose is not None:
+        return measure_for_scoreboard(wanted, targets, workload, options)
     hosts = take_host_request(targets, workload, options)
     if hosts is not None:
         return measure_from_hosts(hosts, workload, access_of(options), options)
@@ -188,6 +193,28 @@ def load(targets: tuple[str, ...], workload: str | None, **options: Any) -> int:
         print_verified(results, verifying)
 
     results, _ = measure_and_write(options, work, show)
+    return exit_code_of(results, continue_on_error=continue_on_error)
+
+
+def measure_for_scoreboard(
+    wanted: Submission, targets: tuple[str, ...], workload: str | None, options: dict[str, Any]
+) -> int:
+    """Measures one target for the scoreboard, and writes its files."""
+    access, continue_on_error = access_of(options), options["continue_on_error"]
+    if len(targets) != 1:
+        raise InputError(f"{len(targets)} targets: name one TARGET for the scoreboard")
+    [target] = targets
+    refuse_simulated(target, access)
+    plan = wanted.plan(workload, options, access)
+    devices = []
+
+    def work(varied: dict[str, list[str]], show: Progress | None) -> Results:
+        results, device = wanted.measure(target, access, varied | plan, show)
+        devices.append(device)
+        return results
+
+    results, _ = measure_and_write(options, work, print_results)
+    wanted.write(devices[0])
     return exit_code_of(results, continue_on_error=continue_on_error)
 
 

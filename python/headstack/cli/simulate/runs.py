@@ -99,8 +99,8 @@ def run_options(command: Command) -> Command:
 @click.option(
     "--while",
     "during",
-    type=click.Choice(["rebuilding"]),
-    help="Also simulate a system while it rebuilds or resilvers a drive, and print how long that takes.",
+    type=click.Choice(["rebuilding", "scrubbing"]),
+    help="Also simulate a system while it rebuilds (resilvers) a drive or is scrubbed, and print how long that takes.",
 )
 @access_options
 @error_option
@@ -134,7 +134,7 @@ def run(
     simulated ones: headstack run /dev/nvme0n1 990-pro-2tb --size 4KiB --curve.
 
     If there are only writes and each one is flushed, the first line is the cost of a synchronous write.
-    --while rebuilding simulates an array, or a stack over one, healthy and rebuilding at the same load.
+    --while simulates an array, or a stack over one, at the same load without and with a rebuild or scrub.
 
     Not modelled: file systems, the page cache, and network storage such as NFS, iSCSI and Ceph.
 
@@ -154,11 +154,11 @@ def run(
         simulate_job_file(job_request, options)
         return 0
     if during is not None:
-        from headstack.cli.simulate.rebuilding import while_rebuilding  # start-up time
+        from headstack.cli.simulate.rebuilding import while_working  # start-up time
 
         if has_curve or limit is not None or options["record"] is not None:
             raise InputError("--while: remove --curve, --limit and --record")
-        run_and_write(systems, workload, options, *while_rebuilding(systems, workload))
+        run_and_write(systems, workload, options, *while_working(during, systems, workload))
         return 0
     if is_measured:
         if options["record"] is not None:

@@ -10,7 +10,7 @@ over other descriptions that fit the device equally well, 0 if there is only one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +23,8 @@ from headstack.results.intervals import conformal
 
 FIGURES = ("rate", "mean", "p50", "p99")
 """Figures that have intervals: throughput, and the mean, median and 99th percentile of latency."""
+SCORED = ("rate", "mean", "p50", "p95", "p99", "p99.9")
+"""Figures whose errors the scoreboard shows."""
 
 CLASSES = {
     "disk": ("disk", "disks"),
@@ -49,7 +51,15 @@ KINDS = {
     "sequential mix": "mixes of sequential reads and writes",
     "replay": "replayed traces",
 }
-"""Kinds of requests, in words."""
+"""Kinds of requests, in words. Only the scoreboard also has the reads or writes of a mix alone (``mix: reads``) and
+open loops (``open read``), for which no interval is learned."""
+
+SSD_CLASSES = ("data-center-nvme", "consumer-nvme", "data-center-sata", "consumer-sata", "sas-ssd")
+"""Classes of SSDs. Where one of them has too few measured models, intervals are learned from the SSDs of all
+(``pooled``)."""
+
+POOL = "flash"
+"""The class of SSDs of all classes."""
 
 STATE_HINTS = {"steady": "add --state steady", "filled": "add --state filled"}
 """How to run an SSD in the state in which devices were measured."""
@@ -83,7 +93,10 @@ class Load(NamedTuple):
         >>> Load("write", 32, 4096, "steady").words
         'random writes in steady state'
         """
-        kind = KINDS.get(self.kind, self.kind)
+        base = self.kind.removeprefix("open ")
+        name, _, direction = base.partition(": ")
+        kind = f"{direction} of {KINDS[name]}" if direction else KINDS.get(name, name)
+        kind = f"{kind} at an arrival rate" if base != self.kind else kind
         return f"{kind} in {self.state} state" if self.state else kind
 
 
@@ -123,6 +136,10 @@ class Device(NamedTuple):
     """Share of the values in the description that are stated, not derived."""
     year: int | None = None
     """Year of introduction."""
+    described: tuple[str, ...] = ()
+    """How the device is described: by its sheet, also by its host adapter, or by a calibrated model."""
+    source: str = ""
+    """Source of the measurements."""
 
     def at(self, load: Load, figure: str) -> list[float]:
         """Returns the device's scores of a figure at the measured depths next to the depth of a load; empty if the
@@ -144,6 +161,8 @@ class Refusal(NamedTuple):
     """The reason why there is no interval, in one line."""
 
     why: str
+    interval: Learnt | None = None
+    """The interval at a lower level than that of the other figures of a run."""
 
 
 class Learnt(NamedTuple):
@@ -156,6 +175,21 @@ class Learnt(NamedTuple):
     """Share of devices within the interval."""
     years: tuple[int, int] | None = None
     """First and last year of introduction of the devices, if known for all."""
+    of_class: str = ""
+    """Class of the devices, one of ``CLASSES``."""
+    is_pooled: bool = False
+    """Whether the devices are SSDs of all classes."""
+    hint: str = ""
+    """How to run so that an interval of the own class applies, if it is that of SSDs of all classes."""
+
+    @property
+    def words(self) -> str:
+        """The number of devices and their class, for example ``9 disks of 2001 to 2007``."""
+        name = f"{self.devices} {CLASSES[self.of_class][self.devices != 1]}"
+        years = "" if self.years is None else " to ".join(map(str, dict.fromkeys(self.years)))
+        if self.is_pooled:
+            return f"{name} of any class{', ' * bool(years)}{years}"
+        return f"{name} of {years}" if years else name
 
     def half_width(self, spread: float) -> float:
         """Returns the half-width of the interval of the logarithm of a figure, for a prediction with this spread."""
@@ -214,7 +248,8 @@ class ClassScores(NamedTuple):
                 f"not known ({len(scores)} of {conformal.devices_needed()} {plural} measured with {load.words}{depth})"
             )
         years = [device.year for device in teaching if device.year is not None and device.at(load, figure)]
-        return Learnt(within, len(scores), level, (min(years), max(years)) if len(years) == len(scores) else None)
+        span = (min(years), max(years)) if len(years) == len(scores) else None
+        return Learnt(within, len(scores), level, span, self.name)
 
 
 def _size(size_bytes: float) -> str:
@@ -253,8 +288,15 @@ def class_scores(
     for device in map(_device, entries):
         of_model = device.name, device.fitted
         unit = devices.get(of_model)
-        devices[of_model] = device if unit is None else unit._replace(cells=unit.cells + device.cells)
+        devices[of_model] = device if unit is None else _merged(unit, device)
     return ClassScores(name, tuple(devices.values()), range_)
+
+
+def _merged(unit: Device, other: Device) -> Device:
+    """Returns two units of a model as one device."""
+    ways = tuple(dict.fromkeys(unit.described + other.described))
+    shares = [each.stated_share for each in (unit, other) if each.stated_share is not None]
+    return unit._replace(cells=unit.cells + other.cells, described=ways, stated_share=min(shares, default=None))
 
 
 def _device(entry: Mapping[str, Any]) -> Device:
@@ -268,13 +310,33 @@ def _device(entry: Mapping[str, Any]) -> Device:
         )
         for cell in entry["cells"]
     )
-    return Device(entry["device"], cells, entry.get("fitted"), entry.get("stated_share"), entry.get("year"))
+    return Device(
+        name=entry["device"],
+        cells=cells,
+        fitted=entry.get("fitted"),
+        stated_share=entry.get("stated_share"),
+        year=entry.get("year"),
+        described=(entry["described"],) if "described" in entry else (),
+        source=entry.get("source", ""),
+    )
 
 
 @cache
 def catalogue_scores() -> dict[str, ClassScores]:
     """Returns the scores of descriptions made from data sheets and other sources."""
     return read(CATALOGUE)
+
+
+@cache
+def pooled_scores() -> ClassScores:
+    """Returns the scores of SSDs of all classes, described by data sheets and other sources."""
+    return pooled(catalogue_scores())
+
+
+def pooled(classes: Mapping[str, ClassScores]) -> ClassScores:
+    """Returns the SSDs of all classes as one class."""
+    devices = [device for name in SSD_CLASSES if name in classes for device in classes[name].devices]
+    return ClassScores(POOL, tuple(devices))
 
 
 @cache
@@ -299,29 +361,59 @@ class Coverage(NamedTuple):
         return sum(self.shares.values()) / len(self.shares)
 
 
+class LeftOut(NamedTuple):
+    """The interval of a figure of a device, learned from the other devices, and whether it contains the
+    measurement."""
+
+    device: Device
+    cell: Cell
+    reach: float
+    """Upper limit of the score, as in ``Cell.score``."""
+    devices: int
+    """Number of other devices that the interval was learned from."""
+    level: float
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the measurement is inside the interval."""
+        return self.cell.score <= self.reach
+
+    @property
+    def half_width(self) -> float:
+        """Half-width of the interval, in the logarithm."""
+        return self.reach * math.hypot(self.cell.spread, FLOOR)
+
+
+def left_out(of_class: ClassScores, figure: str, kind: str | None = None) -> Iterator[LeftOut]:
+    """Yields the interval of each measurement of a figure, of one ``kind`` of requests or all, learned from all models
+    but its own, at the level that these support. A fitted device has an interval too, but none is learned from it.
+    Two others, as of three devices, count here with 67 %."""
+    loads = {cell.load for device in of_class.devices for cell in device.cells if cell.figure == figure}
+    for load in sorted(load for load in loads if kind in (None, load.kind)):
+        teaching = [device for device in of_class.devices if device.fitted is None]
+        scores = [(device.name, own) for device in teaching if (own := device.at(load, figure))]
+        if len(scores) < conformal.FEWEST:
+            continue
+        for device in of_class.devices:
+            cells = [cell for cell in device.cells if cell.figure == figure and cell.load == load]
+            others = [own for name, own in scores if name != device.name]
+            level = min(conformal.LEVEL, len(others) / (len(others) + 1))
+            reach = conformal.quantile(others, level) if cells else None
+            if reach is not None:
+                yield from (LeftOut(device, cell, reach, len(others), level) for cell in cells)
+
+
 def leave_one_out(of_class: ClassScores, figure: str, kind: str | None = None) -> Coverage | None:
-    """Returns the coverage of the intervals of ``ClassScores.learnt``, of one ``kind`` of requests or all, when the
-    intervals of each device are learned from the other devices, at the level that these support; ``None`` with fewer
-    than ``FEWEST`` devices. Two others, as of three devices, count here with 67 %."""
-    teaching = [device for device in of_class.devices if device.fitted is None]
+    """Returns the coverage of the intervals of ``left_out``, over all devices to which nothing was fitted; ``None``
+    with fewer than ``FEWEST`` devices."""
     within: dict[str, list[bool]] = {}
     half_widths = []
     least = conformal.LEVEL
-    loads = {cell.load for device in teaching for cell in device.cells if cell.figure == figure}
-    for load in sorted(load for load in loads if kind in (None, load.kind)):
-        scores = {device.name: device.at(load, figure) for device in teaching if device.at(load, figure)}
-        if len(scores) < conformal.FEWEST:
-            continue
-        level = min(conformal.LEVEL, (len(scores) - 1) / len(scores))
-        least = min(least, level)
-        for device in teaching:
-            own = [cell for cell in device.cells if cell.figure == figure and cell.load == load]
-            others = [of for name, of in scores.items() if name != device.name]
-            reach = conformal.quantile(others, level) if own and device.name in scores else None
-            if reach is None:
-                continue
-            within.setdefault(device.name, []).extend(cell.score <= reach for cell in own)
-            half_widths += [reach * math.hypot(cell.spread, FLOOR) for cell in own]
+    for interval in left_out(of_class, figure, kind):
+        if interval.device.fitted is None:
+            within.setdefault(interval.device.name, []).append(interval.is_inside)
+            half_widths.append(interval.half_width)
+            least = min(least, interval.level)
     if not within:
         return None
     return Coverage({name: sum(inside) / len(inside) for name, inside in within.items()}, half_widths, least)

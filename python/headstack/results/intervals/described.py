@@ -13,7 +13,13 @@ from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.stack import Stack
 from headstack.io.json_text import read_json
-from headstack.results.intervals.calibration import ClassScores, catalogue_scores, twin_scores
+from headstack.results.intervals.calibration import (
+    SSD_CLASSES,
+    ClassScores,
+    catalogue_scores,
+    pooled_scores,
+    twin_scores,
+)
 from headstack.results.intervals.workloads import MOSTLY, NEARLY_ALL
 
 SILENT = ("name", "vendor", "model", "year", "notes", "price", "endurance", "reliability", "power", "twin", "instance")
@@ -55,6 +61,12 @@ class Described(NamedTuple):
         """The measured devices for learning the errors of such descriptions."""
         calibration = twin_scores() if self.is_twin else catalogue_scores()
         return calibration.get(self.of_class, ClassScores(self.of_class))
+
+    @property
+    def wider_scores(self) -> ClassScores | None:
+        """The measured devices of all classes, if those of the own class are too few; ``None`` for other classes than
+        SSDs."""
+        return pooled_scores() if self.of_class in SSD_CLASSES and not self.is_twin else None
 
 
 def described(system: Drive | Array | Stack, changed: Callable[[Any], System] = lambda system: system) -> Described:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypedDict
 from headstack import _native
 from headstack.catalogue.options import Spec
 from headstack.results.intervals import conformal
-from headstack.results.intervals.calibration import CLASSES, FIGURES, Learnt, Load, Refusal
+from headstack.results.intervals.calibration import FIGURES, STATE_HINTS, Learnt, Load, Refusal
 from headstack.results.intervals.described import Described
 from headstack.results.intervals.workloads import flash_state, load_of
 from headstack.results.intervals.write_tails import write_tails
@@ -177,16 +177,22 @@ def _model_error(spec: Spec, row: Row, intervals: dict[str, Learnt | Refusal], s
 
 def learned_intervals(described: Described, load: Load | Refusal) -> dict[str, Learnt | Refusal]:
     """Returns the interval learned for each figure at a load, or the reason why there is none. All have one level, the
-    highest of any figure, so that the intervals of a run mean the same."""
+    highest of any figure, so that the intervals of a run mean the same; words state those of lower levels."""
     intervals = {figure: _learnt(described, load, figure) for figure in FIGURES}
     level = level_of(intervals)
-    plural = CLASSES[described.of_class][1]
     return {
-        figure: Refusal(f"{interval.devices} {plural} support only {conformal.percent(interval.level)}")
+        figure: Refusal(_format_interval(interval), interval)
         if isinstance(interval, Learnt) and level is not None and interval.level < level
         else interval
         for figure, interval in intervals.items()
     }
+
+
+def _format_interval(interval: Learnt) -> str:
+    """Formats an interval relative to the simulated value."""
+    half = interval.half_width(0.0)
+    ends = f"{100 * math.expm1(-half):.0f} to {100 * math.expm1(half):+.0f} %"
+    return f"{ends} ({conformal.percent(interval.level)} interval, {interval.words})"
 
 
 def level_of(intervals: Mapping[str, Learnt | Refusal]) -> float | None:
@@ -201,7 +207,15 @@ def _learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt |
     if described.is_twin and len(described.sample) < 2:
         return Refusal("the calibrated model has no sample of equally good descriptions")
     share = None if described.is_twin else described.stated_share
-    return described.scores.learnt(load, figure, share)
+    own = described.scores.learnt(load, figure, share)
+    wider = described.wider_scores
+    if isinstance(own, Learnt) or wider is None:
+        return own
+    of_any = wider.learnt(load, figure, share)
+    if isinstance(of_any, Refusal):
+        return own
+    is_hint = any(own.why.endswith(hint) for hint in STATE_HINTS.values())
+    return of_any._replace(is_pooled=True, hint=own.why if is_hint else "")
 
 
 def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> str:
@@ -214,13 +228,23 @@ def in_words(described: Described, intervals: dict[str, Learnt | Refusal]) -> st
             described.assumed
         )
         return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}{assumed}"
-    fewest = min(learned, key=lambda interval: interval.devices)
-    when = "" if fewest.years is None else f" of {' to '.join(map(str, dict.fromkeys(fewest.years)))}"
-    devices = CLASSES[described.of_class][fewest.devices != 1]
     how = " and their calibrated models" if described.is_twin else ""
-    level = conformal.percent(fewest.level)
-    sentence = f"{level} prediction intervals, learned from {fewest.devices} {devices}{when}{how}"
+    groups: dict[str, list[str]] = {}
+    for figure, interval in intervals.items():
+        if isinstance(interval, Learnt):
+            groups.setdefault(interval.words, []).append(figure)
+    words, *others = groups
+    level = conformal.percent(learned[0].level)
+    parts = [f"{level} prediction intervals, learned from {words}{how}"]
+    parts += [f"{', '.join(groups[other])} from {other}" for other in others]
+    parts += [
+        f"{figure}: {interval.why}"
+        for figure, interval in intervals.items()
+        if isinstance(interval, Refusal) and interval.interval is not None
+    ]
+    parts += dict.fromkeys(interval.hint for interval in learned if interval.hint)
     reasons: dict[str, list[str]] = {}
-    for figure, why in refused.items():
-        reasons.setdefault(why, []).append(figure)
-    return "; ".join([sentence, *(f"no interval of {', '.join(figures)}: {why}" for why, figures in reasons.items())])
+    for figure, interval in intervals.items():
+        if isinstance(interval, Refusal) and interval.interval is None:
+            reasons.setdefault(interval.why, []).append(figure)
+    return "; ".join([*parts, *(f"no interval of {', '.join(figures)}: {why}" for why, figures in reasons.items())])

@@ -4,6 +4,7 @@
 mod block_cache;
 mod ceph;
 mod files;
+mod host_cache;
 mod journal;
 mod limits;
 mod md_journal;
@@ -23,6 +24,7 @@ pub use ceph::{
 };
 pub use files::FileDescription;
 pub(crate) use files::check_files;
+pub use host_cache::{HostCacheDescription, HostCacheMode};
 pub use journal::{JournalDescription, JournalKind};
 pub use limits::{InstanceLimitDescription, NetworkDescription};
 pub(crate) use md_journal::check as check_md_journal;
@@ -40,6 +42,8 @@ pub(crate) use zfs::{PoolShape, Reserved};
 pub enum LayerDescription {
     /// Limits of a cloud instance.
     InstanceLimit(InstanceLimitDescription),
+    /// The cache of a cloud host in front of a volume.
+    HostCache(HostCacheDescription),
     /// A network to a target on another host.
     Network(NetworkDescription),
     /// A file system that makes data durable with a journal. A second system below holds the journal if it is external.
@@ -61,6 +65,7 @@ impl LayerDescription {
     pub fn kind(&self) -> &'static str {
         match self {
             LayerDescription::InstanceLimit(_) => "instance limit",
+            LayerDescription::HostCache(_) => "host cache",
             LayerDescription::Network(_) => "network",
             LayerDescription::Journal(journal) => match journal.kind {
                 JournalKind::Ext4 => "ext4",
@@ -91,6 +96,10 @@ pub(crate) fn check(layer: &LayerDescription, below: &[PoolShape]) -> Result<(),
         LayerDescription::InstanceLimit(limit) => {
             check_one(layer.kind(), below_bytes)?;
             limits::check_instance(limit)
+        }
+        LayerDescription::HostCache(cache) => {
+            check_one(layer.kind(), below_bytes)?;
+            host_cache::check(cache)
         }
         LayerDescription::Network(network) => {
             check_one(layer.kind(), below_bytes)?;
@@ -126,16 +135,20 @@ impl LayerDescription {
             LayerDescription::Zfs(zfs) => zfs.port_name(port),
             LayerDescription::BlockCache(_) => "cache".to_owned(),
             LayerDescription::Ceph(ceph) => ceph.port_name(port),
-            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => {
-                format!("system {port}")
-            }
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::PageCache(_) => format!("system {port}"),
         }
     }
 
     /// Whether each byte lies at its own address in the first system below.
     pub fn keeps_addresses(&self) -> bool {
         match self {
-            LayerDescription::InstanceLimit(_) | LayerDescription::Network(_) | LayerDescription::PageCache(_) => true,
+            LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
+            | LayerDescription::Network(_)
+            | LayerDescription::PageCache(_) => true,
             LayerDescription::Journal(_)
             | LayerDescription::Zfs(_)
             | LayerDescription::BlockCache(_)
@@ -148,6 +161,7 @@ impl LayerDescription {
     pub fn capacity_bytes(&self, below_bytes: u64) -> u64 {
         match self {
             LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
             | LayerDescription::Network(_)
             | LayerDescription::PageCache(_)
             | LayerDescription::BlockCache(_)
@@ -162,6 +176,7 @@ impl LayerDescription {
     pub fn block_bytes(&self, below_bytes: u32) -> u32 {
         match self {
             LayerDescription::InstanceLimit(_)
+            | LayerDescription::HostCache(_)
             | LayerDescription::Network(_)
             | LayerDescription::Journal(_)
             | LayerDescription::PageCache(_)

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::description::stack::PageCacheDescription;
-
 /// Dirty pages of a file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DirtyFile {
+pub(in crate::stack) struct DirtyFile {
     /// Dirty pages that nothing sends yet.
     dirty: BTreeSet<u64>,
     /// Pages that a sync or their age sends, with the number of the round that they belong to.
@@ -41,11 +39,10 @@ impl DirtyFile {
         }
     }
 
-    /// Returns when the oldest dirty page is written back, at one of the regular looks.
-    pub fn due_ns(&self, description: &PageCacheDescription) -> u64 {
-        let interval_ns = description.writeback_interval_ns;
-        self.dirty_since_ns
-            .map_or(u64::MAX, |since_ns| (since_ns + description.expire_ns).div_ceil(interval_ns) * interval_ns)
+    /// Returns when the oldest dirty page is written back: at the first of the regular looks, `interval_ns` apart, at
+    /// which its age is `expire_ns`.
+    pub fn due_ns(&self, expire_ns: u64, interval_ns: u64) -> u64 {
+        self.dirty_since_ns.map_or(u64::MAX, |since_ns| (since_ns + expire_ns).div_ceil(interval_ns) * interval_ns)
     }
 
     /// Whether pages wait that a sync or their age sends.
@@ -67,6 +64,23 @@ impl DirtyFile {
             self.rounds.push_back((self.round, pages.len() as u64));
             let round = self.round;
             self.tagged.extend(pages.into_iter().map(|page| (page, round)));
+        }
+        self.rounds.back().map(|&(round, _)| round)
+    }
+
+    /// Puts the pages `first..end` into a round; returns the newest round that has pages.
+    pub fn tag(&mut self, first: u64, end: u64) -> Option<u64> {
+        let pages: Vec<u64> = self.dirty.range(first..end).copied().collect();
+        if !pages.is_empty() {
+            self.round += 1;
+            self.rounds.push_back((self.round, pages.len() as u64));
+        }
+        for page in pages {
+            self.dirty.remove(&page);
+            self.tagged.insert(page, self.round);
+        }
+        if self.dirty.is_empty() {
+            self.dirty_since_ns = None;
         }
         self.rounds.back().map(|&(round, _)| round)
     }

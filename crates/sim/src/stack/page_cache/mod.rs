@@ -4,8 +4,8 @@
 //! order when they are too many or too old. A sync sends all pages of its file that are dirty at its arrival, waits for
 //! them, and then passes down.
 
-mod dirty_file;
-mod pages;
+pub(super) mod dirty_file;
+pub(super) mod pages;
 mod read_ahead;
 mod writeback;
 mod writing_back;

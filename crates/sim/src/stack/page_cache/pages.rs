@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// State of a page in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PageState {
+pub(in crate::stack) enum PageState {
     /// As on the device; can be evicted.
     Clean,
     /// Newer than on the device.
@@ -18,7 +18,7 @@ pub(super) enum PageState {
 
 /// Pages in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Pages {
+pub(in crate::stack) struct Pages {
     pages_max: u64,
     slots: FxHashMap<u64, u32>,
     entries: Vec<(u64, PageState)>,

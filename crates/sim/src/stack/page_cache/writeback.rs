@@ -59,7 +59,8 @@ impl Writeback {
 
     /// Returns when the oldest dirty page is written back.
     pub fn due_ns(&self, description: &PageCacheDescription) -> u64 {
-        self.files.iter().map(|file| file.due_ns(description)).min().unwrap_or(u64::MAX)
+        let PageCacheDescription { expire_ns, writeback_interval_ns, .. } = *description;
+        self.files.iter().map(|file| file.due_ns(expire_ns, writeback_interval_ns)).min().unwrap_or(u64::MAX)
     }
 
     /// Takes the next run of pages of one file to write, at most `pages_max`: tagged ones first, then with `background`

@@ -3,6 +3,7 @@
 use headstack_workload::Kind;
 
 use super::{PAGE_BYTES, PageCache, Sent};
+use crate::description::stack::PageCacheDescription;
 use crate::stack::orders::Orders;
 
 impl PageCache {
@@ -24,8 +25,9 @@ impl PageCache {
 
     /// Writes pages of files back that are too old.
     pub(super) fn write_back_old(&mut self, now_ns: u64, orders: &mut Orders) {
+        let PageCacheDescription { expire_ns, writeback_interval_ns, .. } = self.description;
         for file in &mut self.writeback.files {
-            if file.due_ns(&self.description) <= now_ns {
+            if file.due_ns(expire_ns, writeback_interval_ns) <= now_ns {
                 file.tag_all();
             }
         }
