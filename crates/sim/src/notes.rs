@@ -131,6 +131,7 @@ pub fn note_of_host_cache(system: &SystemDescription, result: &RunResult) -> Opt
             | LayerDescription::PageCache(_)
             | LayerDescription::Zfs(_)
             | LayerDescription::BlockCache(_)
+            | LayerDescription::MdJournal(_)
             | LayerDescription::Ceph(_) => below = &stack.below[0],
         }
     };

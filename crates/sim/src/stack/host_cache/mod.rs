@@ -90,7 +90,7 @@ impl HostCache {
         while let Some(order) = self.admitted.pop_front() {
             match order {
                 Order::Send { id, .. } => self.serve(now_ns, id, orders),
-                Order::Repair { .. } | Order::EndFilling { .. } | Order::Answer(_) => {
+                Order::Repair { .. } | Order::WriteStripes { .. } | Order::EndFilling { .. } | Order::Answer(_) => {
                     unreachable!("limits pass requests on")
                 }
             }
