@@ -7,7 +7,7 @@ use headstack_catalogue::{Blueprint, Changes, Described, Drafter, ResolvedSystem
 use headstack_sim::StackDescription;
 use headstack_sim::SystemDescription;
 use headstack_sim::stack::description::{
-    CacheMode, CacheSoftware, ErasureAccess, HostCacheMode, LayerDescription, Redundancy,
+    CacheMode, CacheSoftware, ErasureAccess, HostCacheMode, LayerDescription, MdJournalMode, Redundancy,
 };
 
 fn load(name: &str) -> StackDescription {
@@ -265,6 +265,51 @@ fn impossible_block_caches_are_refused_in_one_line() {
         ("\"dm_writecache\"", format!("[dm_writecache]\n{device}\nlow_watermark = 60\n"), "60 and 50 %"),
     ] {
         let error = error_of(&file(layers, &rest));
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+/// The journal of md has its defaults: write-through, 256 stripes, 10 GiB of the log; no flush of a protected device.
+/// ext4 above it sends forced writes, which md takes also over SATA disks.
+#[test]
+fn a_journal_of_md_has_its_defaults() {
+    let journal = |stack: &StackDescription| match &stack.below[0] {
+        SystemDescription::Stack(below) => match &below.layer {
+            LayerDescription::MdJournal(journal) => journal.clone(),
+            other => panic!("{other:?}"),
+        },
+        SystemDescription::Drive(_) | SystemDescription::Array(_) => panic!("a journal is a layer"),
+    };
+    let stack = load("ext4-md-raid6-12-journal");
+    let through = journal(&stack);
+    assert_eq!((through.mode, through.stripe_cache), (MdJournalMode::WriteThrough, 256));
+    assert_eq!((through.reclaim_bytes, through.flushes), (10 << 30, false));
+    let LayerDescription::Journal(ext4) = &stack.layer else { panic!("{:?}", stack.layer) };
+    assert!(ext4.forced_writes);
+    let back = journal(&load("ext4-md-raid6-12-write-back"));
+    assert_eq!((back.mode, back.stripe_cache), (MdJournalMode::WriteBack, 8192));
+}
+
+#[test]
+fn impossible_journals_of_md_are_refused_in_one_line() {
+    let device = "device = \"pm9a3-1920gb\"";
+    for (layers, over, rest, expected) in [
+        ("\"md_journal\"", "md-raid6-12x16tb", String::new(), "md_journal.device: this key is missing"),
+        ("\"md_journal\"", "md-raid10-8-nvme", format!("{device}\n"), "over raid10; must be raid5 or raid6"),
+        ("\"md_journal\"", "exos-x16-16tb", format!("{device}\n"), "over a drive; it must be the last layer"),
+        ("\"md_journal\"", "md-raid5-6-nvme-ppl", format!("{device}\n"), "with a partial parity log"),
+        ("\"md_journal\", \"ext4\"", "md-raid6-12x16tb", format!("{device}\n"), "a layer below `md_journal`"),
+        (
+            "\"md_journal\"",
+            "md-raid6-12x16tb",
+            format!("{device}\nstripe_cache = 4\n"),
+            "4 is out of range; must be 17",
+        ),
+        ("\"md_journal\"", "md-raid6-12x16tb", format!("{device}\nmode = \"back\"\n"), "write-through"),
+    ] {
+        let error =
+            error_of(&format!("name = \"x\"\n[stack]\nlayers = [{layers}]\nover = \"{over}\"\n[md_journal]\n{rest}"));
         assert!(error.contains(expected), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
