@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::cache_table::{BcacheTable, DmCacheTable, DmWritecacheTable};
 use super::ceph_table::CephTable;
 use super::instances::Instance;
-use super::md_journal::MdJournalTable;
+use super::md_journal_table::MdJournalTable;
 use super::protocols::Protocol;
 use super::zfs_table::ZfsTable;
 use crate::file::is_default;

@@ -3,8 +3,6 @@
 use headstack_sim::SystemDescription;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::stack::description::{MdJournalDescription, MdJournalMode};
-use headstack_workload::quantity::Bytes;
-use serde::{Deserialize, Serialize};
 
 use super::Completer;
 
@@ -12,22 +10,6 @@ use super::Completer;
 const RECLAIM_BYTES_MAX: u64 = 10 << 30;
 
 const MD: &str = "default of Linux md (admin-guide/md.rst, drivers/md/raid5-cache.c)";
-
-/// Table `[md_journal]`; missing values are the defaults of Linux md.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MdJournalTable {
-    /// Journal device, named as `stack.over`.
-    pub device: Option<String>,
-    /// `journal_mode`: `write-through` or `write-back`.
-    pub mode: Option<MdJournalMode>,
-    /// `stripe_cache_size`, in stripes.
-    pub stripe_cache: Option<u32>,
-    /// Finished space of the log above which its tail moves.
-    pub reclaim: Option<Bytes>,
-    /// Whether md flushes the journal device, because it has a volatile cache.
-    pub flush: Option<bool>,
-}
 
 /// Whether a system can lose acknowledged writes at a power loss, so that the kernel flushes it.
 fn has_volatile_cache(system: &SystemDescription) -> bool {

@@ -28,6 +28,7 @@ pub mod pool;
 mod pooled;
 mod ports;
 mod ppl;
+mod ppl_writes;
 mod rebuild;
 mod requests;
 mod restoring;

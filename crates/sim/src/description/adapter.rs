@@ -3,7 +3,7 @@
 use headstack_workload::{Kind, Request};
 use serde::{Deserialize, Serialize};
 
-use crate::description::drive::Policy;
+use super::policy::Policy;
 
 /// A host adapter together with its host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

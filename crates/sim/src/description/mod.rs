@@ -8,6 +8,7 @@ pub mod drive;
 pub mod level;
 pub mod link;
 pub mod model;
+pub mod policy;
 pub mod pool;
 pub mod power;
 pub mod ssd;

@@ -7,7 +7,7 @@ use super::array::{ArrayDescription, Filler};
 use super::device::DeviceDescription;
 use super::drive::DriveDescription;
 use super::level::{Level, SmallWrites};
-use super::stack::{FileDescription, LayerDescription, PoolShape, check_files, check_md_journal};
+use super::stack::{FileDescription, LayerDescription, MdJournalDescription, PoolShape, check_files, check_md_journal};
 use crate::error::{InvalidDescription, fault};
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
@@ -189,9 +189,22 @@ impl StackDescription {
         let below: Vec<PoolShape> = self.below.iter().map(SystemDescription::pool_shape).collect();
         super::stack::check(&self.layer, &below)?;
         if let LayerDescription::MdJournal(journal) = &self.layer {
-            check_md_journal(journal, &self.below)?;
+            self.check_md_journal(journal)?;
         }
         check_files(&self.files, self.capacity_bytes())
+    }
+
+    fn check_md_journal(&self, journal: &MdJournalDescription) -> Result<(), InvalidDescription> {
+        let [array, device] = self.below.as_slice() else {
+            let count = self.below.len();
+            let message = format!("{count} systems below `md_journal`; must be 2, the array and the journal device");
+            return fault("stack.below", message);
+        };
+        let SystemDescription::Array(array) = array else {
+            let message = format!("`md_journal` over a {}; it must be the last layer, over an array", array.kind());
+            return fault("stack.over", message);
+        };
+        check_md_journal(journal, array, device.capacity_bytes())
     }
 
     /// Returns the files by name, or all space without files.

@@ -8,6 +8,8 @@
 mod assists;
 mod slow;
 
+pub use super::policy::Policy;
+
 use serde::{Deserialize, Serialize};
 
 use super::adapter::AdapterDescription;
@@ -254,22 +256,6 @@ pub struct Queue {
     pub age_weight: f64,
 }
 
-/// Scheduling policy of a drive's queue or of the host's elevator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Policy {
-    /// First come, first served.
-    Fcfs,
-    /// Shortest seek (distance in cylinders) first.
-    Sstf,
-    /// Sweep in both directions, reversing at the last request.
-    Look,
-    /// Sweep in ascending order, then jump back to the lowest.
-    CLook,
-    /// Shortest positioning time (seek and rotation) first.
-    Sptf,
-}
-
 impl Queue {
     /// No queueing: one command at a time, in order of arrival.
     pub const NONE: Queue = Queue {
@@ -281,11 +267,6 @@ impl Queue {
         rotation_margin_ns: 0,
         age_weight: 0.0,
     };
-}
-
-impl Policy {
-    /// All policies.
-    pub const ALL: [Policy; 5] = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
 }
 
 impl ExtraDisconnect {

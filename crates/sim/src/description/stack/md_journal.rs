@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::description::array::{CacheWrites, Level};
-use crate::description::system::SystemDescription;
+use crate::description::array::{ArrayDescription, CacheWrites, Level};
 use crate::error::{InvalidDescription, fault, require};
 
 /// A write journal. The first system below is the array; the second is the journal device.
@@ -36,17 +35,12 @@ const MEMBERS_MAX: usize = 128;
 /// Least size of a journal device; smaller ones would stop writes at each move of the tail.
 const DEVICE_BYTES_MIN: u64 = 256 << 20;
 
-/// Rejects impossible journals.
-pub(crate) fn check(journal: &MdJournalDescription, below: &[SystemDescription]) -> Result<(), InvalidDescription> {
-    let [array, device] = below else {
-        let message =
-            format!("{} systems below `md_journal`; must be 2, the array and the journal device", below.len());
-        return fault("stack.below", message);
-    };
-    let SystemDescription::Array(array) = array else {
-        let message = format!("`md_journal` over a {}; it must be the last layer, over an array", array.kind());
-        return fault("stack.over", message);
-    };
+/// Rejects impossible journals of an array, on a device of this capacity.
+pub(crate) fn check(
+    journal: &MdJournalDescription,
+    array: &ArrayDescription,
+    device_bytes: u64,
+) -> Result<(), InvalidDescription> {
     let [group] = array.groups.as_slice() else {
         let message = format!("`md_journal` over {} RAID groups; must be an array of 1", array.groups.len());
         return fault("stack.over", message);
@@ -79,11 +73,14 @@ pub(crate) fn check(journal: &MdJournalDescription, below: &[SystemDescription])
     // Space to write out all stripes in memory, four times for a log that is short of it, and for the longest writes.
     let in_memory = u64::from(journal.stripe_cache) * 4096 * 3 * 4;
     let least = DEVICE_BYTES_MIN.max(8 * row_bytes) + in_memory;
-    let held = device.capacity_bytes();
-    require(held >= least, "md_journal.device", || {
-        format!("{held} bytes are too few for the journal; must be {least} or more")
+    require(device_bytes >= least, "md_journal.device", || {
+        format!("{device_bytes} bytes are too few for the journal; must be {least} or more")
     })?;
-    require((1..=held / 2).contains(&journal.reclaim_bytes), "md_journal.reclaim", || {
-        format!("{} bytes are not allowed; must be 1 to {}, half of the device", journal.reclaim_bytes, held / 2)
+    require((1..=device_bytes / 2).contains(&journal.reclaim_bytes), "md_journal.reclaim", || {
+        format!(
+            "{} bytes are not allowed; must be 1 to {}, half of the device",
+            journal.reclaim_bytes,
+            device_bytes / 2
+        )
     })
 }

@@ -4,6 +4,7 @@
 //! Every read and write first passes the cached limits. Reads of cached pages end here; others go to the volume as they
 //! are, and their pages are cached. Writes go through, or with read-write caching stay here until the next flush.
 
+mod dirty_pages;
 mod write_back;
 
 use std::collections::VecDeque;
@@ -17,9 +18,7 @@ use super::page_cache::pages::Pages;
 use crate::description::stack::{HostCacheDescription, HostCacheMode};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use write_back::WriteBack;
-
-const PAGE_BYTES: u64 = HostCacheDescription::PAGE_BYTES;
+use dirty_pages::{PAGE_BYTES, WriteBack};
 
 /// A host cache in virtual time.
 #[derive(Clone, Debug)]

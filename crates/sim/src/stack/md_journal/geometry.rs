@@ -1,6 +1,6 @@
 //! [`Geometry`]: the stripes of an array as md handles them: one page of each chunk of a row, at the same height.
 
-use super::PAGE_BYTES;
+use super::under_way::PAGE_BYTES;
 use crate::description::array::ArrayDescription;
 
 /// Places of pages in stripes.

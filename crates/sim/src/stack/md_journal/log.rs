@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::PAGE_BYTES;
+use super::under_way::PAGE_BYTES;
 use crate::stack::extents::{Extent, Extents};
 
 /// Bytes of metadata at the start of a unit's block (`struct r5l_meta_block`, include/uapi/linux/raid/md_p.h).

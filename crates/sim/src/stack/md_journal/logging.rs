@@ -8,7 +8,8 @@
 use headstack_workload::Kind;
 
 use super::log::{Payload, UnitState, Waiter};
-use super::{FLUSH, JOURNAL, MdJournal, Sent, access};
+use super::under_way::{JOURNAL, Sent};
+use super::{FLUSH, MdJournal, access};
 use crate::stack::orders::{Answer, Orders};
 
 impl MdJournal {

@@ -15,6 +15,7 @@ mod requests;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod under_way;
 mod writes;
 mod writing_out;
 
@@ -24,21 +25,12 @@ use headstack_workload::{Kind, Request};
 
 use self::geometry::Geometry;
 use self::log::Log;
-use self::requests::HostRequest;
 use self::stripes::StripeCache;
-use self::writes::Write;
-use self::writing_out::Batch;
+use self::under_way::{Batch, HostRequest, Sent, Write};
 use super::orders::{Order, Orders};
 use crate::description::array::ArrayDescription;
 use crate::description::stack::MdJournalDescription;
 use crate::slab::Slab;
-
-/// The array, among the systems below.
-const ARRAY: u32 = 0;
-/// The journal device.
-const JOURNAL: u32 = 1;
-/// Bytes of a page: height of a stripe, and unit of the log (`BLOCK_SECTORS`, raid5-cache.c).
-const PAGE_BYTES: u64 = 4096;
 
 /// The journal of an array, in virtual time.
 #[derive(Clone, Debug)]
@@ -66,27 +58,6 @@ pub(crate) struct MdJournal {
     /// Whether the journal device failed a request; md then refuses writes.
     has_failed: bool,
     counters: Counters,
-}
-
-/// Purpose of a request to a system below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
-    /// Part of a request from above that needs no log.
-    Forward { request: u32 },
-    /// Part of a write, after it is logged.
-    Write { write: u32 },
-    /// Stripes that are written out.
-    Batch { batch: u32 },
-    /// Flush of the journal device before a log unit.
-    Preflush { unit: u64 },
-    /// Part of a log unit.
-    Unit { unit: u64 },
-    /// Flush of the journal device after log units.
-    LogFlush,
-    /// Flush of the members before the tail of the log moves.
-    MemberFlush,
-    /// Discard of the space behind the tail.
-    Discard,
 }
 
 /// Counters of a journal.

@@ -3,7 +3,8 @@
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
-use super::{ARRAY, JOURNAL, MdJournal, PAGE_BYTES, Sent};
+use super::MdJournal;
+use super::under_way::{ARRAY, JOURNAL, PAGE_BYTES, Sent};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::stack::orders::{Answer, LayerModel, Orders};

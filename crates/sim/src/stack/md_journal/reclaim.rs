@@ -3,7 +3,8 @@
 
 use headstack_workload::Kind;
 
-use super::{ARRAY, FLUSH, JOURNAL, MdJournal, Sent, access};
+use super::under_way::{ARRAY, JOURNAL, Sent};
+use super::{FLUSH, MdJournal, access};
 use crate::description::stack::MdJournalMode;
 use crate::stack::orders::{Answer, Orders};
 

@@ -3,20 +3,10 @@
 use headstack_workload::{Kind, Request};
 
 use super::log::Waiter;
-use super::{ARRAY, MdJournal, Sent, access};
+use super::under_way::{ARRAY, HostRequest, PAGE_BYTES, Sent};
+use super::{MdJournal, access};
 use crate::description::stack::MdJournalMode;
 use crate::stack::orders::{Answer, Order, Orders};
-
-/// A request from above.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HostRequest {
-    pub id: u32,
-    pub request: Request,
-    pub started_ns: u64,
-    /// Parts without an answer.
-    pub parts: u32,
-    pub failed: Option<(u64, bool)>,
-}
 
 impl MdJournal {
     /// Takes a request.
@@ -62,7 +52,7 @@ impl MdJournal {
         }
         let (mut at, mut missing_from) = (start, None);
         while at < end {
-            let to = end.min((at / super::PAGE_BYTES + 1) * super::PAGE_BYTES);
+            let to = end.min((at / PAGE_BYTES + 1) * PAGE_BYTES);
             let (stripe, unit) = self.geometry.place(at);
             if self.stripes.holds(stripe, unit) {
                 if let Some(from) = missing_from.take() {

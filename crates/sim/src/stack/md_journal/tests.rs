@@ -3,7 +3,8 @@
 use headstack_workload::Kind;
 
 use super::geometry::Geometry;
-use super::{MdJournal, PAGE_BYTES, access};
+use super::under_way::PAGE_BYTES;
+use super::{MdJournal, access};
 use crate::description::stack::{MdJournalDescription, MdJournalMode};
 use crate::stack::orders::{Answer, LayerModel, Order, Orders};
 

@@ -6,31 +6,13 @@
 use headstack_workload::Kind;
 
 use super::log::{Payload, Waiter};
-use super::{ARRAY, MdJournal, PAGE_BYTES, Sent, access};
+use super::under_way::{ARRAY, PAGE_BYTES, Sent, Write};
+use super::{MdJournal, access};
 use crate::description::stack::MdJournalMode;
 use crate::stack::orders::{Answer, Orders};
 
 /// Longest part of a write in write-through, in rows above it: bounds what a write takes of the log at a time.
 const PART_BYTES_MAX: u64 = 4 << 20;
-
-/// A part of a write.
-#[derive(Clone, Debug)]
-pub(super) struct Write {
-    pub request: u32,
-    pub start: u64,
-    pub end: u64,
-    pub forced: bool,
-    /// Log units that hold it, and those of them that are not durable yet.
-    pub units: Vec<u64>,
-    pub unlogged: usize,
-}
-
-impl Write {
-    /// Returns its pages.
-    fn pages(&self) -> (u64, u64) {
-        (self.start / PAGE_BYTES * PAGE_BYTES, self.end.next_multiple_of(PAGE_BYTES))
-    }
-}
 
 impl MdJournal {
     /// Splits a write into parts and begins them: whole rows in write-through, so that rows are written at once; runs of

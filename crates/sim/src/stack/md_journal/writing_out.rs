@@ -1,23 +1,14 @@
 //! Stripes on their way from memory to the members: parity into the log, then data and parity to the members.
 
+use super::MdJournal;
 use super::log::{Payload, WRITTEN_OUT_BYTES, Waiter};
-use super::{ARRAY, MdJournal, PAGE_BYTES, Sent};
+use super::under_way::{ARRAY, Batch, PAGE_BYTES, Sent};
 use crate::array::levels::ChunkRange;
 use crate::stack::orders::{Answer, Order, Orders};
 use crate::stripes::StripeWrite;
 
 /// Stripes in a group of reclaim (`R5C_RECLAIM_STRIPE_GROUP`, twice the 8 `NR_STRIPE_HASH_LOCKS`).
 const GROUP: usize = 16;
-
-/// Neighbouring stripes of a row with pages of the same data units, which are written out together.
-#[derive(Clone, Debug)]
-pub(super) struct Batch {
-    stripes: Vec<u64>,
-    write: StripeWrite,
-    /// Log units that hold its parity, and those of them that are not durable yet.
-    units: Vec<u64>,
-    unlogged: usize,
-}
 
 impl MdJournal {
     /// Writes out stripes if memory or the log is short of space (`r5c_do_reclaim`). Above 3/4 of the stripes: the full
