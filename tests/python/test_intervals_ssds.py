@@ -48,6 +48,7 @@ def test_every_ssd_of_the_catalogue_has_a_class() -> None:
         "data-center-sata": "5300-pro-1920gb",
         "consumer-sata": "870-evo-1tb",
         "sas-ssd": "ultrastar-ssd800mm-400gb",
+        "xpoint": "optane-p4800x-375gb",
     }
     assert all(member in classes[of_class] for of_class, member in members.items())
 

@@ -3,7 +3,8 @@
 //!
 //! Run with `--nocapture` to print the table.
 
-use headstack_catalogue::ssd::{self, ESTIMATE_RULES, EstimateRules, file::SsdFile};
+use headstack_catalogue::ssd::file::{Cells, SsdFile};
+use headstack_catalogue::ssd::{self, ESTIMATE_RULES, EstimateRules};
 use headstack_catalogue::{Entry, HostProfile, ResolvedDevice, drives, load_device};
 use std::collections::BTreeMap;
 
@@ -87,6 +88,12 @@ struct Hidden {
     family: Option<f64>,
 }
 
+/// Returns the drives of flash, whose figures the estimates are fitted to. One drive of 3D XPoint cannot check them.
+fn flash_drives() -> Vec<&'static Entry> {
+    let is_flash = |entry: &&Entry| entry.is_ssd() && sheets::file(entry).flash.cells != Some(Cells::Xpoint);
+    drives().iter().filter(is_flash).collect()
+}
+
 /// Predicts each stated figure of a drive from the rest of its file, with `rules`.
 fn hide(entry: &'static Entry, rules: &EstimateRules) -> Vec<Hidden> {
     let ResolvedDevice::Ssd(resolved) = load_device(entry.id).unwrap() else { panic!("{} is a disk", entry.id) };
@@ -125,7 +132,7 @@ fn hidden_figures_follow_from_the_others() {
     if headstack_needs::left_to_test_all() {
         return;
     }
-    let entries: Vec<&Entry> = drives().iter().filter(|entry| entry.is_ssd()).collect();
+    let entries = flash_drives();
     let files: Vec<SsdFile> = entries.iter().map(|entry| sheets::file(entry)).collect();
     let hidden: Vec<Vec<Hidden>> = entries
         .par_iter()
@@ -158,7 +165,7 @@ fn hidden_figures_follow_from_the_others() {
 
 #[test]
 fn estimates_hold_for_other_makers() {
-    let entries: Vec<&Entry> = drives().iter().filter(|entry| entry.is_ssd()).collect();
+    let entries = flash_drives();
     let files: Vec<SsdFile> = entries.iter().map(|entry| sheets::file(entry)).collect();
     let (fitted, published) = (sheets::values(&sheets::fit(files.iter())), sheets::values(&ESTIMATE_RULES));
     println!("fit {fitted:.3?}\npublished {published:.3?}");

@@ -33,5 +33,6 @@ mod run;
 mod slow;
 mod ssd;
 mod ssd_waits;
+mod ssd_xpoint;
 mod stack;
 mod write_cache;

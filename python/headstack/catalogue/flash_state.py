@@ -15,7 +15,8 @@ SKEWED = "overwritten with this skew until write amplification is stable"
 
 
 def flash_states(description: Mapping[str, Any]) -> list[str]:
-    """Returns the distinct states of the SSDs in a system's description; empty for a system without SSDs.
+    """Returns the distinct states of the SSDs in a system's description; empty for a system without SSDs. 3D XPoint has
+    no state: it is overwritten in place.
 
     >>> from headstack.catalogue.flash_state import flash_states
     >>> flash_states(hs.Drive.load("980-1tb").description)[0].partition(":")[0]
@@ -23,7 +24,8 @@ def flash_states(description: Mapping[str, Any]) -> list[str]:
     """
     array = description.get("array")
     devices = array["devices"] if array is not None else [description.get("drive", description)]
-    return list(dict.fromkeys(_describe(device["ssd"]["state"]) for device in devices if "ssd" in device))
+    ssds = [device["ssd"] for device in devices if "ssd" in device]
+    return list(dict.fromkeys(_describe(ssd["state"]) for ssd in ssds if ssd.get("medium", "flash") == "flash"))
 
 
 def _describe(state: str | Mapping[str, Any]) -> str:

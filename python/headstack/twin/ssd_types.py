@@ -13,6 +13,8 @@ class Ssd(TypedDict):
 
     name: str
     """Product name, for people."""
+    medium: NotRequired[Literal["flash", "xpoint"]]
+    """Memory that holds the data; flash if missing. 3D XPoint is overwritten in place."""
     capacity: Capacity
     """Its capacity and the unit of its map."""
     flash: Flash

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use headstack_sim::drive::description::WriteCache;
-use headstack_sim::ssd::description::SsdDescription;
+use headstack_sim::ssd::description::{Medium, SsdDescription};
 use headstack_workload::quantity::{Bytes, DurationNs};
 
 use super::file::{
-    FlashTable, SlcCacheTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind, SsdInterfaceTable,
-    SsdPowerTable, WriteBufferTable,
+    FlashTable, Generation, SlcCacheTable, SsdCapacityTable, SsdControllerTable, SsdFile, SsdInterfaceKind,
+    SsdInterfaceTable, SsdPowerTable, WriteBufferTable,
 };
 use crate::hosts::HostProfile;
 
@@ -18,6 +18,7 @@ use crate::hosts::HostProfile;
 pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<String, String>) -> String {
     let SsdDescription {
         name,
+        medium,
         capacity,
         flash,
         timing,
@@ -38,6 +39,10 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             mapping_unit: Some(Bytes(u64::from(capacity.mapping_unit_bytes))),
         },
         flash: FlashTable {
+            generation: match medium {
+                Medium::Flash => None,
+                Medium::XPoint => Some(Generation::Xpoint),
+            },
             channels: Some(flash.channels),
             dies_per_channel: Some(flash.dies_per_channel),
             planes_per_die: Some(flash.planes_per_die),

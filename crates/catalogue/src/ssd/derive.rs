@@ -11,7 +11,7 @@
 //! | `random_write`, burst | `controller.write_interval` |
 //! | `slc_cache`, `after_slc` | `slc_cache.dynamic`, `flash.program` |
 
-use headstack_sim::ssd::description::{Capacity, Collection, Controller, Flash, Interface, SlcCache, Timing};
+use headstack_sim::ssd::description::{Capacity, Collection, Controller, Flash, Interface, Medium, SlcCache, Timing};
 use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
@@ -108,6 +108,10 @@ impl Resolver<'_> {
         if !self.has_slc_cache() {
             return Ok(None);
         }
+        if !figures.medium.is_flash() {
+            let key = if self.file.stated.slc_cache.is_some() { "stated.slc_cache" } else { "slc_cache" };
+            return self.fail(key, "3D XPoint has no SLC cache; remove this key");
+        }
         let (table, stated) = (&self.file.slc_cache, &self.file.stated);
         let static_size = self.or(table.static_size, "slc_cache.static", "not stated", Bytes(0));
         let rest = Bytes(stated.slc_cache.map_or(0, |all| all.0.saturating_sub(static_size.0)));
@@ -200,6 +204,9 @@ impl Resolver<'_> {
         channel_ns_per_byte: f64,
     ) -> (DurationNs, String) {
         let mut usual = (figures.program, figures.source.to_owned());
+        if !figures.medium.is_flash() {
+            return usual;
+        }
         let serial = self.file.interface.kind == Some(SsdInterfaceKind::Sata);
         let row_ns = |rate: f64| dies(flash) * row_bytes(flash) / rate * 1e9;
         let load_ns = row_bytes(flash) * channel_ns_per_byte;
@@ -239,6 +246,7 @@ impl Resolver<'_> {
     /// Fits the over-provisioning, then the program time, to the stated steady random writes.
     pub(super) fn solve_steady_writes(
         &mut self,
+        medium: Medium,
         capacity: &Capacity,
         flash: &Flash,
         timing: &mut Timing,
@@ -277,6 +285,12 @@ impl Resolver<'_> {
         let usual_bytes = f64::from(capacity.mapping_unit_bytes.max(4096));
         let size_bytes = writes.map_or(usual_bytes, |writes| writes.bytes() as f64);
         let model = RandomWrites { capacity: *capacity, flash: *flash, timing: *timing, collection, size_bytes };
+        if !medium.is_flash() {
+            let over_provisioning =
+                self.or(stated_share, "flash.over_provisioning", "B dies hold a power of two of GiB", usual);
+            let per_second = model.per_second(1.0, timing.program_ns as f64);
+            return Ok(Steady { over_provisioning, per_second, expected_per_second: None });
+        }
         let mut share = (stated_share.unwrap_or(usual), rule);
         let expected_per_second = self.expected_steady_writes(&model, share.0);
         let solve = |iops| solve_rising(least, most, iops, |share| model.at(share));

@@ -121,6 +121,8 @@ pub enum Cells {
     Tlc,
     /// Four bits per cell.
     Qlc,
+    /// 3D XPoint, which is not flash: it is overwritten in place.
+    Xpoint,
 }
 
 /// Value of the key `generation`: bits per cell, and feature size or number of layers.
@@ -171,6 +173,12 @@ pub enum Generation {
     /// Four bits, 218 layers and more.
     #[serde(rename = "qlc-232")]
     Qlc232,
+    /// 3D XPoint of two layers (Optane P4800X, 900P, 905P).
+    #[serde(rename = "xpoint")]
+    Xpoint,
+    /// 3D XPoint of four layers (Optane P5800X).
+    #[serde(rename = "xpoint-2")]
+    Xpoint2,
 }
 
 /// Table `[flash]`.

@@ -2,7 +2,7 @@
 
 use headstack_sim::InvalidDescription;
 use headstack_sim::ssd::description::{
-    Capacity, Collection, Flash, FlashState, Interface, SlcCache, SsdDescription, SsdPower, Timing, WriteBuffer,
+    Capacity, Collection, Flash, FlashState, Interface, Medium, SlcCache, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
 use headstack_workload::quantity::{Bytes, DurationNs, LineCoding, Rate};
 use headstack_workload::{Document, InputError};
@@ -68,17 +68,18 @@ pub fn resolve_by(document: &Document, rules: &EstimateRules) -> Result<Resolved
     let channel_ns_per_byte = resolver.channel_ns_per_byte(&figures, &flash)?;
     let slc_cache = resolver.slc_cache(&figures, &flash, channel_ns_per_byte)?;
     let mut timing = resolver.timing(&figures, &flash, slc_cache.as_ref(), channel_ns_per_byte)?;
-    let steady = resolver.solve_steady_writes(&capacity, &flash, &mut timing, collection)?;
+    let steady = resolver.solve_steady_writes(figures.medium, &capacity, &flash, &mut timing, collection)?;
     flash.blocks_per_plane = resolver.blocks(&capacity, &flash, &steady)?;
     let controller = resolver.controller(&interface, &flash, &mut timing, slc_cache.as_ref(), &steady)?;
     resolver.solve_suspend_spread(&mut timing, &controller, &interface)?;
     let description = SsdDescription {
         name: file.name.clone(),
+        medium: figures.medium,
         capacity,
         flash,
         timing,
         slc_cache,
-        buffer: resolver.buffer(&flash)?,
+        buffer: resolver.buffer(figures.medium, &flash)?,
         collection,
         controller,
         interface,
@@ -200,7 +201,7 @@ impl Resolver<'_> {
             }
             (None, None) if states_all => Generation::Tlc32,
             (None, None) => {
-                return self.fail("flash.cells", "this key is missing; allowed: slc, mlc, tlc, qlc");
+                return self.fail("flash.cells", "this key is missing; allowed: slc, mlc, tlc, qlc, xpoint");
             }
         };
         Ok(generation.figures())
@@ -215,8 +216,12 @@ impl Resolver<'_> {
         let page = self.or(table.page, "flash.page", usual, figures.page);
         let dies = u32::try_from(usual_raw(capacity.logical_bytes) / figures.die.0).unwrap_or(u32::MAX).max(1);
         let chips = table.dies_per_channel.map_or(dies, |each| dies.div_ceil(each.max(1)));
-        let channels =
-            self.or(table.channels, "flash.channels", "C usual for its interface", self.channels().min(chips));
+        let channels = self.or(
+            table.channels,
+            "flash.channels",
+            "C usual for its interface",
+            self.channels(figures.medium).min(chips),
+        );
         let rule = "C number of dies needed for the capacity";
         let each = dies.div_ceil(channels.max(1));
         let mut flash = Flash {
@@ -245,10 +250,11 @@ impl Resolver<'_> {
     }
 
     /// Returns the number of channels: twelve or sixteen for NVMe drives with capacitors (P4500: 12; CD6, CM7: 16),
-    /// four for drives without memory for the map (SM2263, E21), otherwise eight.
-    fn channels(&self) -> u32 {
+    /// four for drives without memory for the map (SM2263, E21), seven for 3D XPoint (P4800X, 900P), otherwise eight.
+    fn channels(&self, medium: Medium) -> u32 {
         let protected = self.file.buffer.power_loss_protected == Some(true);
         match (self.file.interface.kind, self.file.interface.generation.unwrap_or(3)) {
+            _ if !medium.is_flash() => 7,
             _ if self.file.controller.map_cache.is_some() => 4,
             (Some(SsdInterfaceKind::Nvme), ..=3) if protected => 12,
             (Some(SsdInterfaceKind::Nvme), _) if protected => 16,
@@ -354,12 +360,12 @@ impl Resolver<'_> {
         })
     }
 
-    fn buffer(&mut self, flash: &Flash) -> Result<WriteBuffer, InputError> {
+    fn buffer(&mut self, medium: Medium, flash: &Flash) -> Result<WriteBuffer, InputError> {
         let table = &self.file.buffer;
         let bytes = buffer_bytes(flash, flash.pages_per_program);
         let size = self.or(table.size, "buffer.size", "D two programs per die", Bytes(bytes));
         let protected = self.or(table.power_loss_protected, "buffer.power_loss_protected", "C not stated", false);
-        let (flush_ns, map_update_ns) = self.flush_times(protected)?;
+        let (flush_ns, map_update_ns) = self.flush_times(medium, protected)?;
         let flushes_per_map_update = self.or(
             table.flushes_per_map_update,
             "buffer.flushes_per_map_update",
@@ -381,7 +387,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the time of a flush of a protected buffer, and that of a program of the map after flushes.
-    fn flush_times(&mut self, protected: bool) -> Result<(u64, u64), InputError> {
+    fn flush_times(&mut self, medium: Medium, protected: bool) -> Result<(u64, u64), InputError> {
         let table = &self.file.buffer;
         let (flush, map_update) = (table.flush, table.map_update);
         let executes = protected && table.reports_volatile_cache.unwrap_or(false);
@@ -391,7 +397,9 @@ impl Resolver<'_> {
             (DurationNs(0), "no volatile cache is reported, or the flush only waits for its programs")
         };
         let flush_ns = self.time(flush, "buffer.flush", rule, usual)?;
-        let (usual, rule) = if protected {
+        let (usual, rule) = if !medium.is_flash() {
+            (DurationNs(0), "data stay where they are, so no map changes")
+        } else if protected {
             (DurationNs(0), "capacitors protect the map too")
         } else {
             (SSD_MAP_UPDATE, "C as seen in the flush latencies of three SATA drives")

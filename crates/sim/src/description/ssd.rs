@@ -13,6 +13,9 @@ pub use super::power::SsdPower;
 pub struct SsdDescription {
     /// Product name, for display.
     pub name: String,
+    /// Memory that holds the data. Fields named after flash describe it too: a die, a row that it reads at once.
+    #[serde(default, skip_serializing_if = "Medium::is_flash")]
+    pub medium: Medium,
     /// Exported capacity and mapping unit.
     pub capacity: Capacity,
     /// Geometry of the flash.
@@ -35,6 +38,29 @@ pub struct SsdDescription {
     /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<SsdPower>,
+}
+
+/// Memory of an SSD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Medium {
+    /// NAND flash: a page is programmed once, and a block of pages is erased before it can be programmed again.
+    #[default]
+    Flash,
+    /// 3D XPoint: data are overwritten in place and nothing is erased, so there is no garbage collection, no spare flash
+    /// for it, no SLC cache and no difference between a fresh, a filled and a worn-in drive.
+    #[serde(rename = "xpoint")]
+    XPoint,
+}
+
+impl Medium {
+    /// Whether it is flash.
+    pub fn is_flash(&self) -> bool {
+        match self {
+            Medium::Flash => true,
+            Medium::XPoint => false,
+        }
+    }
 }
 
 /// Contents of an SSD's flash when a run begins. No state is reached by writing: places are computed or drawn when they

@@ -4,7 +4,7 @@ use headstack_workload::Addresses;
 
 use super::layout::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;
-use crate::description::ssd::{FlashState, SsdDescription};
+use crate::description::ssd::{FlashState, Medium, SsdDescription};
 use crate::error::{InvalidDescription, require};
 
 /// Checks a description.
@@ -14,6 +14,7 @@ use crate::error::{InvalidDescription, require};
 pub fn check(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_flash(description)?;
     check_units(description)?;
+    check_medium(description)?;
     check_speeds(description)?;
     description.power.map_or(Ok(()), |power| power.check())?;
     check_space(description)?;
@@ -93,6 +94,22 @@ fn check_units(description: &SsdDescription) -> Result<(), InvalidDescription> {
     })
 }
 
+/// Checks the parts that only flash has. A unit that is overwritten in place is a row of its own.
+fn check_medium(description: &SsdDescription) -> Result<(), InvalidDescription> {
+    match description.medium {
+        Medium::Flash => Ok(()),
+        Medium::XPoint => {
+            require(description.slc_cache.is_none(), "slc_cache", || "3D XPoint has no SLC cache".to_owned())?;
+            let (row, unit) = (description.row_bytes(), description.capacity.mapping_unit_bytes);
+            require(row == unit, "flash.page_bytes", || {
+                format!("a die of 3D XPoint accesses {row} bytes; the mapping unit, {unit} bytes, is allowed")
+            })?;
+            let pages = description.flash.pages_per_program;
+            require(pages == 1, "flash.pages_per_program", || format!("{pages}; 1 is allowed for 3D XPoint"))
+        }
+    }
+}
+
 fn check_speeds(description: &SsdDescription) -> Result<(), InvalidDescription> {
     let timing = &description.timing;
     for (key, ns_per_byte) in [
@@ -156,6 +173,12 @@ fn check_space(description: &SsdDescription) -> Result<(), InvalidDescription> {
     })?;
     let layout = FlashLayout::new(description);
     let logical = description.capacity.logical_bytes;
+    if !description.medium.is_flash() {
+        let raw = description.raw_bytes();
+        return require(logical <= raw, "capacity.logical_bytes", || {
+            format!("{logical} bytes; at most the memory, {raw} bytes, is allowed")
+        });
+    }
     let set_aside = layout.slc_static_blocks;
     require(set_aside < blocks - reserve - 2, "slc_cache.static_bytes", || {
         format!("it takes {set_aside} blocks of each plane; fewer than {} are allowed", blocks - reserve - 2)

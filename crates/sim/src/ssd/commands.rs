@@ -301,11 +301,11 @@ impl Ssd {
         self.ftl.buffer(unit, slot);
     }
 
-    /// Reads the rest of a partially written unit; the program does not wait for it, because reads are served first
-    /// anyway.
+    /// Reads the rest of a unit of flash that is partially written; the program does not wait for it, because reads are
+    /// served first anyway.
     #[inline]
     fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32, sense_ns: u64) {
-        if written_bytes < self.ftl.layout.unit_bytes {
+        if self.description.medium.is_flash() && written_bytes < self.ftl.layout.unit_bytes {
             self.counters.partial_writes += 1;
             let read = PageRead { purpose: ReadFor::Nobody, bytes: self.ftl.layout.unit_bytes, sense_ns };
             self.flash.read(now_ns, die, read, 1, &mut self.ftl);
@@ -317,7 +317,8 @@ impl Ssd {
         if !self.media_defects.is_clean() {
             row.delay_ns = self.meet_program(&row);
         }
-        let die = self.ftl.choose_die(row.units);
+        let first = self.buffer.units_of(&row).next().expect("a row holds a unit");
+        let die = self.ftl.choose_die(row.units, first);
         self.last_row_die = die;
         self.flash.program(now_ns, die, row, &mut self.ftl);
     }

@@ -12,7 +12,7 @@ use super::die_space::{DieSpace, Initial, MovedRow};
 use super::layout::FlashLayout;
 use super::unit_map::UnitMap;
 use super::worn_in::{RunPilot, WornIn};
-use crate::description::ssd::{FlashState, SkewedWrites, SsdDescription};
+use crate::description::ssd::{FlashState, Medium, SkewedWrites, SsdDescription};
 
 /// Place of a unit of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ enum Origin {
     Filled,
     /// The steady state of random overwrites.
     WornIn(Box<WornIn>),
+    /// Every unit stays at a computed place, where it is overwritten.
+    InPlace,
 }
 
 /// Next task of a die for its blocks.
@@ -77,11 +79,16 @@ pub struct Ftl {
 impl Ftl {
     /// Creates a drive in the state of its description; `run_pilot` overwrites a small die, if the state is skewed.
     pub fn new(description: &SsdDescription, seed: u64, run_pilot: RunPilot) -> Self {
-        match &description.state {
-            FlashState::Fresh => Ftl::fresh(description, seed),
-            FlashState::Filled => Ftl::filled(description, seed),
-            FlashState::Steady => Ftl::worn_in(description, None, seed, run_pilot),
-            FlashState::Skewed(writes) => Ftl::worn_in(description, Some(writes), seed, run_pilot),
+        match (description.medium, &description.state) {
+            (Medium::Flash | Medium::XPoint, FlashState::Fresh) => Ftl::fresh(description, seed),
+            (Medium::XPoint, FlashState::Filled | FlashState::Steady | FlashState::Skewed(_)) => {
+                let mut ftl = Ftl::fresh(description, seed);
+                ftl.map = UnitMap::new(ftl.logical_units(), UNPLACED);
+                ftl
+            }
+            (Medium::Flash, FlashState::Filled) => Ftl::filled(description, seed),
+            (Medium::Flash, FlashState::Steady) => Ftl::worn_in(description, None, seed, run_pilot),
+            (Medium::Flash, FlashState::Skewed(writes)) => Ftl::worn_in(description, Some(writes), seed, run_pilot),
         }
     }
 
@@ -89,7 +96,11 @@ impl Ftl {
     pub fn fresh(description: &SsdDescription, seed: u64) -> Self {
         let layout = FlashLayout::new(description);
         let units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
-        Ftl::empty(layout, units as u32, seed)
+        let origin = match description.medium {
+            Medium::Flash => Origin::Fresh,
+            Medium::XPoint => Origin::InPlace,
+        };
+        Ftl { origin, ..Ftl::empty(layout, units as u32, seed) }
     }
 
     /// Creates an empty drive with these sizes that exports `units`.
@@ -162,7 +173,7 @@ impl Ftl {
         } else if code == UNPLACED {
             match &self.origin {
                 Origin::Fresh => unreachable!("a fresh drive holds nothing since the start"),
-                Origin::Filled => FlashPlace::Flash(self.layout.filled_place(unit)),
+                Origin::Filled | Origin::InPlace => FlashPlace::Flash(self.layout.filled_place(unit)),
                 Origin::WornIn(worn_in) => FlashPlace::OnDie(worn_in.die_of(unit)),
             }
         } else {
@@ -192,6 +203,9 @@ impl Ftl {
     /// Makes a unit's data in the flash stale.
     #[inline]
     fn release(&mut self, unit: u32) {
+        if self.is_in_place() {
+            return;
+        }
         match self.place(unit) {
             FlashPlace::Flash(place) => {
                 let die = self.die_of(place);
@@ -204,7 +218,9 @@ impl Ftl {
                 self.draw(die);
                 let class = match &self.origin {
                     Origin::WornIn(worn_in) => worn_in.class_of(unit),
-                    Origin::Fresh | Origin::Filled => unreachable!("only worn-in drives have unplaced units"),
+                    Origin::Fresh | Origin::Filled | Origin::InPlace => {
+                        unreachable!("only worn-in drives have unplaced units")
+                    }
                 };
                 self.dies[die as usize].release_unplaced(class, &self.layout, &mut self.random);
             }
@@ -218,17 +234,27 @@ impl Ftl {
         let space = &mut self.dies[die as usize];
         if space.undrawn {
             match &self.origin {
-                Origin::Fresh => unreachable!("a fresh drive has no initial blocks"),
+                Origin::Fresh | Origin::InPlace => unreachable!("the drive has no initial blocks"),
                 Origin::Filled => space.fill_in_order(&self.layout),
                 Origin::WornIn(worn_in) => worn_in.draw(space, die, &self.layout, &mut self.random),
             }
         }
     }
 
-    /// Chooses the die for the next row of `units`: each in turn, except those that hold far more than their share,
-    /// because their data are overwritten less often. Some die always has room: the check ensures spare flash for all
-    /// that the drive exports and buffers.
-    pub fn choose_die(&mut self, units: u32) -> u32 {
+    /// Whether data are overwritten where they are, so that no block is erased or collected.
+    #[inline]
+    fn is_in_place(&self) -> bool {
+        matches!(self.origin, Origin::InPlace)
+    }
+
+    /// Chooses the die for the next row of `units`, which begins with unit `first`: each die in turn, except those that
+    /// hold far more than their share, because their data are overwritten less often. Some die always has room: the
+    /// check ensures spare flash for all that the drive exports and buffers. A unit that is overwritten in place stays
+    /// on its die.
+    pub fn choose_die(&mut self, units: u32, first: u32) -> u32 {
+        if self.is_in_place() {
+            return self.die_of(self.layout.filled_place(first));
+        }
         let dies = self.layout.dies;
         let load = |die: u32| self.dies[die as usize].valid + self.dies[die as usize].promised;
         let turns = (0..dies).map(|step| (self.turn + step) % dies);
@@ -249,6 +275,9 @@ impl Ftl {
     /// does not collect ahead of the host, except blocks that are folded and those that only need to be erased.
     pub fn next_task(&mut self, die: u32, waiting: u32, urgent: bool) -> Option<Task> {
         let layout = self.layout;
+        if self.is_in_place() {
+            return (waiting > 0).then_some(Task::ProgramHost { rows: 1 });
+        }
         if self.dies[die as usize].undrawn {
             if waiting == 0 {
                 return None;
@@ -290,7 +319,7 @@ impl Ftl {
                     let unit = layout.filled_unit(base - 1 + slot);
                     if unit < map.units() && map.get(unit) == UNPLACED { Initial::Unit(unit) } else { Initial::Stale }
                 }),
-                Origin::Fresh | Origin::WornIn(_) => {
+                Origin::Fresh | Origin::WornIn(_) | Origin::InPlace => {
                     space.move_row(&mut victim, &layout, map, base, random, |_, _, block, victim, random| {
                         if block.draw_unplaced(victim, random) { Initial::Unplaced } else { Initial::Stale }
                     })
@@ -349,6 +378,9 @@ impl Ftl {
     /// Completes a program of `rows` host rows, for which the die was chosen with `units` in total; returns the first
     /// place. Missing units of a row are lost until the block is erased.
     pub fn finish_host_program(&mut self, die: u32, rows: u32, units: u32) -> u32 {
+        if self.is_in_place() {
+            return die * self.layout.units_per_die;
+        }
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
         space.promised -= units;
@@ -369,6 +401,10 @@ impl Ftl {
     /// Records that a unit was programmed into `place` of a row just finished.
     #[inline]
     pub fn settle(&mut self, unit: u32, place: u32) {
+        if self.is_in_place() {
+            self.map.set(unit, UNPLACED);
+            return;
+        }
         self.release(unit);
         self.map.set(unit, place + 1);
         let die = self.die_of(place);
@@ -378,13 +414,17 @@ impl Ftl {
     /// Returns the units that can be written before any die has to collect. The figure is one block less for each die,
     /// since a die that collects has one from time to time.
     pub fn free_units(&self) -> u64 {
+        if self.is_in_place() {
+            // It never collects, so no run waits until free flash is used up.
+            return 0;
+        }
         let layout = &self.layout;
         let free = |die: &DieSpace| {
             if die.undrawn {
                 let blocks = layout.blocks_per_die.saturating_sub(die.valid.div_ceil(layout.units_per_block));
                 let kept = layout.free_blocks_min + layout.slc_static_blocks + 1;
                 return match self.origin {
-                    Origin::Fresh | Origin::WornIn(_) => 0,
+                    Origin::Fresh | Origin::WornIn(_) | Origin::InPlace => 0,
                     Origin::Filled => u64::from(blocks.saturating_sub(kept)) * u64::from(layout.units_per_block),
                 };
             }
@@ -400,7 +440,7 @@ impl Ftl {
 
     /// Programs a row of units without time: the die whose turn it is first does the tasks that precede it.
     pub fn write_row(&mut self, row: &[u32]) {
-        let die = self.choose_die(row.len() as u32);
+        let die = self.choose_die(row.len() as u32, row[0]);
         loop {
             match self.next_task(die, 1, true).expect("a die with a row to program has a task") {
                 Task::ProgramHost { .. } => break,

@@ -1,7 +1,7 @@
 //! An SSD for tests.
 
 use headstack_sim::ssd::description::{
-    Capacity, Collection, Controller, Flash, FlashState, Interface, SsdDescription, Timing, WriteBuffer,
+    Capacity, Collection, Controller, Flash, FlashState, Interface, Medium, SsdDescription, Timing, WriteBuffer,
 };
 
 use super::{MS, US};
@@ -23,7 +23,7 @@ pub const INTERFACE_NS_PER_BYTE: f64 = 0.25;
 pub fn small_ssd() -> SsdDescription {
     SsdDescription {
         name: "test drive".to_owned(),
-
+        medium: Medium::Flash,
         capacity: Capacity { logical_bytes: 768 << 20, logical_block_bytes: 512, mapping_unit_bytes: UNIT as u32 },
         flash: Flash {
             channels: 4,

@@ -133,11 +133,6 @@ class Sheet:
         Raises ``InputError`` with all missing values that cannot be estimated.
         """
         guessed = self.estimates()
-        cells = self.values.get("flash.cells", getattr(guessed.get("flash.cells"), "value", None))
-        if cells == "xpoint":
-            raise InputError(
-                "3D XPoint (Optane) is not modelled: it is overwritten in place, unlike flash", key="flash.cells"
-            )
         estimated_keys = {estimate.needed for estimate in guessed.values()}
         lacking = [key for key in self.missing if key not in estimated_keys]
         if lacking:

@@ -33,6 +33,7 @@ CLASSES = {
     "data-center-sata": ("data-center SATA SSD", "data-center SATA SSDs"),
     "consumer-sata": ("consumer SATA SSD", "consumer SATA SSDs"),
     "sas-ssd": ("SAS SSD", "SAS SSDs"),
+    "xpoint": ("SSD of 3D XPoint", "SSDs of 3D XPoint"),
     "flash": ("SSD", "SSDs"),
     "array": ("array", "arrays"),
     "array of flash": ("array of flash", "arrays of flash"),

@@ -96,7 +96,8 @@ def described(system: Drive | Array | Stack, changed: Callable[[Any], System] = 
 
 def class_of(drive: Drive) -> str:
     """Returns the class of a drive, one of ``calibration.CLASSES``. Power-loss protection distinguishes SSDs for data
-    centers from consumer SSDs, because it determines when writes are acknowledged.
+    centers from consumer SSDs, because it determines when writes are acknowledged. Drives of 3D XPoint are a class of
+    their own: errors of models of flash do not apply to them.
 
     >>> from headstack.results.intervals.described import class_of
     >>> [class_of(hs.Drive.load(drive)) for drive in ("pm9a3-1920gb", "990-pro-2tb", "pm883-480gb", "870-evo-1tb")]
@@ -104,6 +105,8 @@ def class_of(drive: Drive) -> str:
     """
     if drive.kind != "ssd":
         return drive.kind
+    if drive.description.get("medium") == "xpoint":
+        return "xpoint"
     interface = next(value["value"] for value in (*drive.stated, *drive.derived) if value["key"] == "interface.kind")
     if interface == "sas":
         return "sas-ssd"

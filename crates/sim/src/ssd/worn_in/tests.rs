@@ -6,7 +6,7 @@ use super::super::ftl::{FlashPlace, Ftl};
 use super::super::overwriting;
 use super::valid_of_blocks;
 use crate::description::ssd::{
-    Capacity, Collection, Controller, Flash, FlashState, Interface, SsdDescription, Timing, WriteBuffer,
+    Capacity, Collection, Controller, Flash, FlashState, Interface, Medium, SsdDescription, Timing, WriteBuffer,
 };
 
 /// A drive of `dies` dies with `blocks` blocks of `units` mapping units each, of which `exported` are the host's.
@@ -14,7 +14,7 @@ fn drive(dies: u32, blocks: u32, units: u32, exported: f64, free_blocks_min: u32
     let raw_units = f64::from(dies) * f64::from(blocks) * f64::from(units);
     SsdDescription {
         name: "tiny".to_owned(),
-
+        medium: Medium::Flash,
         capacity: Capacity {
             logical_bytes: (raw_units * exported) as u64 * 4096,
             logical_block_bytes: 512,
