@@ -15,7 +15,7 @@ from conftest import REPOSITORY, Headstack, load_script
 from headstack.diagnosis.judging.predicting import ACCUSED, slow_probability, student_tail
 from headstack.diagnosis.judging.verdict import Verdict
 
-DISK, OTHER = "exos-x24-24tb", "barracuda-xt-2tb"
+DISK, OTHER = "exos-x24-24tb", "exos-x18-18tb"
 SATA, NVME = "pm893-960gb", "pm9a3-1920gb"
 Run = Mapping[str, Any]
 
@@ -83,10 +83,15 @@ def test_a_little_above_the_interval_is_no_verdict(logs: Any) -> None:
     assert "above the interval, but not by enough for a verdict" in verdict.why
 
 
+def test_an_interval_of_80_percent_accuses_no_disk(logs: Any) -> None:
+    verdict = judged(logs(SATA, 1, slow="3ms", rate="600/s", size="4KiB"), f"sda={SATA}")
+    assert verdict.kind == "undecided"
+    assert ", 80 %): above the interval" in verdict.why
+
+
 @pytest.mark.parametrize(
     ("system", "interval_s", "load", "reason"),
     [
-        (SATA, 1, {"rate": "600/s", "size": "4KiB"}, "not known (1 of 9 data-center SATA SSDs measured with random"),
         (NVME, 1, {"rate": "800/s"}, "not known (0 of 9 data-center NVMe SSDs measured with random reads)"),
         (DISK, 15, {"rate": "10/s", "read": "70"}, "not known (0 of 9 disks measured with mixes of random reads"),
     ],

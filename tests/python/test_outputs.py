@@ -380,7 +380,8 @@ def test_nothing_is_written_but_by_the_module_that_knows_how() -> None:
         "cli/main.py",
         "simulation/chunks/work.py",
     }
-    own.add("measurement/jobfiles/fio_logs.py")  # Into the drafts of write_all.
+    # Into the drafts of write_all.
+    own.update(("measurement/jobfiles/fio_logs.py", "comparison/scoreboard/measured_device.py"))
     own.update(("crash/checks.py", "crash/ext4.py", "crash/postgres.py"))  # In the folder of a check, gone with it.
     own.add("diagnosis/judging/history.py")  # Appends, as the log of conditioning does.
     own.add("studies/fits/files.py")  # In the temporary folder of a search.

@@ -56,10 +56,9 @@ def test_of_several_systems_the_best_is_named_first_with_its_gain(both: hs.Resul
     answer = report.summary.split("\n\n")[0]
     gain = both.gains()[3]
     row = both[3]
-    assert answer.startswith(
-        f"{SSD} is fastest: {with_error(row['iops'], row['iops'] * row['half_width_ms'] / row['mean_ms'])} "
-    )
-    assert f"at depth 4, {gain} times {CHEETAH}; {CHEETAH}: " in answer
+    ends = (f"{row[f'iops_model_{end}']:,.0f}" for end in ("low", "high"))
+    assert answer.startswith(f"{SSD} is fastest: {row['iops']:,.0f} IOPS at depth 4 (80 %: {' to '.join(ends)}), ")
+    assert f", {gain} times {CHEETAH}; {CHEETAH}: " in answer
     assert re.search(r"times \S+; \S+: \d+ IOPS at depth 4 \(\d+ to \d+\)\.$", answer)
     # Remarks come after the figures.
     assert all(f"{note[1:]}." in report.remarks for note in both.notes)
