@@ -24,6 +24,11 @@ const UNIT: u64 = 64 * KIB;
 const ROW: u64 = 3 * UNIT;
 const ROWS: u64 = 64;
 
+/// Virtual time of most tests, as a multiple of real time.
+const SPEED: f64 = 20.0;
+/// The same where writes wait for a cache: the fault comes before the last of them are answered.
+const SLOW: f64 = 2.0;
+
 /// An exported array of drives that cache no writes, and its client.
 struct Served {
     session: Session,
@@ -34,6 +39,11 @@ struct Served {
 
 impl Served {
     fn new(name: &str, groups: &str, seed: u64) -> Served {
+        Served::at_speed(name, groups, seed, SPEED)
+    }
+
+    /// Serves the array `speed` times as fast as in real time.
+    fn at_speed(name: &str, groups: &str, seed: u64, speed: f64) -> Served {
         let drives = "name = \"Five\"\n[[drives]]\ndrive = \"cheetah-x15-36lp\"\ncount = 5\n";
         let mut model = model_of(name, &format!("{drives}[[groups]]\n{groups}"));
         let Model::System(SystemDescription::Array(array)) = &mut model else { panic!("an array") };
@@ -42,7 +52,7 @@ impl Served {
             disk.buffer.write_cache = WriteCache::Off;
         }
         let capacity_bytes = array.capacity_bytes();
-        let options = SessionOptions { speed: 20.0, realtime: false, seed, ..SessionOptions::default() };
+        let options = SessionOptions { speed, realtime: false, seed, ..SessionOptions::default() };
         let session = Session::start(&model, options, None).unwrap();
         let export = Export {
             name: "disk".to_owned(),
@@ -150,8 +160,8 @@ struct Left {
 
 /// Writes the first block of each row, cuts the power during these writes, restores it, fails a member immediately or
 /// after the resync, and reads the units that were never written.
-fn cut(name: &str, groups: &str, seed: u64, waits: bool) -> Left {
-    let mut served = Served::new(name, groups, seed);
+fn cut(name: &str, groups: &str, seed: u64, waits: bool, speed: f64) -> Left {
+    let mut served = Served::at_speed(name, groups, seed, speed);
     fill(&mut served);
     for row in 0..ROWS {
         served.send(command::WRITE, row * ROW, 4096, &[0xee; 4096]);
@@ -182,7 +192,7 @@ const RAID5: &str = "level = \"raid5\"\ndrives = [\"d0..d3\"]\nchunk_size = \"64
 
 #[test]
 fn power_loss_and_failure_change_unwritten_blocks() {
-    let found = (0..5).map(|seed| cut("hole", RAID5, seed, false)).find(|left| left.wrong_bytes > 0);
+    let found = (0..5).map(|seed| cut("hole", RAID5, seed, false, SPEED)).find(|left| left.wrong_bytes > 0);
     let left = found.expect("at least one power loss opens the write hole");
     assert!(left.under_way > 0 && left.resynced_bytes > 30 << 30, "without a bitmap all is resynced: {left:?}");
 }
@@ -194,11 +204,11 @@ const CUTS_MAX: u64 = 20;
 #[test]
 fn a_bitmap_makes_the_hole_short_and_a_resync_closes_it() {
     let bitmap = format!("{RAID5}[groups.bitmap]\nchunk = \"1MiB\"\n");
-    let found = (0..5).map(|seed| cut("bitmap", &bitmap, seed, false)).any(|left| left.wrong_bytes > 0);
+    let found = (0..5).map(|seed| cut("bitmap", &bitmap, seed, false, SPEED)).any(|left| left.wrong_bytes > 0);
     assert!(found, "the write hole remains open until the resync is complete");
     let mut under_way = 0;
     for seed in 0..CUTS_MAX {
-        let left = cut("resynced", &bitmap, seed, true);
+        let left = cut("resynced", &bitmap, seed, true, SPEED);
         assert_eq!(left.wrong_bytes, 0, "{left:?}");
         assert!((1..=ROWS * UNIT).contains(&left.resynced_bytes), "{left:?}");
         under_way += left.under_way;
@@ -216,7 +226,7 @@ fn a_cache_with_a_battery_has_no_write_hole() {
         format!("{RAID5}[controller.cache]\nmemory = \"1MiB\"\npage = \"64KiB\"\nbattery = true\nwrites = \"back\"\n");
     let mut under_way = 0;
     for seed in 0..CUTS_MAX {
-        let left = cut("battery-hole", &cached, seed, false);
+        let left = cut("battery-hole", &cached, seed, false, SLOW);
         assert_eq!((left.wrong_bytes, left.resynced_bytes), (0, 0), "{left:?}");
         under_way += left.under_way;
         if seed >= 3 && under_way > 0 {
