@@ -95,13 +95,13 @@ class ScoredDevices(Tabular):
     classes: Mapping[str, ClassScores]
     only: frozenset[str] | None = None
     """Models to show; ``None`` for all. The others still determine the intervals."""
-    _held: dict[tuple[int, Cell], LeftOut] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _left_out: dict[tuple[int, Cell], LeftOut] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for scores in self.classes.values():
             for figure in SCORED:
                 for interval in calibration.left_out(scores, figure):
-                    self._held[id(interval.device), interval.cell] = interval
+                    self._left_out[id(interval.device), interval.cell] = interval
 
     def devices(self) -> Iterator[tuple[str, Device]]:
         """Yields the shown devices with their classes."""
@@ -110,9 +110,9 @@ class ScoredDevices(Tabular):
                 if self.only is None or device.name in self.only:
                     yield name, device
 
-    def held(self, device: Device, cell: Cell) -> LeftOut | None:
+    def left_out_interval(self, device: Device, cell: Cell) -> LeftOut | None:
         """Returns the interval of a measurement, learned from other models; ``None`` with too few."""
-        return self._held.get((id(device), cell))
+        return self._left_out.get((id(device), cell))
 
     @property
     def fields(self) -> Sequence[Field]:
@@ -123,7 +123,7 @@ class ScoredDevices(Tabular):
         """Yields a row for each device, load and figure."""
         for of_class, device in self.devices():
             for cell in device.cells:
-                held = self.held(device, cell)
+                held = self.left_out_interval(device, cell)
                 yield {
                     "device": device.name,
                     "class": of_class,
@@ -165,7 +165,9 @@ class ScoredDevices(Tabular):
                 errors[figure] = Errors(own)
             shares, levels = [], []
             for device, of_device in zip(devices, cells, strict=True):
-                held = [interval for cell in of_device if (interval := self.held(device, cell)) is not None]
+                held = [
+                    interval for cell in of_device if (interval := self.left_out_interval(device, cell)) is not None
+                ]
                 if held:
                     shares.append(fmean(interval.is_inside for interval in held))
                     levels += [interval.level for interval in held]

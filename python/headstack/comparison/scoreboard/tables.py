@@ -59,7 +59,7 @@ def device_table(board: ScoredDevices) -> Rows:
     rows = []
     for of_class, device, group, cells in _grouped(board):
         errors = {figure: [abs(error_of(cell)) for cell in cells if cell.figure == figure] for figure in SHOWN}
-        held = [interval.is_inside for cell in cells if (interval := board.held(device, cell)) is not None]
+        held = [interval.is_inside for cell in cells if (interval := board.left_out_interval(device, cell)) is not None]
         rows.append(
             [
                 device.name,
