@@ -6,6 +6,7 @@ import copy
 import math
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypedDict, Unpack
@@ -347,7 +348,7 @@ def _outer_bytes_per_s(disk: Mapping[str, Any]) -> float:
     return bytes_a_turn * float(disk["mechanics"]["rpm"]) / 60
 
 
-class _Work:
+class _Work(ABC):
     """Work of an array in the background that is timed under one load."""
 
     noun: str
@@ -369,13 +370,13 @@ class _Work:
             raise RunError(f"{self.system.name}: {result['data_loss']}")
         return self._progress({counter["name"]: counter["value"] for counter in result["counters"]})
 
+    @abstractmethod
     def _run(self, system: Rebuildable, array: dict[str, Any], time_s: float) -> Mapping[str, Any]:
         """Runs the system, whose array may be changed, with this work; returns the result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _progress(self, counters: Mapping[str, int]) -> tuple[float, float]:
         """Returns the bytes done, and the hours of the whole if it ended."""
-        raise NotImplementedError
 
     def steady(self, least_bytes: float = 0.0) -> tuple[float, float, float]:
         """Returns the duration of the run whose rate is steady after this many bytes, the bytes of its first half, and
